@@ -1,4 +1,4 @@
-//! One step of Adam with decoupled weight decay, in one pass per tensor.
+//! One step of Adam with decoupled weight decay, in one pass over each tensor.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -34,33 +34,49 @@ pub struct Tensor<'a, T> {
     pub decay: f64,
 }
 
-/// Changes a parameter and its moments as `torch.optim.AdamW` does.
-pub fn adamw<T: Float>(step: Step, tensor: Tensor<'_, T>, threads: usize) {
-    if !parallel::is_alone(threads) && tensor.param.len() > PIECE {
-        let middle = tensor.param.len() / 2;
-        let (left, right) = tensor.split_at(middle);
-        rayon::join(
-            || adamw(step, left, threads),
-            || adamw(step, right, threads),
-        );
+/// Changes parameters and their moments as `torch.optim.AdamW` does.
+pub fn adamw<T: Float>(step: Step, tensors: Vec<Tensor<'_, T>>, threads: usize) {
+    if parallel::is_alone(threads) {
+        tensors
+            .into_iter()
+            .for_each(|tensor| update_lines(step, tensor));
     } else {
-        // NumPy's large arrays begin 16 bytes behind a cache line. From the next line on, no
-        // vector lies in two of them.
-        let before = tensor.param.as_ptr().align_offset(LINE);
-        let before = before.min(tensor.param.len());
-        let (head, rest) = tensor.split_at(before);
-        update(step, head);
-        update(step, rest);
+        // The pieces of all tensors at once: threads wake once, not once a tensor.
+        let pieces = tensors.into_iter().flat_map(Tensor::cut).collect();
+        parallel::each(pieces, threads, |piece| update_lines(step, piece));
     }
 }
 
-/// Below this many numbers a tensor is not cut further.
-const PIECE: usize = 4 * parallel::CHUNK;
+/// So many numbers of a tensor make a piece for a thread.
+const PIECE: usize = 16 * parallel::CHUNK;
 
 /// How many bytes the processor moves together.
 const LINE: usize = 64;
 
+/// Updates the numbers before the first whole cache line, then all others.
+fn update_lines<T: Float>(step: Step, tensor: Tensor<'_, T>) {
+    // NumPy's large arrays begin 16 bytes behind a cache line. From the next line on, no
+    // vector lies in two of them.
+    let before = tensor.param.as_ptr().align_offset(LINE);
+    let before = before.min(tensor.param.len());
+    let (head, rest) = tensor.split_at(before);
+    update(step, head);
+    update(step, rest);
+}
+
 impl<T> Tensor<'_, T> {
+    /// Pieces for threads.
+    fn cut(mut self) -> Vec<Self> {
+        let mut pieces = Vec::new();
+        while self.param.len() > PIECE {
+            let (piece, rest) = self.split_at(PIECE);
+            pieces.push(piece);
+            self = rest;
+        }
+        pieces.push(self);
+        pieces
+    }
+
     /// The numbers before a position, and those from there on.
     fn split_at(self, middle: usize) -> (Self, Self) {
         let (param, param_after) = self.param.split_at_mut(middle);
@@ -165,13 +181,13 @@ mod tests {
             let [param, first, second] = &mut arrays;
             adamw(
                 step,
-                Tensor {
+                vec![Tensor {
                     param,
                     first,
                     second,
                     grad: &[5.0; 21],
                     decay: 0.5,
-                },
+                }],
                 1,
             );
             // The decay takes 0.1 * 0.5 of the parameter, the step 0.1.

@@ -7,7 +7,7 @@ use seqloom_kernels::Float;
 use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
 use seqloom_macros::native;
 
-use super::floats::{Floats, by_dtype};
+use super::floats::{Floats, Width};
 use crate::pool;
 
 /// Changes parameters and their moments in place as one step of `torch.optim.AdamW` does.
@@ -44,26 +44,41 @@ pub(crate) fn adamw(
         epsilon: eps,
         number: step,
     };
+    let (mut singles, mut doubles) = (Vec::new(), Vec::new());
     for (index, param) in params.iter().enumerate() {
-        let threads = seqloom_kernels::worth_waking(threads, param.len() / 2);
-        by_dtype!(param, T => {
-            let arrays = [param, &first[index], &second[index], &grads[index]];
-            let mut slot = Slot::<T>::borrow(arrays)?;
-            let tensor = slot.tensor(decays[index])?;
-            pool::run_kernel(py, threads, || kernel::adamw(step, tensor, threads))?;
-        });
+        let arrays = [param, &first[index], &second[index], &grads[index]];
+        match param.width() {
+            Width::Single => singles.push(Slot::<f32>::borrow(arrays, decays[index])?),
+            Width::Double => doubles.push(Slot::<f64>::borrow(arrays, decays[index])?),
+        }
     }
-    Ok(())
+    update(py, step, &mut singles, threads)?;
+    update(py, step, &mut doubles, threads)
+}
+
+/// Updates all parameters of one float type by one call of the kernel.
+fn update<T: numpy::Element + Float>(
+    py: Python<'_>,
+    step: Step,
+    slots: &mut [Slot<'_, T>],
+    threads: usize,
+) -> PyResult<()> {
+    let tensors = slots.iter_mut().map(Slot::tensor);
+    let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
+    let count: usize = tensors.iter().map(|tensor| tensor.param.len()).sum();
+    let threads = seqloom_kernels::worth_waking(threads, count / 2);
+    pool::run_kernel(py, threads, || kernel::adamw(step, tensors, threads))
 }
 
 /// A parameter's four arrays, held while they change.
 struct Slot<'py, T: numpy::Element> {
     changed: [PyReadwriteArrayDyn<'py, T>; 3],
     grad: PyReadonlyArrayDyn<'py, T>,
+    decay: f64,
 }
 
 impl<'py, T: numpy::Element + Float> Slot<'py, T> {
-    fn borrow([param, first, second, grad]: [&Floats<'py>; 4]) -> PyResult<Self> {
+    fn borrow([param, first, second, grad]: [&Floats<'py>; 4], decay: f64) -> PyResult<Self> {
         let shape = param.shape();
         let changed = [
             param.write("params", shape)?,
@@ -73,17 +88,18 @@ impl<'py, T: numpy::Element + Float> Slot<'py, T> {
         Ok(Self {
             changed,
             grad: grad.read("grads", shape)?,
+            decay,
         })
     }
 
-    fn tensor(&mut self, decay: f64) -> PyResult<Tensor<'_, T>> {
+    fn tensor(&mut self) -> PyResult<Tensor<'_, T>> {
         let [param, first, second] = &mut self.changed;
         Ok(Tensor {
             param: param.as_slice_mut()?,
             first: first.as_slice_mut()?,
             second: second.as_slice_mut()?,
             grad: self.grad.as_slice()?,
-            decay,
+            decay: self.decay,
         })
     }
 }
