@@ -62,7 +62,6 @@ static int hit(const char *name) {
     }
 
 CALL(int, fsync, (int file), (file))
-CALL(int, fdatasync, (int file), (file))
 CALL(int, rename, (const char *a, const char *b), (a, b))
 CALL(int, unlink, (const char *a), (a))
 CALL(int, chmod, (const char *a, mode_t mode), (a, mode))

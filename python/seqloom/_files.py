@@ -6,10 +6,11 @@ import fcntl
 import hashlib
 import os
 import stat
+import threading
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from seqloom.errors import ArgumentError, FileError, MissingFileError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # How many names of leftovers are looked at: so many writers of one file killed at once.
 _LOOKED_AT = 8
+# Seconds after which the disk gets what was written so far.
+_EARLY = 0.05
 
 
 def write_atomic(
@@ -69,6 +72,31 @@ def atomic_paths(
     except OSError as error:
         names = " and ".join(map(str, finals))
         raise FileError(f"{names}: cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def flushing(file: BinaryIO) -> Generator[None]:
+    """Lets the disk write the begin of a large file while the block writes the rest."""
+    # An error is raised at the end: the system tells of it once only.
+    is_over = threading.Event()
+    failures: list[OSError] = []
+
+    def flush() -> None:
+        while not failures and not is_over.wait(_EARLY):
+            try:
+                os.fdatasync(file.fileno())
+            except OSError as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=flush, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+    if failures:
+        raise failures[0]
 
 
 def _final(path: str | os.PathLike[str]) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from seqloom._files import atomic_path
+from seqloom._files import atomic_path, flushing
 from seqloom.record._checksum import checksum
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._precision import choose_type, require_matches, require_policy
@@ -253,7 +253,7 @@ class Recorder(ABC):
         """
         prepared = self._prepare(record)
         # In place: a lock on the part says that its writer is alive.
-        with atomic_path(path) as part, part.open("r+b") as file:
+        with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
             self.encode(prepared, file)
 
     def read(self, path: str | os.PathLike[str], *, mapped: bool = False) -> Record:
