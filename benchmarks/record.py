@@ -22,7 +22,7 @@ from benchmarks._record_sides import (
     touch,
 )
 
-ROUNDS = 7
+ROUNDS = 5
 TENSOR = SIDE * SIDE * 4
 MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"
