@@ -318,3 +318,20 @@ def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_step_that_all_have_made(t
     assert 7 + 3 <= record.metadata["step_count"] < 14
     assert start(tmp_path / "run", 2)[0] == 0
     assert_alike_on_disk(tmp_path / "run", tmp_path / "whole")
+
+
+@pytest.mark.soak
+def test_the_command_prints_once_for_all_processes(tmp_path):
+    demo = Path(sl.__file__).parent / "_demo"
+    words = ["train", demo / "train.fa.gz", "--labels", demo / "train.tsv", "--epochs", "1"]
+    words += ["--valid-share", "0.1", "--out", tmp_path / "run"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node=2", "-m", "seqloom.cli", *words]
+    first, again = (
+        subprocess.run(command, check=False, timeout=300, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    assert (first.returncode, first.stdout.count("kept   epoch 1 of 1")) == (0, 1)
+    assert again.returncode != 0
+    assert "holds a run already" in again.stderr
+    assert "process 1: error" not in again.stderr

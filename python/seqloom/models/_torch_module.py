@@ -221,8 +221,9 @@ class TorchModule(Module):
 
 def is_torch(value: object) -> bool:
     """Says whether a value is a ``torch.nn.Module``, without an import of torch."""
-    torch: Any = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
+    # Another thread may be importing torch at this moment.
+    nn = getattr(sys.modules.get("torch"), "nn", None)
+    return isinstance(value, getattr(nn, "Module", ()))
 
 
 def as_module(value: Any) -> Any:

@@ -28,7 +28,8 @@ def find_ranks() -> Ranks:
 def are_started() -> bool:
     """Says whether there are several processes: torchrun's, or those a program joined."""
     group: Any = sys.modules.get("torch.distributed")
-    if group is not None and group.is_available() and group.is_initialized():
+    # Another thread may be importing torch at this moment.
+    if getattr(group, "is_initialized", bool)():
         return group.get_world_size() > 1
     return "RANK" in os.environ and _read_number("WORLD_SIZE", 1) > 1
 
