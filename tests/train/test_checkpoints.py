@@ -81,6 +81,37 @@ def test_a_killed_run_goes_on_from_its_last_step(start, weights, tmp_path, place
     assert len(watch.batches) == 9 - 3 * (place[0] - 1) - place[1]
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: {"optimizer": sl.optim.ScheduleFreeAdamW()},
+        lambda: {"optimizer": sl.optim.Muon()},
+        lambda: {"optimizer": sl.optim.SGD(momentum=0.9), "compile": True},
+        lambda: {"schedule": sl.optim.Plateau(1e-2, patience=0)},
+        lambda: {"backend": "torch"},
+    ],
+    ids=["schedule-free", "Muon", "compiled", "plateau", "torch"],
+)
+def test_each_kind_of_training_goes_on_in_the_middle_of_an_epoch(toy, tmp_path, make):
+    def train(out, **options):
+        call: dict[str, Any] = {"lr": 1e-2, **make(), "epochs": 3, "batch_size": 16}
+        if "schedule" in call:
+            del call["lr"]
+        config = sl.models.SequenceCNNConfig(
+            channels=4, outputs=2, widths=(8,), kernel_size=5, dropout=0.5
+        )
+        valid = toy(30, name="valid")
+        return sl.train.fit(config, toy(), valid, out=tmp_path / out, **call, **options)
+
+    train("whole")
+    with pytest.raises(Killed):
+        train("run", progress=Watch((2, 2), kill), checkpoint_every=1)
+    train("run", resume=True)
+    for name in ("model.safetensors", "scores-valid.tsv"):
+        found, expected = (tmp_path / it / name for it in ("run", "whole"))
+        assert found.read_bytes() == expected.read_bytes()
+
+
 def test_an_epoch_goes_on_with_another_number_of_workers(
     start, weights, tmp_path, monkeypatch
 ):
@@ -276,3 +307,32 @@ def test_another_interval_is_refused(start, every):
 def test_keep_is_a_number_from_one(start, keep):
     with pytest.raises(ArgumentError, match=r"keep \(--keep\) must be"):
         start(keep=keep)
+
+
+def test_a_network_of_torch_goes_on_in_the_middle_of_an_epoch(tmp_path):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(size=(48, 6)).astype(np.float32)}
+    data["y"] = (data["x"][:, :1] > 0).astype(np.float32)
+
+    def train(out, **options):
+        torch.manual_seed(0)
+        parts = [torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5)]
+        model = torch.nn.Sequential(*parts, torch.nn.Linear(8, 1))
+        sl.train.fit(
+            model,
+            data,
+            step=lambda model, batch: ((model(batch["x"]) - batch["y"]) ** 2).mean(),
+            epochs=3,
+            batch_size=16,
+            backend="torch",
+            out=tmp_path / out,
+            **options,
+        )
+        return {path: it.detach().numpy() for path, it in model.state_dict().items()}
+
+    whole = train("whole")
+    with pytest.raises(Killed):
+        train("run", progress=Watch((2, 2), kill), checkpoint_every=1)
+    found = train("run", resume=True)
+    assert all((found[path] == whole[path]).all() for path in whole)
