@@ -29,6 +29,9 @@ CASES = {
         lambda x: x.transpose(-1, 1),
     ),
     "squeeze": (lambda x: x.squeeze(), lambda x: x.squeeze()),
+    "flatten": (lambda x: x.flatten(), lambda x: x.flatten()),
+    "flatten from an axis": (lambda x: x.flatten(1), lambda x: x.flatten(1)),
+    "flatten of some axes": (lambda x: x.flatten(0, -2), lambda x: x.flatten(0, -2)),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -108,3 +109,17 @@ def check_axis(axis: int, ndim: int, name: str) -> int:
     if not -ndim <= axis < ndim:
         raise OutOfRangeError(f"{name}: a tensor of {ndim} axes has no axis {axis}")
     return axis % ndim
+
+
+def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
+    """Returns a shape with one axis in place of neighbouring ones."""
+    rank = len(shape)
+    if rank == 0 and {first, last} <= {0, -1}:
+        return (1,)  # as torch's flatten
+    start, stop = first + rank * (first < 0), last + rank * (last < 0) + 1
+    if not 0 <= start < stop <= rank:
+        raise ShapeError(
+            f"flatten joins axes {first} to {last}, which a tensor of shape {shape} does "
+            "not have in this order"
+        )
+    return (*shape[:start], prod(shape[start:stop]), *shape[stop:])

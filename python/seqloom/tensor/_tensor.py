@@ -17,7 +17,7 @@ from seqloom.errors import (
 from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._at import At
 from seqloom.tensor._dispatch import apply, contains, find_shared_backend
-from seqloom.tensor._index import check_axis, normalize_key
+from seqloom.tensor._index import check_axis, join_axes, normalize_key
 from seqloom.tensor._operators import binary, differentiable, reflect, unary
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._scope._scope import move_outwards
@@ -391,18 +391,26 @@ class Tensor(TensorState):
         """
         return apply("permute_dims", self, _unpack(axes))
 
-    def flatten(self) -> Self:
-        """Arranges the values in one axis.
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Joins neighbouring axes to one, as torch's ``flatten``.
+
+        Args:
+            start_dim: First of the axes.
+            end_dim: Last of the axes.
 
         Returns:
-            A tensor of one axis.
+            A tensor with one axis in place of these.
+
+        Raises:
+            ShapeError: The tensor does not have the axes in this order.
 
         Examples:
             >>> import seqloom as sl
-            >>> sl.tensor.backend("numpy").tensor([[1.0], [2.0]]).flatten().shape
-            (2,)
+            >>> x = sl.tensor.backend("numpy").tensor([[[1.0], [2.0]]])
+            >>> x.flatten().shape, x.flatten(1).shape
+            ((2,), (1, 2))
         """
-        return apply("reshape", self, (-1,))
+        return apply("reshape", self, join_axes(self.shape, start_dim, end_dim))
 
     def transpose(self, dim0: int, dim1: int) -> Self:
         """Exchanges two axes, as torch's ``transpose``.

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import ShapeError
 from seqloom.nn import functional
 from seqloom.nn._module import Module
-from seqloom.tensor import apply
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
@@ -56,16 +53,8 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Reshapes a tensor that has both axes."""
-        rank = x.ndim
-        first, last = (at + rank * (at < 0) for at in (self.start_dim, self.end_dim))
-        if not 0 <= first <= last < rank:
-            raise ShapeError(
-                f"Flatten joins axes {self.start_dim} to {self.end_dim}, which an input of "
-                f"shape {x.shape} does not have in this order"
-            )
-        joined = prod(x.shape[first : last + 1])
-        return apply("reshape", x, (*x.shape[:first], joined, *x.shape[last + 1 :]))
+        """Joins the axes of a tensor that has them."""
+        return x.flatten(self.start_dim, self.end_dim)
 
 
 class Upsample(Module):
