@@ -20,6 +20,7 @@ SUITES = {
     "products": "benchmarks.products",
     "optim": "benchmarks.optim",
     "recurrent": "benchmarks.recurrent",
+    "spliceai": "benchmarks.spliceai",
     "kernels": "benchmarks.kernels",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",

@@ -1,8 +1,20 @@
 """SpliceAI (Jaganathan et al. 2019) as a module, and a key map of its published weights."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 import seqloom as sl
+
+# What Keras calls the arrays of a batch norm, and what seqloom calls them.
+NORM = {
+    "gamma": "weight",
+    "beta": "bias",
+    "moving_mean": "running_mean",
+    "moving_variance": "running_var",
+}
 
 
 @dataclass(frozen=True)
@@ -30,9 +42,11 @@ class Unit(sl.nn.Module):
     convs: list[sl.nn.Conv1d]
 
     def __init__(self, width: int, size: int, dilation: int) -> None:
-        self.norms = [sl.nn.BatchNorm1d(width, eps=1e-3) for _ in "12"]
-        same = {"padding": "same", "dilation": dilation}
-        self.convs = [sl.nn.Conv1d(width, width, size, **same) for _ in "12"]
+        self.norms = [sl.nn.BatchNorm1d(width, eps=1e-3) for _ in range(2)]
+        self.convs = [
+            sl.nn.Conv1d(width, width, size, padding="same", dilation=dilation)
+            for _ in range(2)
+        ]
 
     def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
         """``(n, width, l)`` to the same shape."""
@@ -74,14 +88,20 @@ class SpliceAI(sl.nn.Module):
         return sl.nn.functional.softmax(self.head(inside), 1)
 
 
-def keras_layers(model: SpliceAI) -> dict[str, str]:
-    """Maps the path of each layer to its name in the published files, numbered by use."""
+def keras_keys(model: SpliceAI) -> dict[str, str | tuple[str, Callable[[Any], Any]]]:
+    """Maps arrays of the published files to paths; Keras keeps kernels transposed."""
     convs, norms = ["stem", "skips.0"], list[str]()
     for block, units in enumerate(model.blocks):
         paths = [f"blocks.{block}.{unit}" for unit in range(len(units))]
         convs += [f"{path}.convs.{i}" for path in paths for i in (0, 1)]
         convs += [f"skips.{block + 1}"]
         norms += [f"{path}.norms.{i}" for path in paths for i in (0, 1)]
-    convs += ["head"]
-    names = {path: f"conv1d_{i}" for i, path in enumerate(convs, 1)}
-    return names | {path: f"batch_normalization_{i}" for i, path in enumerate(norms, 1)}
+    keys: dict[str, str | tuple[str, Callable[[Any], Any]]] = {}
+    for number, path in enumerate([*convs, "head"], 1):
+        layer = f"conv1d_{number}.conv1d_{number}"
+        keys[f"{layer}.kernel"] = (f"{path}.weight", np.transpose)
+        keys[f"{layer}.bias"] = f"{path}.bias"
+    for number, path in enumerate(norms, 1):
+        layer = f"batch_normalization_{number}.batch_normalization_{number}"
+        keys |= {f"{layer}.{keras}": f"{path}.{ours}" for keras, ours in NORM.items()}
+    return keys

@@ -13,21 +13,14 @@ from fastx import real
 PATH = Path(__file__).parents[1] / "examples" / "splice_sites.py"
 # Where network 1 sees a splice site, in the genome of E. coli.
 SITE = 293_948
-# What Keras calls the arrays of a layer, and ours.
-ARRAYS = {
-    "kernel:0": "weight",
-    "bias:0": "bias",
-    "gamma:0": "weight",
-    "beta:0": "bias",
-    "moving_mean:0": "running_mean",
-    "moving_variance:0": "running_var",
-}
 
 
 @cache
 def example():
     """The example, loaded by its path: its folder's names would hide those of tests."""
     spec = spec_from_file_location(PATH.stem, PATH)
+    assert spec is not None
+    assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -37,37 +30,33 @@ def published(number):
     """One of the five files; the test is skipped where the package is not installed."""
     pytest.importorskip("h5py", reason="h5py is not installed")
     spec = find_spec("spliceai")
-    if spec is None:
+    if spec is None or spec.submodule_search_locations is None:
         pytest.skip("spliceai is not installed: uv pip install --no-deps spliceai")
     return Path(spec.submodule_search_locations[0], "models", f"spliceai{number}.h5")
 
 
 @cache
 def arrays(number):
-    """Every array of a file, by the name that Keras gave it."""
+    """Every array of a file, by its layer and its name."""
     import h5py
 
     found = {}
+
+    def add(name, item):
+        if isinstance(item, h5py.Dataset):
+            path = name.removeprefix("model_weights/").removesuffix(":0")
+            found[path.replace("/", ".")] = item[()]
+
     with h5py.File(published(number), "r") as file:
-        file["model_weights"].visititems(
-            lambda name, item: (
-                found.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None
-            )
-        )
+        file.visititems(add)
     return found
 
 
 def network(number, backend):
     """The example with the weights of a file, ready to evaluate."""
     model = example().SpliceAIConfig().init(backend)
-    paths = {name: path for path, name in example().keras_layers(model).items()}
-    record = {}
-    for name, values in arrays(number).items():
-        layer, _, array = name.split("/")
-        # Keras keeps (width, in, out), seqloom (out, in, width).
-        ours = values.T if array == "kernel:0" else values
-        record[f"{paths[layer]}.{ARRAYS[array]}"] = ours
-    return model.load_record(record).eval()
+    keys = example().keras_keys(model)
+    return model.load_record(arrays(number), strict=False, keys=keys).eval()
 
 
 def letters(count):

@@ -1,0 +1,70 @@
+"""The published arrays, the letters, and the network on each side."""
+
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+EXAMPLE = Path(__file__).parents[2] / "examples/splice_sites.py"
+CONTEXT = 10_000
+# Residual units, kernel size and dilation of each block.
+BLOCKS = ((4, 11, 1), (4, 11, 4), (4, 21, 10), (4, 41, 25))
+WIDTH = 32
+
+Work = Callable[[], Any]
+
+
+def letters(count: int) -> np.ndarray:
+    """Draws so many letters with their context, one-hot as ``(1, 4, count + context)``."""
+    drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
+    return np.eye(4, dtype="float32")[:, drawn][None]
+
+
+def operations(count: int) -> int:
+    """Counts the multiplications and additions of so many letters, without the head."""
+    taps = sum(2 * units * size for units, size, _ in BLOCKS)
+    skips = len(BLOCKS) + 1
+    return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)
+
+
+@cache
+def arrays() -> dict[str, np.ndarray]:
+    """Reads the first of the five files of the package spliceai."""
+    import h5py
+
+    spec = find_spec("spliceai")
+    if spec is None or spec.submodule_search_locations is None:
+        raise SystemExit("install the weights: uv pip install --no-deps spliceai")
+    found: dict[str, np.ndarray] = {}
+
+    def add(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            path = name.removeprefix("model_weights/").removesuffix(":0")
+            found[path.replace("/", ".")] = item[()]
+
+    path = Path(spec.submodule_search_locations[0], "models", "spliceai1.h5")
+    with h5py.File(path, "r") as file:
+        file.visititems(add)
+    return found
+
+
+def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
+    """Prepares the example's network on NumPy."""
+    import seqloom as sl
+
+    spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    example = module_from_spec(spec)
+    spec.loader.exec_module(example)
+    model = example.SpliceAIConfig().init(sl.tensor.backend("numpy", num_threads=threads))
+    keys = example.keras_keys(model)
+    model.load_record(arrays(), strict=False, keys=keys).eval()
+    x = model.backend.tensor(letters(count))
+    call = (
+        sl.tensor.compile(lambda model, x: model(x)) if compiled else type(model).__call__
+    )
+    return lambda: call(model, x).numpy()

@@ -1,0 +1,97 @@
+"""The same network as a torch user writes it."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from benchmarks.spliceai._network import BLOCKS, CONTEXT, WIDTH, Work, arrays, letters
+
+Conv = partial(nn.Conv1d, padding="same")
+# What Keras calls torch's arrays of a batch norm.
+NORM = {
+    "weight": "gamma",
+    "bias": "beta",
+    "running_mean": "moving_mean",
+    "running_var": "moving_variance",
+}
+
+
+class Unit(nn.Module):
+    """Two convolutions after batch norm and ReLU, added to the input."""
+
+    def __init__(self, size: int, dilation: int) -> None:
+        super().__init__()
+        parts: list[nn.Module] = []
+        for _ in range(2):
+            conv = Conv(WIDTH, WIDTH, size, dilation=dilation)
+            parts += [nn.BatchNorm1d(WIDTH, eps=1e-3), nn.ReLU(), conv]
+        self.layers = nn.Sequential(*parts)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(n, width, l)`` to the same shape."""
+        return x + self.layers(x)
+
+
+class SpliceAI(nn.Module):
+    """Units in blocks, whose sums are added up; layers are declared in Keras' order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.first = Conv(4, WIDTH, 1), Conv(WIDTH, WIDTH, 1)
+        blocks = [
+            nn.ModuleList(
+                [*(Unit(size, dilation) for _ in range(units)), Conv(WIDTH, WIDTH, 1)]
+            )
+            for units, size, dilation in BLOCKS
+        ]
+        self.blocks, self.head = nn.ModuleList(blocks), Conv(WIDTH, 3, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(n, 4, l + context)`` to ``(n, 3, l)``."""
+        x = self.stem(x)
+        total = self.first(x)
+        for *units, skip in self.blocks:
+            for unit in units:
+                x = unit(x)
+            total = total + skip(x)
+        inside = total[:, :, CONTEXT // 2 : total.shape[2] - CONTEXT // 2]
+        return self.head(inside).softmax(1)
+
+
+def of_torch(count: int, threads: int) -> Work:
+    """Prepares the network, eager."""
+    torch.set_num_threads(threads)
+    network = SpliceAI().eval()
+    for layer, state in _states(network):
+        layer.load_state_dict(state, strict=False)
+    x = torch.tensor(letters(count))
+
+    def work() -> np.ndarray:
+        with torch.inference_mode():
+            return network(x).numpy()
+
+    return work
+
+
+def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
+    """Yields each layer with its published arrays."""
+    kinds = {"conv1d": nn.Conv1d, "batch_normalization": nn.BatchNorm1d}
+    for name, kind in kinds.items():
+        layers = [layer for layer in network.modules() if isinstance(layer, kind)]
+        for number, layer in enumerate(layers, 1):
+            yield layer, _state(f"{name}_{number}")
+
+
+def _state(layer: str) -> dict[str, Tensor]:
+    """The arrays of a layer under torch's names."""
+    found = {
+        name.rpartition(".")[2]: torch.tensor(np.ascontiguousarray(values.T))
+        for name, values in arrays().items()
+        if name.startswith(f"{layer}.")
+    }
+    if "kernel" in found:
+        return {"weight": found["kernel"], "bias": found["bias"]}
+    return {ours: found[keras] for ours, keras in NORM.items()}

@@ -1,0 +1,51 @@
+"""One side in a process of its own, which works once for each line of its input."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.spliceai._network import of_seqloom, operations
+
+SQUARE = 1024  # lines of the matrices of the floor
+
+
+def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
+    """Loads one library, and returns what it does at each call."""
+    if side.startswith("seqloom"):
+        return of_seqloom(count, threads, compiled="compiled" in side)
+    if side == "torch":
+        from benchmarks.spliceai._torch import of_torch
+
+        return of_torch(count, threads)
+    return _floor(count, threads)
+
+
+def _floor(count: int, threads: int) -> Callable[[], Any]:
+    """Prepares square products with as many operations, and says how many those are."""
+    import torch
+
+    torch.set_num_threads(threads)
+    square = torch.ones((SQUARE, SQUARE))
+    times = round(operations(count) / (2 * SQUARE**3))
+    return lambda: [torch.mm(square, square) for _ in range(times)]
+
+
+def main() -> None:
+    """Prints a result, and then the seconds of a call for each line of the input."""
+    side, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    work = _prepare(side, count, threads)
+    first = work()
+    sample = first[0, :, ::50].tolist() if isinstance(first, np.ndarray) else []
+    print(json.dumps(sample), flush=True)
+    for _ in sys.stdin:
+        start = time.perf_counter()
+        work()
+        print(json.dumps(time.perf_counter() - start), flush=True)
+
+
+if __name__ == "__main__":
+    main()
