@@ -21,17 +21,14 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
         from benchmarks.spliceai._torch import of_torch
 
         return of_torch(count, threads)
-    return _floor(count, threads)
+    return _floor(count)
 
 
-def _floor(count: int, threads: int) -> Callable[[], Any]:
-    """Prepares square products with as many operations, and says how many those are."""
-    import torch
-
-    torch.set_num_threads(threads)
-    square = torch.ones((SQUARE, SQUARE))
+def _floor(count: int) -> Callable[[], Any]:
+    """Prepares square products of NumPy's BLAS with about as many operations."""
+    square = np.ones((SQUARE, SQUARE), "float32")
     times = round(operations(count) / (2 * SQUARE**3))
-    return lambda: [torch.mm(square, square) for _ in range(times)]
+    return lambda: [square @ square for _ in range(times)]
 
 
 def main() -> None:
