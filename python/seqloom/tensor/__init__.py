@@ -1,5 +1,6 @@
 """One tensor over any array library, with automatic differentiation."""
 
+from seqloom.tensor._autocast import autocast
 from seqloom.tensor._autodiff import Autodiff
 from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._compile._compile import compile  # noqa: A004  # torch's name
@@ -58,6 +59,7 @@ __all__ = [
     "Tensor",
     "TorchAutograd",
     "apply",
+    "autocast",
     "backend",
     "check_finite",
     "checkpoint",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from seqloom.errors import BackendError
+from seqloom.tensor._autocast import cast_arguments, casting
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._origin import caller
 from seqloom.tensor._state import TensorState, fill, new
@@ -64,6 +65,8 @@ def apply(name: str, *args: object, **options: Any) -> Any:
         >>> sl.tensor.apply("exp", sl.tensor.backend("numpy").tensor([0.0])).item()
         1.0
     """
+    if casting.get() is not None:
+        args = cast_arguments(name, args, apply)
     tensors = tensors_in(args)
     backend = find_shared_backend(tensors)
     try:

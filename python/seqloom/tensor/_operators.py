@@ -11,6 +11,7 @@ from weakref import ref
 
 import numpy as np
 
+from seqloom.tensor._autocast import casting
 from seqloom.tensor._dispatch import apply, notify, observers
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._rules import RULES
@@ -56,6 +57,18 @@ def binary(name: str) -> Callable[..., Any]:
         except Exception as error:
             raise translate(error, name, (self, other), backend) from error
         return fill(new(type(self)), raw, backend, frame)
+
+    return operate
+
+
+def product(name: str) -> Operator:
+    """Makes the operator of a product, which `autocast` may convert."""
+    usual = differentiable(name)
+
+    def operate(self: Any, other: Any) -> Any:
+        if casting.get() is not None and isinstance(other, TensorState):
+            return apply(name, self, other)
+        return usual(self, other)
 
     return operate
 

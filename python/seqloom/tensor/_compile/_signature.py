@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
+from seqloom.tensor._autocast import casting
 from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._leaves import HasLeaves, Leaf, freeze
 from seqloom.tensor._tensor import Gradients, Tensor
@@ -34,7 +35,7 @@ class Signature:
         self._seen: set[int] = set()  # the ids of the leaves
         static = self.take(arguments)
         # The backend itself: two of one name may differ in threads or in what they promise.
-        self.key = (static, self.backend)
+        self.key = (static, self.backend, casting.get())
 
     def take(self, value: Any) -> object:
         """Takes one argument apart; returns what of it decides the program."""

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
+from seqloom.tensor._autocast import casting
 from seqloom.tensor._autodiff import pull_back
 from seqloom.tensor._derivatives._levels import outermost_level, tensors_on
 from seqloom.tensor._rules import ALL, Rule
@@ -60,7 +61,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         results = tensors_on(level, outs)
         nodes = outer_nodes([result.raw for result in results], before)
         numbers = [node.number for node in nodes]
-        saved = level, function, args, options, numbers
+        saved = level, function, args, options, numbers, casting.get()
         values = tuple(result.raw.value for result in results)
         arrays = record(level, _RULE, tuple(nodes), saved, values)
         new = iter(Tensor(array, level) for array in arrays)
@@ -72,11 +73,13 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
     """Computes the gradients by the inputs, from a second computation."""
-    level, function, args, options, numbers = saved
+    level, function, args, options, numbers, cast_to = saved
     before, token = draw_number(), _is_recomputing.set(True)
+    former = casting.set(cast_to)  # the block may have ended meanwhile
     try:
         results = tensors_on(level, _as_tuple(function(*args, **options)))
     finally:
+        casting.reset(former)
         _is_recomputing.reset(token)
     found = pull_back([result.raw for result in results], grads, before=before)
     return [found.get(number) for number in numbers]
