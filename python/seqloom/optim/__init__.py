@@ -4,6 +4,7 @@ from seqloom.optim._accumulator import GradientsAccumulator
 from seqloom.optim._adam import Adam
 from seqloom.optim._adamw import AdamW
 from seqloom.optim._average import WeightAverage
+from seqloom.optim._loss_scale import LossScale
 from seqloom.optim._muon import Muon
 from seqloom.optim._optimizer import Move, Optimizer
 from seqloom.optim._rules import AdaGrad, Lion, RMSProp
@@ -36,6 +37,7 @@ __all__ = [
     "GradientsAccumulator",
     "LinearDecay",
     "Lion",
+    "LossScale",
     "Move",
     "Muon",
     "Noam",

@@ -18,8 +18,6 @@ from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._at import At
 from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._index import check_axis, join_axes, normalize_key
-from seqloom.tensor._operators import binary, differentiable, reflect, unary
-from seqloom.tensor._index import check_axis, normalize_key
 from seqloom.tensor._operators import binary, differentiable, product, reflect, unary
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._scope._scope import move_outwards
@@ -898,6 +896,30 @@ class Gradients:
             clipped = [self.backend.clip(array, -limit, limit) for array in arrays]
         found = {**self._arrays, **dict(zip(chosen, clipped, strict=True))}
         return Gradients(found, self.backend, inputs=self._inputs)
+
+    def multiply(self, factor: float) -> Gradients:
+        """Multiplies all gradients by a number, those by inputs too.
+
+        Args:
+            factor: The number.
+
+        Returns:
+            New gradients.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> grads = sl.tensor.Gradients({1: B.asarray([3.0, 4.0])}, B)
+            >>> grads.multiply(0.5).get(1).tolist()
+            [1.5, 2.0]
+        """
+        times = self.backend.multiply
+        arrays = {number: times(array, factor) for number, array in self._arrays.items()}
+        inputs = [
+            (tensor, None if array is None else times(array, factor))
+            for tensor, array in self._inputs
+        ]
+        return Gradients(arrays, self.backend, inputs=inputs)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._arrays)

@@ -1,0 +1,162 @@
+"""LossScale: keeps gradients in the range of float16."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom._arguments import as_integer, as_number
+from seqloom.errors import ArgumentError, RecordError
+from seqloom.record import Record
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Gradients
+
+
+class LossScale:
+    """Chooses by how much a loss is multiplied, so that gradients in float16 stay numbers.
+
+    Small gradients become zero in float16, and large ones infinite. Multiply the loss by
+    `value`, and pass the gradients to `unscale`: it divides them, or asks to skip the step
+    if one of them is not finite. The scale shrinks after a skipped step and grows after
+    many good ones (Micikevicius et al. 2018). The defaults are those of
+    ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no scale.
+
+    Args:
+        value: The scale at the start.
+        growth: Factor after `interval` good steps one after the other; greater than 1.
+        backoff: Factor after a skipped step, in (0, 1).
+        interval: Number of good steps before the scale grows.
+
+    Attributes:
+        value: The present scale, a number that a compiled step takes as an argument.
+        good_steps: Number of good steps since the scale last changed.
+
+    Raises:
+        ArgumentError: An argument is no number, or out of range.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
+        >>> x = layer.backend.tensor([[1.0, 2.0]])
+        >>> scale, optimizer = sl.optim.LossScale(1024.0), sl.optim.SGD()
+        >>> def scaled_loss(layer, x, factor):
+        ...     with sl.tensor.autocast("float16", allow_slow=True):
+        ...         return layer(x).mean() * factor
+        >>> _, gradients = sl.nn.value_and_grad(scaled_loss)(layer, x, scale.value)
+        >>> if (gradients := scale.unscale(gradients)) is not None:
+        ...     layer = optimizer.step(0.1, layer, gradients)
+        >>> scale.value, scale.good_steps
+        (1024.0, 1)
+    """
+
+    def __init__(
+        self,
+        value: float = 65536.0,
+        *,
+        growth: float = 2.0,
+        backoff: float = 0.5,
+        interval: int = 2000,
+    ) -> None:
+        self.value = as_number("value", value)
+        self.growth = as_number("growth", growth)
+        self.backoff = as_number("backoff", backoff)
+        self.interval = as_integer("interval", interval)
+        self.good_steps = 0
+        self._check()
+
+    def _check(self) -> None:
+        """Refuses numbers out of range."""
+        sound = {
+            "value must be greater than 0": self.value > 0,
+            "growth must be greater than 1": self.growth > 1,
+            "backoff must be between 0 and 1": 0 < self.backoff < 1,
+            "interval must be at least 1": self.interval >= 1,
+        }
+        for rule, holds in sound.items():
+            if not holds:
+                name = rule.split()[0]
+                raise ArgumentError(f"{rule}, got {getattr(self, name)!r}")
+
+    def unscale(self, gradients: Gradients) -> Gradients | None:
+        """Divides gradients by the scale, then adjusts the scale for the next step.
+
+        Args:
+            gradients: Gradients of a loss that was multiplied by `value`.
+
+        Returns:
+            The gradients of the loss itself; None if one of them is not finite, and the
+            step must be skipped.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> scale = LossScale(8.0)
+            >>> scale.unscale(sl.tensor.Gradients({1: B.asarray([4.0])}, B)).get(1).tolist()
+            [0.5]
+            >>> scale.unscale(sl.tensor.Gradients({1: B.asarray([float("inf")])}, B))
+            >>> scale.value
+            4.0
+        """
+        if not _are_finite(gradients):
+            self.value, self.good_steps = self.value * self.backoff, 0
+            return None
+        unscaled = gradients.multiply(1.0 / self.value)
+        self.good_steps += 1
+        if self.good_steps >= self.interval:
+            self.value, self.good_steps = self.value * self.growth, 0
+        return unscaled
+
+    def to_record(self) -> Record:
+        """Returns the scale and the number of good steps.
+
+        Returns:
+            A record without arrays.
+
+        Examples:
+            >>> LossScale().to_record().metadata
+            {'loss_scale': 65536.0, 'good_steps': 0}
+        """
+        return Record(
+            {}, metadata={"loss_scale": self.value, "good_steps": self.good_steps}
+        )
+
+    def load_record(self, record: Record) -> Self:
+        """Sets the scale and the number of good steps.
+
+        Args:
+            record: Record that `to_record` returned.
+
+        Returns:
+            This loss scale.
+
+        Raises:
+            RecordError: `record` lacks one of the two.
+
+        Examples:
+            >>> LossScale().load_record(LossScale(4.0).to_record()).value
+            4.0
+        """
+        facts = record.metadata
+        value: Any = facts.get("loss_scale")
+        steps = facts.get("good_steps")
+        if not _is_positive(value) or not isinstance(steps, int) or steps < 0:
+            raise RecordError(
+                "the record is not that of a LossScale: it needs loss_scale, a number "
+                f"greater than 0, and good_steps, got {value!r} and {steps!r}"
+            )
+        self.value, self.good_steps = float(value), steps
+        return self
+
+    def __repr__(self) -> str:
+        return f"LossScale({self.value}, good_steps={self.good_steps})"
+
+
+def _are_finite(gradients: Gradients) -> bool:
+    """Whether no number is infinite or NaN; waits for a device once."""
+    backend: Any = gradients.backend
+    found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]
+    return not found or bool(backend.to_numpy(backend.all(backend.stack(found))))
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and 0 < value < float("inf")

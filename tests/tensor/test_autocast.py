@@ -1,0 +1,190 @@
+"""Products in half precision: types, values and refusals of `sl.tensor.autocast`."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom.tensor._autocast import _find_reason
+
+F = sl.nn.functional
+BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
+WAYS = [
+    ("numpy", False),
+    ("numpy", True),
+    ("torch", False),
+    pytest.param("torch", True, marks=pytest.mark.soak),
+    pytest.param("jax", False, marks=pytest.mark.soak),
+    ("jax", True),
+]
+
+
+class Network(sl.nn.Module):
+    """A convolution, batch norm, mean, layer norm and a head."""
+
+    conv: sl.nn.Conv1d
+    norm: sl.nn.BatchNorm1d
+    head: sl.nn.Linear
+
+    def __init__(self):
+        self.conv = sl.nn.Conv1d(4, 8, 5, padding=2)
+        self.norm = sl.nn.BatchNorm1d(8)
+        self.head = sl.nn.Linear(8, 3)
+
+    def __call__(self, x, seen=None):
+        """Scores; `seen` gets the element type of each part."""
+        conv = self.conv(x)
+        norm = self.norm(conv)
+        mixed = F.relu(conv) + F.relu(norm)
+        mean = mixed.mean(axis=2)
+        head = self.head(mean)
+        parts = {"conv": conv, "relu": F.relu(conv), "mixed": mixed, "head": head}
+        parts |= {"norm": norm, "mean": mean, "softmax": F.softmax(head, 1)}
+        parts |= {"product": head @ head.T, "sum of halves": head + head}
+        if seen is not None:
+            seen.update({name: part.dtype.name for name, part in parts.items()})
+        return head
+
+
+class Twin(torch.nn.Module):
+    """The same network in torch."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.conv = torch.nn.Conv1d(4, 8, 5, padding=2)
+        self.norm = torch.nn.BatchNorm1d(8)
+        self.head = torch.nn.Linear(8, 3)
+        state = {path: torch.tensor(x) for path, x in network.state_dict().items()}
+        self.load_state_dict(state)
+
+    def forward(self, x):
+        """Scores."""
+        conv = self.conv(x)
+        norm = self.norm(conv.float())  # in the list of float32 on CUDA, not on a CPU
+        return self.head((conv.relu() + norm.relu()).float().mean(2))
+
+
+def loss_of(network, x, labels, seen=None, dtype="bfloat16"):
+    """The loss within a block of autocast."""
+    with sl.tensor.autocast(dtype, allow_slow=True):
+        return F.cross_entropy(network(x, seen), labels)
+
+
+def batch(backend):
+    """Rows and labels."""
+    x = np.random.default_rng(0).normal(size=(6, 4, 20)).astype("float32")
+    make = sl.tensor.backend(backend).tensor
+    return make(x), make(np.arange(6) % 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_products_are_halves_and_sums_are_float32(backend):
+    seen = {}
+    loss = loss_of(Network().bind(backend, 0), *batch(backend), seen)
+    halves = {"conv", "relu", "head", "product", "sum of halves"}
+    assert {name for name, dtype in seen.items() if dtype == "bfloat16"} == halves
+    assert {dtype for name, dtype in seen.items() if name not in halves} == {"float32"}
+    assert loss.dtype.name == "float32"
+
+
+@pytest.mark.parametrize(("backend", "compiled"), WAYS)
+def test_loss_and_gradients_are_torchs(backend, compiled):
+    network, (x, labels) = Network().bind(backend, 0), batch(backend)
+    twin = Twin(network)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = twin(torch.tensor(x.numpy()))
+    expected = torch.nn.functional.cross_entropy(
+        scores.float(), torch.tensor(labels.numpy()).long()
+    )
+    expected.backward()
+    step = sl.nn.value_and_grad(loss_of)
+    loss, grads = (sl.tensor.compile(step) if compiled else step)(network, x, labels)
+    assert loss.item() == pytest.approx(expected.item(), abs=0.01)
+    for (path, param), theirs in zip(network.parameters(), twin.parameters(), strict=True):
+        found = grads.wrt(param)
+        assert found.dtype.name == "float32", path
+        assert theirs.grad is not None
+        np.testing.assert_allclose(
+            found.numpy(), theirs.grad.numpy(), atol=0.02, err_msg=path
+        )
+
+
+def test_torch_gives_the_same_types_to_products_and_to_what_follows_them():
+    x, weight = torch.ones(2, 4, 9), torch.ones(3, 4, 3)
+    ours = sl.tensor.backend("torch")
+    cases: dict[str, Any] = {
+        "conv1d": (torch.conv1d, F.conv1d, (x, weight)),
+        "linear": (torch.nn.functional.linear, F.linear, (x, torch.ones(5, 9))),
+        "matmul": (torch.matmul, lambda a, b: a @ b, (x, x.mT)),
+        "relu": (torch.relu, F.relu, (x,)),
+        "relu of halves": (torch.relu, F.relu, (x.bfloat16(),)),
+        "sum of both": (torch.add, lambda a, b: a + b, (x, x.bfloat16())),
+    }
+    for name, (theirs, function, args) in cases.items():
+        with torch.autocast("cpu", torch.bfloat16):
+            expected = theirs(*args).dtype
+        with sl.tensor.autocast("bfloat16", allow_slow=True):
+            found = function(*map(ours.tensor, args)).dtype.name
+        assert f"torch.{found}" == str(expected), name
+
+
+def test_a_compiled_step_has_one_program_for_each_type():
+    network, (x, _) = Network().bind("numpy", 0).eval(), batch("numpy")
+    step = sl.tensor.compile(lambda network, x: network(x))
+    found = []
+    for dtype in ("bfloat16", "float32", "bfloat16"):
+        with sl.tensor.autocast(dtype, allow_slow=True):
+            found.append(step(network, x).dtype.name)
+    assert found == ["bfloat16", "float32", "bfloat16"]
+    assert step(network, x).dtype.name == "float32"
+
+
+def test_numbers_of_64_bits_stay_as_they_are():
+    x = sl.tensor.backend("numpy").tensor(np.ones((2, 2)))
+    with sl.tensor.autocast("bfloat16", allow_slow=True):
+        assert (x @ x).dtype == np.float64
+
+
+def test_a_checkpoint_computes_again_in_the_type_of_its_block():
+    layer = sl.nn.Linear(3, 2).bind("numpy", 0)
+    x = layer.backend.tensor(np.full((1, 3), 1 / 3, "float32"))
+
+    def loss(layer, x, block):
+        with sl.tensor.autocast("bfloat16", allow_slow=True):
+            out = block(layer)(x)
+        return (out * out).astype("float32").sum()
+
+    plain = sl.nn.value_and_grad(loss)(layer, x, lambda layer: layer)[1]
+    again = sl.nn.value_and_grad(loss)(layer, x, sl.tensor.checkpoint)[1]
+    np.testing.assert_array_equal(
+        plain.wrt(layer.weight).numpy(), again.wrt(layer.weight).numpy()
+    )
+
+
+@pytest.mark.parametrize("backend", ["numpy", "jax"])
+def test_a_product_that_would_be_slower_is_refused(backend):
+    x = sl.tensor.backend(backend).tensor([[1.0]])
+    with (
+        sl.tensor.autocast("bfloat16"),
+        pytest.raises(sl.errors.BackendError, match="allow_slow=True"),
+    ):
+        _ = x @ x
+
+
+def test_a_processor_without_the_instructions_is_named(monkeypatch):
+    monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: {"avx2"})
+    find: Any = _find_reason.__wrapped__
+    assert "no instructions for float16" in find("torch", "cpu", "float16")
+    assert find("torch", "cuda:0", "float16") is None
+    monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: {"avx512_bf16"})
+    assert find("torch", "cpu", "bfloat16") is None
+
+
+def test_another_type_is_refused():
+    with (
+        pytest.raises(sl.errors.ArgumentError, match='"bfloat16", "float16"'),
+        sl.tensor.autocast("int8"),
+    ):
+        pass
