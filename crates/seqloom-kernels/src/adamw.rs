@@ -37,9 +37,9 @@ pub struct Tensor<'a, T> {
 /// Changes parameters and their moments as `torch.optim.AdamW` does.
 pub fn adamw<T: Float>(step: Step, tensors: Vec<Tensor<'_, T>>, threads: usize) {
     if parallel::is_alone(threads) {
-        tensors
-            .into_iter()
-            .for_each(|tensor| update_lines(step, tensor));
+        for tensor in tensors {
+            update_lines(step, tensor);
+        }
     } else {
         // The pieces of all tensors at once: threads wake once, not once a tensor.
         let pieces = tensors.into_iter().flat_map(Tensor::cut).collect();
