@@ -38,18 +38,7 @@ def published(number):
 @cache
 def arrays(number):
     """Every array of a file, by its layer and its name."""
-    import h5py
-
-    found = {}
-
-    def add(name, item):
-        if isinstance(item, h5py.Dataset):
-            path = name.removeprefix("model_weights/").removesuffix(":0")
-            found[path.replace("/", ".")] = item[()]
-
-    with h5py.File(published(number), "r") as file:
-        file.visititems(add)
-    return found
+    return sl.record.load(published(number))
 
 
 def network(number, backend):

@@ -33,22 +33,13 @@ def operations(count: int) -> int:
 @cache
 def arrays() -> dict[str, np.ndarray]:
     """Reads the first of the five files of the package spliceai."""
-    import h5py
+    import seqloom as sl
 
     spec = find_spec("spliceai")
     if spec is None or spec.submodule_search_locations is None:
         raise SystemExit("install the weights: uv pip install --no-deps spliceai")
-    found: dict[str, np.ndarray] = {}
-
-    def add(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset):
-            path = name.removeprefix("model_weights/").removesuffix(":0")
-            found[path.replace("/", ".")] = item[()]
-
     path = Path(spec.submodule_search_locations[0], "models", "spliceai1.h5")
-    with h5py.File(path, "r") as file:
-        file.visititems(add)
-    return found
+    return {name: np.asarray(values) for name, values in sl.record.load(path).items()}
 
 
 def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:

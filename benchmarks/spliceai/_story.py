@@ -75,6 +75,6 @@ def _notes() -> str:
         "examples/splice_sites.py with the weights of the package spliceai, torch's the "
         "same layers, eager, in inference mode. The sides take turns, each in a process of "
         "its own that sleeps meanwhile; their results are compared first. The floor is the "
-        "network's multiplications and additions at the rate of NumPy's BLAS on square "
-        f"matrices.\n\n{machine('numpy', 'torch', 'seqloom')}"
+        "network's multiplications and additions at the rate of seqloom's products of "
+        f"square matrices.\n\n{machine('numpy', 'torch', 'seqloom')}"
     )

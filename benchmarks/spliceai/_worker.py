@@ -21,12 +21,15 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
         from benchmarks.spliceai._torch import of_torch
 
         return of_torch(count, threads)
-    return _floor(count)
+    return _floor(count, threads)
 
 
-def _floor(count: int) -> Callable[[], Any]:
-    """Prepares square products of NumPy's BLAS with about as many operations."""
-    square = np.ones((SQUARE, SQUARE), "float32")
+def _floor(count: int, threads: int) -> Callable[[], Any]:
+    """Prepares square products of our own with about as many operations."""
+    from seqloom.tensor import backend
+
+    ones = np.ones((SQUARE, SQUARE), "float32")
+    square = backend("numpy", num_threads=threads).tensor(ones)
     times = round(operations(count) / (2 * SQUARE**3))
     return lambda: [square @ square for _ in range(times)]
 

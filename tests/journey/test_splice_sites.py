@@ -70,7 +70,7 @@ def recompute(number):
     for kind, config, inputs in others:
         prefix = f"{config['name']}.{config['name']}."
         weights = {
-            name.removeprefix(prefix): torch.tensor(values)
+            name.removeprefix(prefix): torch.tensor(np.asarray(values))
             for name, values in arrays(number).items()
             if name.startswith(prefix)
         }

@@ -303,6 +303,8 @@ class LearningOptions:
         class_weight: Let every class count the same in sum.
         early_stop: Stop after so many epochs without a lower validation loss.
         seed: Decides the first weights, the order, the dropout and the parts.
+        precision: What computes products of a step: float32, or half precision where the
+            backend and the processor have instructions for it.
         compile: Make one program of each step, or do not; otherwise where that is sooner.
     """
 
@@ -314,6 +316,7 @@ class LearningOptions:
     class_weight: Literal["balanced"] | None = None
     early_stop: Count | None = None
     seed: Seed = 0
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Annotated[
         bool | None, Parameter(negative="--no-compile", show_default=False)
     ] = None

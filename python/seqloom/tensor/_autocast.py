@@ -43,7 +43,7 @@ casting: ContextVar[tuple[str, bool] | None] = ContextVar("casting", default=Non
 
 
 @contextmanager
-def autocast(dtype: str, *, allow_slow: bool = False) -> Generator[None]:
+def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     """Computes products in half precision within a ``with`` block, or within a function.
 
     Parameters stay in float32, and so do their gradients. Matrix products, linear layers,
@@ -60,7 +60,8 @@ def autocast(dtype: str, *, allow_slow: bool = False) -> Generator[None]:
         dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for a part of a block that
             shall compute in full precision again.
         allow_slow: Whether to compute also where it is slower than in float32, for example
-            to try a step before it runs on another machine.
+            to try a step before it runs on another machine. None: as the block around it
+            does, which is no where there is none.
 
     Yields:
         Nothing.
@@ -83,7 +84,9 @@ def autocast(dtype: str, *, allow_slow: bool = False) -> Generator[None]:
         raise ArgumentError(
             f'dtype must be "bfloat16", "float16" or "float32", got {dtype!r}'
         )
-    token = casting.set((dtype, allow_slow))
+    around = casting.get()
+    inherited = around is not None and around[1]
+    token = casting.set((dtype, inherited if allow_slow is None else allow_slow))
     try:
         yield
     finally:
@@ -95,11 +98,10 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
     is_product, found = _LISTED.get(name), casting.get()
     if is_product is None or found is None:
         return args
-    dtype, allow_slow = found
-    wanted = dtype if is_product else "float32"
+    wanted = found[0] if is_product else "float32"
     changed = tuple(_cast(arg, wanted, apply) for arg in args)
-    if is_product and dtype in _HALVES and not allow_slow:
-        _require_quick(dtype, changed)
+    if wanted in _HALVES:
+        _require_quick(wanted, changed)
     return changed
 
 
@@ -116,14 +118,22 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 
 def _require_quick(dtype: str, args: tuple[Any, ...]) -> None:
     """Refuses products that this processor computes more slowly than those of float32."""
-    backend: Any = next(arg.backend for arg in args if isinstance(arg, TensorState))
-    while hasattr(backend, "inner"):
-        backend = backend.inner
-    if reason := _find_reason(backend.name, backend.device, dtype):
+    backends = [arg.backend for arg in args if isinstance(arg, TensorState)]
+    if backends and (reason := find_reason(backends[0], dtype)):
         raise BackendError(
             f'autocast("{dtype}"): {reason}, so it would be slower than float32; leave '
             "autocast out here, or pass allow_slow=True to try it"
         )
+
+
+def find_reason(backend: Any, dtype: str) -> str | None:
+    """Says why half precision is slow on a backend; None where it is not, or is allowed."""
+    around = casting.get()
+    if around is not None and around[1]:
+        return None
+    while hasattr(backend, "inner"):
+        backend = backend.inner
+    return _find_reason(backend.name, backend.device, dtype)
 
 
 @cache

@@ -19,6 +19,7 @@ from seqloom.train._job import Job
 from seqloom.train._metrics import Metrics, list_metrics
 from seqloom.train._names import name_of
 from seqloom.train._parts import Parts
+from seqloom.train._precision import check_precision
 from seqloom.train._progress import Progress
 from seqloom.train._rates import check_schedule, describe_schedule
 from seqloom.train._run import Run
@@ -47,6 +48,7 @@ def fit(
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
     seed: int = 0,
+    precision: str = "float32",
     compile: bool | str = "auto",  # noqa: A002 - as torch's and ours
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
@@ -123,6 +125,10 @@ def fit(
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
         seed: Decides the first weights, the order and the dropout.
+        precision: ``"bfloat16"`` or ``"float16"`` computes products of a training step in
+            half precision, as `seqloom.tensor.autocast` does: weights, gradients, sums and
+            validation stay in float32. float16 multiplies the loss by a `LossScale`, which
+            is in the checkpoint, and does not compile the step, because it may be skipped.
         compile: Whether forward, backward and update are one program, as
             ``seqloom.tensor.compile`` makes it. ``"auto"``: where it is sooner done, on
             NumPy from 200 steps on and on JAX; for records of one length, and not for a
@@ -155,6 +161,7 @@ def fit(
     Raises:
         ArgumentError: A number makes no sense, an argument is of another type, or the
             network does not fit the data.
+        BackendError: `precision` would be slower than float32 here.
         FileError: The folder cannot be written.
         GradientError: The loss is no number any more.
         KeyboardInterrupt: The run was stopped; the message says how to go on.
@@ -186,6 +193,12 @@ def fit(
     watchers = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
     computes = find_backend(choose_device(backend), num_threads=num_threads)
+    check_precision(precision, model, computes)
+    if compile is True and precision == "float16":
+        raise ArgumentError(
+            "compile=True: a step in float16 may be skipped; leave compile out, or take "
+            'precision="bfloat16"'
+        )
     ranks = find_ranks()
     if compile is True and ranks.are_several:
         raise ArgumentError(
@@ -204,6 +217,7 @@ def fit(
         step=None if step is None else name_of(step),
         optimizer=None if optimizer is None else optimizer.to_dict(),
         schedule=describe_schedule(schedule),
+        precision=precision,
     )
     names = names_for(model, has_step=step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))

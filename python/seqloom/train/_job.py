@@ -24,6 +24,7 @@ from seqloom.train._machine import machine_facts
 from seqloom.train._metrics import Metric
 from seqloom.train._objective import Objective
 from seqloom.train._parts import Parts
+from seqloom.train._precision import scale_of
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
@@ -100,7 +101,8 @@ class Job:
     def _work(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
         """Trains to the end and gives the run."""
         optimizer = self.optimizer or _optimizer(self.settings, trained.model)
-        state = State(trained.model, optimizer)
+        others = scale_of(self.settings.precision)
+        state = State(trained.model, optimizer, others={**others})
         trainer = self._trainer(trained, parts, progress)
         if self.folder is not None:
             self._enter(self.folder, state, trainer)
@@ -125,7 +127,12 @@ class Job:
         is_compiled = self._is_compiled(parts.train)
         # A program cannot wait for other processes.
         is_on = is_compiled and not self.ranks.are_several
-        compiling = Compiling(objective, is_on, is_asked=self.compiles is True)
+        refusal = ""
+        if is_on and self.settings.precision == "float16":
+            is_on, refusal = False, "a step in float16 may be skipped"
+        compiling = Compiling(
+            objective, is_on, is_asked=self.compiles is True, refusal=refusal
+        )
         return Trainer(
             trained=trained,
             train=parts.train,
@@ -166,6 +173,7 @@ class Job:
             encoder=trained.encoder,
             task=trained.task if self.loss is None else None,
             is_custom=isinstance(trained.task, Custom),
+            precision=self.settings.precision,
         )
 
     def _enter(self, folder: Path, state: State, trainer: Trainer) -> None:

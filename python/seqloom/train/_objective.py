@@ -15,6 +15,7 @@ from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor, scope
 from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._precision import FULL, computing
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
@@ -29,6 +30,7 @@ class Objective:
     encoder: Any = None
     task: Task | None = None  # whose loss it is; None if it is a user's
     is_custom: bool = False  # whether labels are no classes or values that we know
+    precision: str = FULL  # of a step; validation computes in full precision
 
     def prepare(self, model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Puts what the loss needs of a batch on the network's backend, by name."""
@@ -66,11 +68,12 @@ class Objective:
         """Computes the loss by the step or the loss of this objective."""
         if isinstance(model, TorchModule):
             return self._compute_torch(own, model, arrays, key=key)
-        if self.step is not None:
-            return _call_step(own, model, arrays, key=key)
-        inputs = {name: arrays[name] for name in arrays if name != _LABELS}
-        outputs = Forward.of(model).call(model, inputs, key)
-        return own(outputs, arrays[_LABELS]), outputs
+        with computing(self.precision if model.training else FULL):
+            if self.step is not None:
+                return _call_step(own, model, arrays, key=key)
+            inputs = {name: arrays[name] for name in arrays if name != _LABELS}
+            outputs = Forward.of(model).call(model, inputs, key)
+            return own(outputs, arrays[_LABELS]), outputs
 
     def _compute_torch(
         self,

@@ -6,13 +6,16 @@ from typing import Any, cast
 
 from seqloom.errors import RunFolderError
 
+# What a run had before it could be chosen: its checkpoint does not name it.
+_BEFORE = {"precision": "float32"}
+
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuses to go on with something else than what was begun."""
     for name, value in now.items():
         if name == "epochs":
             _check_epochs(path, saved.get(name), value)
-        elif saved.get(name) != value:
+        elif saved.get(name, _BEFORE.get(name)) != value:
             raise RunFolderError(
                 f"{path}: this run was begun with {_difference(name, saved, value)}; "
                 "resume with the same, or begin anew (overwrite=True, --overwrite)"

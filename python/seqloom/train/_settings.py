@@ -25,6 +25,7 @@ class Settings:
     optimizer: dict[str, Any] | None = None
     schedule: dict[str, Any] | str | None = None
     step: str | None = None
+    precision: str = "float32"
 
     def __post_init__(self) -> None:
         # NumPy's numbers become Python's, because a checkpoint holds them as JSON.

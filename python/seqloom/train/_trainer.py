@@ -34,6 +34,7 @@ from seqloom.train._objective import (
     differentiate,
     numbers_of,
 )
+from seqloom.train._precision import FULL, scaled, unscale
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, Round
@@ -201,7 +202,7 @@ class Trainer:
             return self._joint_step(state, batch, arrays, key=key)
         found = self.compiling.run(state.model, state.optimizer, lr, arrays=arrays, key=key)
         if found is None:
-            loss, extra, grads = differentiate(self.objective, state.model, arrays, key=key)
+            loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
             value = self._finite(float(loss.item()), *position)
             _update(state, grads)
         else:
@@ -221,7 +222,7 @@ class Trainer:
         with joint.computing():
             # Each process draws its own dropout.
             own_key = key.fold(self.ranks.number)
-            loss, extra, grads = differentiate(weighted, state.model, arrays, key=own_key)
+            loss, extra, grads = _differentiate(state, weighted, arrays, key=own_key)
         found = joint.sum_up(loss, self._right(extra, batch), numbers_of(extra))
         value = self._finite(found.loss, *position)
         _update(state, joint.reduce(state.model, grads))
@@ -257,7 +258,10 @@ class Trainer:
         task, name = self.trained.task, label_name(batch)
         if name is None or not hasattr(outputs, "shape"):
             return None
-        decided = task.decide(task.activate(np.asarray(outputs)))
+        logits = np.asarray(outputs)
+        if self.settings.precision != FULL:
+            logits = logits.astype(FULL)
+        decided = task.decide(task.activate(logits))
         return None if decided is None else float((decided == batch[name]).mean())
 
     def _judge(self, model: Module) -> dict[str, Any]:
@@ -323,8 +327,23 @@ class Trainer:
         self._is_ended()
 
 
+def _differentiate(
+    state: State, objective: Any, arrays: dict[str, Any], *, key: Key
+) -> tuple[Any, Any, Any]:
+    """Computes loss, outputs and gradients, which are scaled where the run has a scale."""
+    scale: Any = state.others.get("loss_scale")
+    if scale is None:
+        return differentiate(objective, state.model, arrays, key=key)
+    objective = scaled(objective, scale)
+    loss, extra, grads = differentiate(objective, state.model, arrays, key=key)
+    return loss / scale.value, extra, grads
+
+
 def _update(state: State, grads: Any) -> None:
-    """Makes the optimiser's step."""
+    """Makes the optimiser's step, or skips it where gradients in float16 overflow."""
+    scale: Any = state.others.get("loss_scale")
+    if scale is not None and (grads := unscale(grads, scale)) is None:
+        return
     state.optimizer.step(state.lr, state.model, grads)
     if isinstance(state.model, TorchModule):
         state.model.update_torch()

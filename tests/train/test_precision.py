@@ -1,0 +1,111 @@
+"""Runs in half precision: weights, scale, resume and refusals."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+
+F = sl.nn.functional
+
+
+class Network(sl.nn.Module):
+    """Two layers."""
+
+    first: sl.nn.Linear
+    head: sl.nn.Linear
+
+    def __init__(self):
+        self.first = sl.nn.Linear(6, 16)
+        self.head = sl.nn.Linear(16, 3)
+
+    def logits(self, inputs):
+        """Scores of three classes."""
+        return self.head(F.relu(self.first(inputs)))
+
+
+def data():
+    """Rows of three classes."""
+    rows = np.random.default_rng(0).normal(size=(60, 6)).astype("float32")
+    return {"inputs": rows, "label": rows[:, :3].argmax(1)}
+
+
+def train(precision, **options):
+    """Trains on NumPy, where half precision is slow, and allowed here."""
+    given: dict[str, Any] = {"epochs": 4, "batch_size": 20, "loss": F.cross_entropy}
+    given |= {"schedule": sl.optim.Constant(0.02), "progress": False, **options}
+    network = Network().bind("numpy", 0)
+    with sl.tensor.autocast("float32", allow_slow=True):
+        return sl.train.fit(network, data(), precision=precision, report=False, **given)
+
+
+def losses(run):
+    """The training losses of the epochs."""
+    return [row["train_loss"] for row in run.history]
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_half_precision_learns_as_full_precision_does(precision):
+    full, half = train("float32"), train(precision)
+    assert losses(half) != losses(full)
+    np.testing.assert_allclose(losses(half), losses(full), rtol=0.02)
+    assert {param.dtype for _, param in half.model.parameters()} == {"float32"}
+
+
+def test_a_compiled_step_in_bfloat16_is_the_step():
+    one, other = train("bfloat16", compile=False), train("bfloat16", compile=True)
+    np.testing.assert_allclose(losses(one), losses(other), rtol=1e-3)
+
+
+def test_a_run_in_float16_goes_on_with_its_scale(tmp_path):
+    whole = train("float16", out=tmp_path / "whole")
+    train("float16", out=tmp_path / "cut", epochs=2)
+    again = train("float16", out=tmp_path / "cut", resume=True)
+    assert losses(again) == losses(whole)
+    one, other = (
+        sl.record.load(tmp_path / name / "checkpoint/last.safetensors").metadata["others"]
+        for name in ("whole", "cut")
+    )
+    assert one == other
+    assert one["loss_scale"]["good_steps"] > 0
+
+
+def test_a_run_does_not_go_on_in_another_precision(tmp_path):
+    train("float16", out=tmp_path / "run", epochs=2)
+    with pytest.raises(sl.errors.RunFolderError, match="precision"):
+        train("float32", out=tmp_path / "run", resume=True)
+
+
+def test_a_precision_that_would_be_slower_is_refused():
+    with pytest.raises(sl.errors.BackendError, match="NumPy has no products of bfloat16"):
+        sl.train.fit(
+            Network().bind("numpy", 0),
+            data(),
+            loss=F.cross_entropy,
+            precision="bfloat16",
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "half"}, "precision must be one of"),
+        ({"precision": "float16", "compile": True}, "may be skipped"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        train(**options)
+
+
+def test_a_module_of_torch_is_referred_to_torchs_own_block():
+    with pytest.raises(sl.errors.ArgumentError, match=r"torch\.autocast"):
+        sl.train.fit(
+            torch.nn.Linear(6, 3),
+            data(),
+            backend="torch",
+            loss=torch.nn.functional.cross_entropy,
+            precision="bfloat16",
+        )
