@@ -55,7 +55,9 @@ def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
     keys = example.keras_keys(model)
     model.load_record(arrays(), strict=False, keys=keys).eval()
     x = model.backend.tensor(letters(count))
-    call = (
-        sl.tensor.compile(lambda model, x: model(x)) if compiled else type(model).__call__
-    )
+
+    def evaluate(model: Any, x: Any) -> Any:
+        return model(x)
+
+    call = sl.tensor.compile(evaluate) if compiled else evaluate
     return lambda: call(model, x).numpy()

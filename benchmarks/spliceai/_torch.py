@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +48,8 @@ class SpliceAI(nn.Module):
             )
             for units, size, dilation in BLOCKS
         ]
-        self.blocks, self.head = nn.ModuleList(blocks), Conv(WIDTH, 3, 1)
+        self.blocks: Any = nn.ModuleList(blocks)
+        self.head = Conv(WIDTH, 3, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(n, 4, l + context)`` to ``(n, 3, l)``."""
