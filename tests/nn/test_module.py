@@ -76,6 +76,13 @@ def test_an_unbound_module_is_an_error_that_shows_the_fix():
         _ = sl.nn.Linear(1, 1).weight.value
 
 
+def test_binding_again_takes_the_values_along():
+    layer = sl.nn.Linear(2, 2).bind("numpy", KEY)
+    values = layer.weight.numpy()
+    assert layer.bind("torch", KEY).weight.value.backend.name == "torch"
+    assert np.array_equal(layer.weight.numpy(), values)
+
+
 def test_parameters_do_not_depend_on_the_order_of_first_use():
     one, other = net(), net()
     forwards = {path: param.numpy() for path, param in one.parameters()}

@@ -89,6 +89,7 @@ from seqloom.nn._running_metrics import (
 )
 from seqloom.nn._state import LoadReport
 from seqloom.nn._stored import Buffer, Param
+from seqloom.nn._summary import Summary
 from seqloom.nn._visitor import Visitor
 
 __all__ = [
@@ -161,6 +162,7 @@ __all__ = [
     "Softplus",
     "Softsign",
     "Spearman",
+    "Summary",
     "Tanh",
     "TransformerEncoder",
     "TransformerEncoderLayer",

@@ -37,6 +37,7 @@ from seqloom.tensor import backend as find_backend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from seqloom.nn._summary import Summary
     from seqloom.nn._visitor import Visitor
     from seqloom.record import Record
     from seqloom.record._keys import KeyMap
@@ -383,6 +384,36 @@ class Module:
         walk(self, "", parts)
         show_parts(visitor, parts)
         visitor.leave("", self)
+
+    def summary(self, *args: Any, method: str = "__call__", **options: Any) -> Summary:
+        """Calls the module on a sample, and returns its layers with their figures.
+
+        Shapes of results, numbers of parameters, their memory, and multiply-adds of the
+        products, convolutions, attention and recurrent layers of that call; twice these is
+        what PyTorch calls flops. The call is in evaluation mode and changes nothing.
+
+        Args:
+            *args: Arguments of the method; NumPy arrays become tensors.
+            method: Name of the method to call.
+            **options: Keyword arguments of the method.
+
+        Returns:
+            A summary, which ``print`` writes as a table.
+
+        Raises:
+            ArgumentError: The module has no such method.
+            RecordError: The module is not bound to a backend.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.Linear(4, 2).bind("numpy", sl.Key(0))
+            >>> summary = layer.summary(layer.backend.zeros((3, 4)))
+            >>> summary.layers[0].output_shape, summary.layers[0].multiply_adds
+            ((3, 2), 24)
+        """
+        from seqloom.nn._summary import summarise
+
+        return summarise(self, args, method, options)
 
     def to_record(self) -> Record:
         """Returns the current values of parameters and buffers by path.

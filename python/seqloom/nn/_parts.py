@@ -8,10 +8,12 @@ from seqloom.errors import ArgumentError
 from seqloom.nn._stored import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Parts = list[tuple[str, Any]]  # paths and modules, parameters or buffers
 
+# Methods of containers that pass arguments on, with functions that say what they take.
+CONTAINERS: dict[Any, Callable[[Any], Any]] = {}
 PLAIN = frozenset({int, float, str, bool, type(None)})
 
 

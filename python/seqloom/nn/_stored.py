@@ -109,6 +109,8 @@ class Stored(Leaf):
 
     def bind(self, path: str, backend: Backend, key: Key) -> None:
         """Sets the path, the backend, and the key that initialises the values."""
+        if self.array is not None and self.backend is not backend:
+            self.move(backend)  # values that are there already go along
         self.path, self.backend, self._key = path, backend, key
 
     @property

@@ -11,9 +11,10 @@ from weakref import WeakKeyDictionary
 
 from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
+from seqloom.nn._parts import CONTAINERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,6 @@ class Takes:
 # Of a function of C that does not say what it takes.
 _UNKNOWN = Takes(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-# Methods of containers that pass arguments on, and functions that say what these take.
-CONTAINERS: dict[Any, Callable[[Any], Takes]] = {}
 # What functions take, without and with a first argument that is the object of a method.
 _known: tuple[WeakKeyDictionary[Any, Takes], ...] = (
     WeakKeyDictionary(),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 from seqloom.nn._layers._passing import (
-    CONTAINERS,
     Takes,
     add_place,
     call_part,
@@ -16,6 +15,7 @@ from seqloom.nn._layers._passing import (
     takes_of,
 )
 from seqloom.nn._module import Module
+from seqloom.nn._parts import CONTAINERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
