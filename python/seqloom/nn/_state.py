@@ -17,6 +17,7 @@ from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
 from seqloom.record._keys import rename
 from seqloom.record._prepared import to_numpy
+from seqloom.tensor import Tensor
 from seqloom.tensor._element_types import misfit
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ def make_record(module: HasParts) -> Record:
 def hold(path: str, array: Array, backend: Backend) -> Any:
     """Returns an array for a record: a view that cannot be written, or a lazy array."""
     if backend.device == "cpu":
-        view = np.asarray(backend.to_numpy(array)).view()
-        view.flags.writeable = False
-        return view
+        return Tensor(array, backend).numpy()
     # Copied from the device when it is written or read.
     return LazyArray(
         str(backend),
