@@ -70,14 +70,28 @@ def say_unannotated(owner: object, name: str, value: object) -> str:
 
 def _collect(value: object, path: str, parts: Parts) -> None:
     """Adds a part and the parts in it, or the parts in a container."""
-    if isinstance(value, Stored):
+    role = _roles.get(type(value)) or _find_role(type(value))
+    if role == "stored":
         parts.append((path, value))
-    elif is_module(value):
+    elif role == "module":
         parts.append((path, value))
         walk(value, f"{path}.", parts)
-    elif is_container(value):
+    elif role == "container":
         for key, item in items_of(value):
             _collect(item, f"{path}.{key}", parts)
+
+
+# What a value of a class is to a module: looked up for each field of each step.
+_roles: dict[type, str] = {}
+
+
+def _find_role(kind: type[Any]) -> str:
+    """Finds the role of a class that is met for the first time."""
+    role = "module" if hasattr(kind, "named") else "plain"
+    bases = {Stored: "stored", dict: "container", list: "container", tuple: "container"}
+    role = next((bases[base] for base in bases if issubclass(kind, base)), role)
+    _roles[kind] = role
+    return role
 
 
 def list_own(module: Any) -> dict[str, Any]:

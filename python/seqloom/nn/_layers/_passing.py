@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from functools import lru_cache
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
@@ -46,6 +45,8 @@ class Takes:
 # Of a function of C that does not say what it takes.
 _UNKNOWN = Takes(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+# What modules of a class take, unless they are containers.
+_classes: dict[type[Any], Takes] = {}
 # What functions take, without and with a first argument that is the object of a method.
 _known: tuple[WeakKeyDictionary[Any, Takes], ...] = (
     WeakKeyDictionary(),
@@ -55,10 +56,13 @@ _known: tuple[WeakKeyDictionary[Any, Takes], ...] = (
 
 def takes_of(part: Any) -> Takes:
     """Returns what a part takes; a container takes what its own parts take."""
+    return _classes.get(part.__class__) or _find_takes(part)
+
+
+def _find_takes(part: Any) -> Takes:
+    """Returns what a function takes, a container, or a module of a class not met yet."""
     if isinstance(part, Module):
-        kind: Any = type(part)
-        find = CONTAINERS.get(kind.__call__)
-        return find(part) if find else _of_class(kind)
+        return _of_module(part, type(part))
     if isinstance(part, FunctionType):
         return _of_function(part, 0)
     if isinstance(part, MethodType) and isinstance(part.__func__, FunctionType):
@@ -66,13 +70,15 @@ def takes_of(part: Any) -> Takes:
     return _inspect(part, 0)
 
 
-@lru_cache(maxsize=4096)
-def _of_class(kind: Any) -> Takes:
-    """Returns what the modules of a class take: by ``__call__``, or by ``forward``."""
+def _of_module(module: Any, kind: Any) -> Takes:
+    """Returns what a module takes: by ``__call__``, or by ``forward``."""
     function = kind.__call__
+    if function in CONTAINERS:
+        return CONTAINERS[function](module)
     if function is Module.__call__:
         function = getattr(kind, "forward", function)
-    return _inspect(function, 1)
+    _classes[kind] = _inspect(function, 1)
+    return _classes[kind]
 
 
 def _of_function(function: FunctionType, skip: int) -> Takes:

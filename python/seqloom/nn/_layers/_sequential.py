@@ -88,15 +88,16 @@ class Sequential(Module):
         """
         if options:
             self._require_taken(options)
-        output: object = args[0] if len(args) == 1 else args
+        output: Any = args[0] if len(args) == 1 else args
+        is_plain = not options and key is None
         name, layer = "", None
         try:
             for index, (name, layer) in enumerate(self._named_layers()):
                 takes = takes_of(layer)
-                values = spread(output, takes) if index else args
-                if takes.needs_one and not options and key is None and len(values) == 1:
-                    output = layer(*values)
+                if is_plain and takes.needs_one and type(output) is not tuple:
+                    output = layer(output)
                     continue
+                values = spread(cast("object", output), takes) if index else args
                 given = takes.with_key(options, key and key.fold(index))
                 output = call_part(layer, (_LAYER, name), takes, values, given)
         except Exception as error:
