@@ -168,7 +168,6 @@ def test_the_weights_that_are_kept_are_averaged_where_the_optimiser_averages(toy
         ({"callbacks": sl.train.Progress}, "callbacks must be a list"),
         ({"callbacks": [object()]}, "with some of the methods on_start"),
     ],
-    ids=str,
 )
 def test_what_neither_trains_nor_measures_is_refused(start, wrong, message):
     with pytest.raises(ArgumentError, match=message):
@@ -193,7 +192,7 @@ class Mean:
         return sum(self.values) / len(self.values)
 
 
-@pytest.mark.parametrize("metrics", [[error_rate], {"error_rate": Mean()}], ids=str)
+@pytest.mark.parametrize("metrics", [[error_rate], {"error_rate": Mean()}])
 def test_metrics_of_ones_own_stand_beside_those_of_the_task(start, metrics):
     run = start(out=None, epochs=2, metrics=metrics)
     for row in run.history:

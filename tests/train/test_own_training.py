@@ -288,7 +288,6 @@ def count(model, batch):
         ({"class_weight": "balanced"}, ArgumentError, "the task is custom"),
         ({"train": {"dna": table()["dna"]}}, ArgumentError, "has no labels among dna"),
     ],
-    ids=str,
 )
 def test_what_cannot_be_trained_on_is_refused(change, error, message):
     options: dict[str, Any] = {"train": table(), "loss": F.mse_loss, **change}
