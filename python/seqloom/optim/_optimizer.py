@@ -292,7 +292,7 @@ class Optimizer(ABC):
         Examples:
             >>> import seqloom as sl
             >>> sl.optim.SGD(momentum=0.9).list_settings()
-            [0.9, False, 0.0, (), ('momentum',)]
+            [0.9, False, 0.0, ('momentum',)]
         """
         return [value for name, value in vars(self).items() if name not in _STATE]
 

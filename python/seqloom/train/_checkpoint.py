@@ -117,7 +117,9 @@ def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     state.best_step = facts.get("best_step", 0)
     state.steps = _from_table(record, epoch=state.epoch + 1)
     state.lr, state.seconds = facts.get("lr", 0.0), facts.get("seconds", 0.0)
-    state.best = (record.under("best.") or state.model.to_record()).copy()
+    best = (record.under("best.") or state.model.to_record()).copy()
+    best.metadata.clear()  # those of the checkpoint
+    state.best = best
 
 
 def _to_table(steps: list[Step]) -> NDArray[np.float64]:
