@@ -1,8 +1,9 @@
-//! The border of `seqloom_kernels::conv`.
+//! The border of `seqloom_kernels::conv` and `depthwise`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::conv::{self as kernel, Shape};
+use seqloom_kernels::conv::{self, Shape};
+use seqloom_kernels::depthwise;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -30,7 +31,8 @@ pub(crate) fn conv2d(
         let mut out = out.write::<T>("out", &out_shape)?;
         let (x, weight, out) = (x.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
         let bias = floats::slice_if(bias.as_ref())?;
-        pool::run_kernel(py, threads, || kernel::forward(&shape, (x, weight), bias, out, threads))
+        let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
+        pool::run_kernel(py, threads, || fill(&shape, (x, weight), bias, out, threads))
     })
 }
 
@@ -52,7 +54,8 @@ pub(crate) fn conv2d_input_grad(
         let weight = weight.read::<T>("weight", weight.shape())?;
         let mut out = out.write::<T>("out", out.shape())?;
         let (grad, weight, out) = (grad.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
-        pool::run_kernel(py, threads, || kernel::input_grad(&shape, grad, weight, out, threads))
+        let fill = if depthwise::suits(&shape) { depthwise::input_grad } else { conv::input_grad };
+        pool::run_kernel(py, threads, || fill(&shape, grad, weight, out, threads))
     })
 }
 
@@ -77,7 +80,8 @@ pub(crate) fn conv2d_weight_grad(
         let mut bias = out_bias.map(|bias| bias.write::<T>("out_bias", &[shape.outputs])).transpose()?;
         let (x, grad, out) = (x.as_slice()?, grad.as_slice()?, out.as_slice_mut()?);
         let bias = bias.as_mut().map(|bias| bias.as_slice_mut()).transpose()?;
-        pool::run_kernel(py, threads, || kernel::weight_grad(&shape, (x, grad), out, bias, threads))
+        let fill = if depthwise::suits(&shape) { depthwise::weight_grad } else { conv::weight_grad };
+        pool::run_kernel(py, threads, || fill(&shape, (x, grad), out, bias, threads))
     })
 }
 

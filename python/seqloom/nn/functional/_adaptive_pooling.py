@@ -11,12 +11,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats, require_numbers
 from seqloom.nn.functional._geometry import as_size, require_axes, with_or_without_batch
 from seqloom.nn.functional._operands import as_operand
-from seqloom.nn.functional._pooling import (
-    avg_pool1d,
-    avg_pool2d,
-    max_pool1d,
-    max_pool2d,
-)
+from seqloom.nn.functional._pooling import max_pool2d
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -145,9 +140,10 @@ def _average(name: str, x: Tensor, output_size: Any) -> Tensor:
     """Computes the mean of each window."""
     require_floats(name, x)
     counts, windows = _divide(name, x, output_size)
-    if windows is not None:
-        pool = avg_pool1d if len(counts) == 1 else avg_pool2d
-        return pool(x, windows)  # pyright: ignore[reportArgumentType]
+    if windows is not None:  # a reshape puts each window on axes of its own
+        pairs = [size for pair in zip(counts, windows, strict=True) for size in pair]
+        parts = apply("reshape", x, (*x.shape[:2], *pairs))
+        return parts.mean(axis=tuple(range(3, parts.ndim, 2)))
     places, inside = _list_places(x.shape[2:], counts)
     seen, shape = _look_up(x, places), (*x.shape[:2], *counts)
     share = as_operand(x, 1.0 / inside.sum(axis=1), x.dtype)
@@ -160,11 +156,15 @@ def _maximise(name: str, x: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """Finds the maximum of each window, and its index in the flattened input."""
     require_numbers(name, x)
     counts, windows = _divide(name, x, output_size)
-    if windows is not None:
-        pool = max_pool1d if len(counts) == 1 else max_pool2d
-        return pool(x, windows, return_indices=True)  # pyright: ignore[reportArgumentType]
+    if windows is not None and len(counts) > 1 and prod(counts) > 1:
+        return max_pool2d(x, windows, return_indices=True)
     places, _ = _list_places(x.shape[2:], counts)
-    winners = apply("argmax", _look_up(apply("stop_gradient", x), places), axis=-1)
+    plain = apply("stop_gradient", x)
+    if windows is None:
+        seen = _look_up(plain, places)
+    else:  # the windows of a row, or one window: they lie side by side
+        seen = apply("reshape", plain, (*x.shape[:2], *places.shape))
+    winners = apply("argmax", seen, axis=-1)
     starts = as_operand(x, np.arange(len(places)) * places.shape[1])
     table = as_operand(x, places.ravel())
     indices = apply("take", table, apply("reshape", winners + starts, (-1,)), axis=0)

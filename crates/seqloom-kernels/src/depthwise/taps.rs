@@ -1,0 +1,121 @@
+//! Sums over the taps of windows, and over the windows of taps.
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use crate::machine::dispatch;
+use crate::{Float, lanes::Lanes};
+
+/// What is summed for each position: the taps' weights times what stands at their offsets.
+pub(super) struct Sums<'a, T> {
+    pub(super) framed: &'a [T],
+    pub(super) offsets: &'a [usize],
+    pub(super) weights: &'a [T],
+    /// What is added to each sum; none to add to the sums that stand there.
+    pub(super) start: Option<T>,
+    /// Whole registers.
+    pub(super) out: &'a mut [T],
+}
+
+/// Registers of positions that are worked on at a time, enough to hide how long one takes.
+const WIDE: usize = 8;
+
+/// Fills the sums.
+#[vectorized]
+pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: Sums<'_, T>) {
+    let lanes = Lanes::<S, T>::COUNT;
+    let wide = work.out.len() / (WIDE * lanes) * (WIDE * lanes);
+    for first in (0..wide).step_by(WIDE * lanes) {
+        fill_block::<S, T, WIDE>(simd, &mut work, first);
+    }
+    for first in (wide..work.out.len()).step_by(lanes) {
+        fill_block::<S, T, 1>(simd, &mut work, first);
+    }
+}
+
+/// Fills `V` registers of sums.
+#[inline(always)]
+fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>, first: usize) {
+    let count = V * Lanes::<S, T>::COUNT;
+    let (out, _) = T::split_mut::<S>(&mut work.out[first..][..count]);
+    let mut sums = [Lanes::splat(simd, work.start.unwrap_or(T::ZERO)); V];
+    if work.start.is_none() {
+        for (sum, out) in sums.iter_mut().zip(out.iter()) {
+            *sum = Lanes::new(simd, *out);
+        }
+    }
+    for (&offset, &weight) in work.offsets.iter().zip(work.weights) {
+        let (inputs, _) = T::split::<S>(&work.framed[first + offset..][..count]);
+        let weight = Lanes::splat(simd, weight);
+        for (sum, input) in sums.iter_mut().zip(inputs) {
+            *sum = weight.mul_add(Lanes::new(simd, *input), *sum);
+        }
+    }
+    for (sum, out) in sums.into_iter().zip(out) {
+        *out = sum.vector;
+    }
+}
+
+/// What is added for each tap: the products of a gradient with what stands at its offset.
+pub(super) struct Products<'a, T> {
+    pub(super) framed: &'a [T],
+    pub(super) offsets: &'a [usize],
+    /// The gradient of each position, in whole registers.
+    pub(super) spread: &'a [T],
+    pub(super) out: &'a mut [T],
+}
+
+/// Taps that are worked on at a time: a row of common filters.
+const TAPS: usize = 7;
+
+/// Adds the products.
+#[vectorized]
+pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
+    let Products {
+        framed,
+        offsets,
+        spread,
+        out,
+    } = work;
+    for (offsets, out) in offsets.chunks(TAPS).zip(out.chunks_mut(TAPS)) {
+        let inputs = Inputs { framed, offsets };
+        match offsets.len() {
+            1 => inputs.add::<S, 1>(simd, spread, out),
+            2 => inputs.add::<S, 2>(simd, spread, out),
+            3 => inputs.add::<S, 3>(simd, spread, out),
+            4 => inputs.add::<S, 4>(simd, spread, out),
+            5 => inputs.add::<S, 5>(simd, spread, out),
+            6 => inputs.add::<S, 6>(simd, spread, out),
+            _ => inputs.add::<S, TAPS>(simd, spread, out),
+        }
+    }
+}
+
+/// What some taps see.
+#[derive(Clone, Copy)]
+struct Inputs<'a, T> {
+    framed: &'a [T],
+    offsets: &'a [usize],
+}
+
+impl<T: Float> Inputs<'_, T> {
+    /// Adds the products of `N` taps, of which each has its own sum in a register.
+    #[inline(always)]
+    fn add<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {
+        let mut rows: [&[T::Vector<S>]; N] = [&[]; N];
+        for (row, &offset) in rows.iter_mut().zip(self.offsets) {
+            (*row, _) = T::split::<S>(&self.framed[offset..][..spread.len()]);
+        }
+        let (gradient, _) = T::split::<S>(spread);
+        let mut sums = [Lanes::splat(simd, T::ZERO); N];
+        for (position, gradient) in gradient.iter().enumerate() {
+            let gradient = Lanes::new(simd, *gradient);
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = gradient.mul_add(Lanes::new(simd, row[position]), *sum);
+            }
+        }
+        for (sum, out) in sums.into_iter().zip(out) {
+            *out += sum.sum();
+        }
+    }
+}

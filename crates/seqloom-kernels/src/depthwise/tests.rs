@@ -1,0 +1,77 @@
+use proptest::prelude::*;
+
+use super::{forward, input_grad, suits, weight_grad};
+use crate::Float;
+use crate::conv::{self, Shape};
+use crate::machine::tests::on_every_machine;
+use crate::product::tests::numbers;
+
+/// Small depthwise shapes; those whose filter does not fit are left out.
+fn shapes() -> impl Strategy<Value = Shape> {
+    let counts = (0..3_usize, 2..4_usize, 1..3_usize);
+    let pair = |range: std::ops::Range<usize>| [range.clone(), range];
+    let sizes = ([1..9_usize, 1..40], pair(1..5));
+    (counts, sizes, pair(0..6), pair(1..3))
+        .prop_map(|(counts, (size, kernel), padding, dilation)| {
+            let (batch, channels, multiple) = counts;
+            Shape {
+                batch,
+                channels,
+                size,
+                outputs: channels * multiple,
+                kernel,
+                stride: [1, 1],
+                padding,
+                dilation,
+                groups: channels,
+            }
+        })
+        .prop_filter("the filter fits", |shape| shape.out_size().is_some())
+}
+
+fn assert_near<T: Float>(found: &[T], wanted: &[T]) {
+    for (found, wanted) in found.iter().zip(wanted) {
+        let gap = (found.wide() - wanted.wide()).abs();
+        assert!(
+            gap <= 1e-4 * (1.0 + wanted.wide().abs()),
+            "{found:?} {wanted:?}"
+        );
+    }
+}
+
+/// Compares all three with those of any convolution.
+fn compare<T: Float>(shape: &Shape) {
+    assert!(suits(shape));
+    let [height, width] = shape.out_size().unwrap();
+    let (inputs, outputs) = (
+        shape.batch * shape.channels * shape.size[0] * shape.size[1],
+        shape.batch * shape.outputs * height * width,
+    );
+    let taps = shape.outputs * shape.kernel[0] * shape.kernel[1];
+    let (x, weight): (Vec<T>, Vec<T>) = (numbers(inputs, 1), numbers(taps, 2));
+    let (bias, grad): (Vec<T>, Vec<T>) = (numbers(shape.outputs, 3), numbers(outputs, 4));
+    let room = |count: usize| [vec![T::ONE; count], vec![T::ONE; count]];
+    let [mut found, mut wanted] = room(outputs);
+    forward(shape, (&x, &weight), Some(&bias), &mut found, 1);
+    conv::forward(shape, (&x, &weight), Some(&bias), &mut wanted, 1);
+    assert_near(&found, &wanted);
+    let [mut found, mut wanted] = room(inputs);
+    input_grad(shape, &grad, &weight, &mut found, 1);
+    conv::input_grad(shape, &grad, &weight, &mut wanted, 1);
+    assert_near(&found, &wanted);
+    let ([mut found, mut wanted], [mut sum, mut total]) = (room(taps), room(shape.outputs));
+    weight_grad(shape, (&x, &grad), &mut found, Some(&mut sum), 1);
+    conv::weight_grad(shape, (&x, &grad), &mut wanted, Some(&mut total), 1);
+    assert_near(&found, &wanted);
+    assert_near(&sum, &total);
+}
+
+proptest! {
+    #[test]
+    fn a_depthwise_convolution_is_a_convolution_in_groups(shape in shapes()) {
+        on_every_machine(|_| {
+            compare::<f32>(&shape);
+            compare::<f64>(&shape);
+        });
+    }
+}
