@@ -1,6 +1,7 @@
 """The metrics, with scikit-learn and SciPy as oracles."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn import metrics as theirs
 
-from seqloom.errors import ShapeError
+from seqloom.errors import DTypeError, ShapeError
 from seqloom.nn import _metrics as ours
 
 stats = pytest.importorskip("scipy.stats")
@@ -108,3 +109,35 @@ def test_shapes_that_do_not_fit_are_named():
         ShapeError, match=r"labels must have the shape of scores \(2,\).*, got \(3,\)"
     ):
         ours.auroc([0, 1, 1], [0.5, 0.5])
+
+
+SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        ours.accuracy,
+        ours.f1,
+        partial(ours.mcc, size=2),
+        partial(ours.balanced_accuracy, size=2),
+        partial(ours.confusion_matrix, size=2),
+    ],
+)
+def test_of_scores_by_class_the_highest_decides(measure):
+    found = measure([0, 1, 1], SCORES)
+    np.testing.assert_array_equal(found, measure([0, 1, 1], [0, 1, 0]))
+
+
+@pytest.mark.parametrize("measure", [ours.accuracy, ours.f1])
+@pytest.mark.parametrize(
+    ("predicted", "kind", "message"),
+    [
+        ([0.2, 0.7, 0.6], DTypeError, "got fractions; pass for example scores > 0.5"),
+        ([[0], [1], [1]], ShapeError, r"labels \(3,\), .* got shape \(3, 1\)"),
+        ([0, 1], ShapeError, r"labels \(3,\), .* got shape \(2,\)"),
+    ],
+)
+def test_what_are_no_classes_is_refused(measure, predicted, kind, message):
+    with pytest.raises(kind, match=message):
+        measure([0, 1, 1], predicted)

@@ -246,3 +246,10 @@ def test_second_derivatives_equal_torchs():
         lambda x: (theirs(x)[0] ** 2).sum(), torch.tensor(x), torch.tensor(way)
     )[1]
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_a_sequence_without_positions_is_an_error_that_says_so(kind):
+    layer = getattr(sl.nn, kind)(4, 3).bind("numpy", sl.Key(0))
+    with pytest.raises(ShapeError, match="at least one position, got length 0"):
+        layer(layer.backend.tensor(np.zeros((2, 0, 4), "f4")))

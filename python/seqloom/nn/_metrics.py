@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
+from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -19,7 +19,8 @@ def confusion_matrix(
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape.
+        predicted: The predicted classes, in the same shape; or scores with a column for
+            each class, of which the highest decides.
         size: The number of classes.
 
     Returns:
@@ -27,19 +28,16 @@ def confusion_matrix(
         predicted one.
 
     Raises:
+        DTypeError: A class is not an integer.
         OutOfRangeError: A class is not from 0 to ``size - 1``.
-        ShapeError: `labels` and `predicted` have different lengths.
+        ShapeError: `predicted` does not have the shape of `labels`, with or without a
+            column for each class.
 
     Examples:
         >>> confusion_matrix([0, 0, 1], [0, 1, 1], size=2).tolist()
         [[1, 1], [0, 1]]
     """
-    true, guess = np.asarray(labels, np.int64), np.asarray(predicted, np.int64)
-    if true.shape != guess.shape:
-        raise ShapeError(
-            f"labels and predicted must have the same length, got {len(true)} and "
-            f"{len(guess)}"
-        )
+    true, guess = (classes.astype(np.int64) for classes in read_classes(labels, predicted))
     for name, classes in (("labels", true), ("predicted", guess)):
         if classes.size and not 0 <= classes.min() <= classes.max() < size:
             wrong = classes.min() if classes.min() < 0 else classes.max()
@@ -56,7 +54,8 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
 
     Args:
         labels: The true classes, or a 0/1 table of labels.
-        predicted: The predicted classes, in the same shape.
+        predicted: The predicted classes, in the same shape; or scores with a column for
+            each class, of which the highest decides.
 
     Returns:
         A number from 0 to 1; NaN if there are no labels.
@@ -65,8 +64,29 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> accuracy([0, 1, 1, 2], [0, 1, 1, 1])
         0.75
     """
-    right = np.asarray(labels) == np.asarray(predicted)
-    return float(right.mean()) if right.size else float("nan")
+    true, guess = read_classes(labels, predicted)
+    return float((true == guess).mean()) if true.size else float("nan")
+
+
+def read_classes(
+    labels: ArrayLike, predicted: ArrayLike
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns true and predicted classes: of scores by class, the class of the highest."""
+    true, guess = np.asarray(labels), np.asarray(predicted)
+    if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
+        guess = guess.argmax(axis=1)
+    if true.shape != guess.shape:
+        raise ShapeError(
+            f"predicted must be classes in the shape of labels {true.shape}, or scores "
+            f"with a column for each class, got shape {guess.shape}"
+        )
+    for name, classes in (("labels", true), ("predicted", guess)):
+        if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
+            raise DTypeError(
+                f"{name} must be classes, which are integers, got fractions; pass for "
+                "example scores > 0.5 in place of scores"
+            )
+    return true, guess
 
 
 def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
@@ -74,7 +94,8 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape.
+        predicted: The predicted classes, in the same shape; or scores with a column for
+            each class, of which the highest decides.
         size: The number of classes; a class without labels does not count.
 
     Returns:
@@ -99,7 +120,8 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape.
+        predicted: The predicted classes, in the same shape; or scores with a column for
+            each class, of which the highest decides.
         size: The number of classes.
 
     Returns:
@@ -128,7 +150,8 @@ def f1(
 
     Args:
         labels: The true classes, from 0 to ``size - 1``.
-        predicted: The predicted classes, in the same shape.
+        predicted: The predicted classes, in the same shape; or scores with a column for
+            each class, of which the highest decides.
         size: The number of classes.
         average: ``"binary"`` for the score of class 1 of two; ``"macro"`` for the mean over
             the classes that occur; ``"weighted"`` for their mean by number of labels;

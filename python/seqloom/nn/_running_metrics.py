@@ -152,9 +152,9 @@ class Accuracy(Metric):
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        right = np.asarray(np.asarray(labels) == np.asarray(scores))
-        self._right += int(right.sum())
-        self._total += right.size
+        true, guess = functions.read_classes(labels, scores)
+        self._right += int((true == guess).sum())
+        self._total += true.size
 
     def compute(self) -> float:
         return self._right / self._total if self._total else float("nan")

@@ -96,8 +96,9 @@ def _kind(error: Exception) -> type[SeqloomError]:
 
 def _describe(arg: Any) -> str:
     """Describes an argument for a message."""
-    if isinstance(arg, list):
-        return f"[{', '.join(map(_describe, cast('list[Any]', arg)))}]"
+    if isinstance(arg, (list, tuple)):
+        left, right = "[]" if isinstance(arg, list) else "()"
+        return left + ", ".join(map(_describe, cast("list[Any]", arg))) + right
     if hasattr(arg, "shape"):
         return f"{getattr(arg, 'dtype', '')}{list(arg.shape)}"
     return repr(arg)

@@ -159,6 +159,11 @@ class _Recurrent(Module):
 
     def _begin(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
         """Returns the first states that were given, or zeros."""
+        if not x.shape[1]:
+            raise ShapeError(
+                f"{type(self).__name__}: expected at least one position, got length 0; "
+                "leave out empty records"
+            )
         count = self.num_layers * (2 if self.bidirectional else 1)
         shape = (count, x.shape[0], self.hidden_size)
         if first is None:
