@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,9 @@ def main() -> None:
         touch_memory()  # the system gave it to its cache of files
         loaded = _time_loads(home, arrays)
         del arrays
-        memory = {name: ask_fresh("benchmarks._record_sides", home, name) for name in WORKS}
+        memory = {
+            name: ask_fresh("benchmarks._record_sides", str(home), name) for name in WORKS
+        }
     finally:
         shutil.rmtree(home)
     publish("record", _describe(saved, loaded, memory))
@@ -69,9 +72,14 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
         assert found.keys() == arrays.keys(), name
         assert all(np.array_equal(found[path], arrays[path]) for path in arrays), name
         del found
-    works = {name: (lambda load=load: touch(load())) for name, load in sides.items()}
+    works: dict[str, Any] = {name: _touching(load) for name, load in sides.items()}
     works[FLOOR] = lambda: read_blocks(home / "ours.safetensors")
     return {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
+
+
+def _touching(load: Any) -> Any:
+    """Makes a function that loads a record and reads each of its pages."""
+    return lambda: touch(load())
 
 
 def _describe(

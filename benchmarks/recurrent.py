@@ -36,7 +36,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
     theirs = getattr(torch.nn, kind)(INSIDE, WIDTH, batch_first=True, bidirectional=True)
     ours = getattr(sl.nn, kind)(INSIDE, WIDTH, bidirectional=True).bind(backend, 0)
     ours.load_state_dict(theirs.state_dict())
-    sides = {
+    sides: dict[str, Any] = {
         "torch": _step_of_torch(theirs, torch.tensor(x)),
         "ours": _step_of_ours(ours, backend.tensor(x)),
         "floor": _products(backend, KINDS[kind]),
@@ -67,7 +67,11 @@ def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
 
 def _step_of_ours(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
     """The same step of ours."""
-    gradients = sl.nn.value_and_grad(lambda model, x: (model(x)[0] ** 2).sum())
+
+    def loss(model: Any, x: Any) -> Any:
+        return (model(x)[0] ** 2).sum()
+
+    gradients = sl.nn.value_and_grad(loss)
     return lambda: np.asarray(gradients(layer, x)[1].wrt(layer.weight_hh_l0))
 
 

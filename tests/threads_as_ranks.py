@@ -61,6 +61,8 @@ class ThreadRanks(Ranks):
         super().__init__(number, threads.world)
         object.__setattr__(self, "threads", threads)
 
+    threads: Any
+
     def sum_values(self, values):
         return np.sum(
             self.threads.exchange(self.number, values), axis=0, dtype=values.dtype

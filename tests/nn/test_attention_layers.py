@@ -1,5 +1,7 @@
 """MultiHeadAttention and TransformerEncoder beside torch's, with the same weights."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ Q, K = (RNG.normal(size=(3, size, 8)).astype("float32") for size in (5, 6))
 PADDING = np.arange(6) >= np.array([6, 4, 5])[:, None]
 AHEAD = np.triu(np.ones((5, 6), bool), 2)
 ADDED = RNG.normal(size=(6, 5, 6)).astype("float32")
-MASKS = {
+MASKS: dict[str, Any] = {
     "none": {},
     "padding": {"key_padding_mask": PADDING},
     "pairs": {"attn_mask": AHEAD},
@@ -73,7 +75,8 @@ def test_keys_and_values_of_other_widths_equal_torchs():
     theirs, ours = make_attention("numpy", kdim=3, vdim=4)
     inputs = Q, K[..., :3].copy(), K[..., :4].copy()
     expected, _ = theirs(*map(torch.tensor, inputs))
-    found, _ = ours(*map(ours.backend.tensor, inputs))
+    q, k, v = map(ours.backend.tensor, inputs)
+    found, _ = ours(q, k, v)
     np.testing.assert_allclose(
         found.numpy(), expected.detach().numpy(), rtol=1e-5, atol=2e-6
     )

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,8 @@ def test_an_initialiser_of_ones_own_may_take_the_dtype_or_not():
     def typed(backend, key, shape, *, dtype):
         return backend.full(shape, 3, dtype=dtype)
 
-    for initial, expected in ((plain, 1), (typed, 3)):
+    cases: list[Any] = [(plain, 1), (typed, 3)]
+    for initial, expected in cases:
         part = nn.Buffer((1,), initial, dtype="int32")
         part.bind("", sl.tensor.backend("numpy"), sl.Key(0))
         assert (part.numpy().tolist(), part.numpy().dtype) == ([expected], "int32")
@@ -141,7 +143,7 @@ def test_a_whole_buffer_refuses_what_it_would_cut(name):
     assert net.seen.value.item() == 0
 
 
-REFUSED = {
+REFUSED: dict[str, Any] = {
     "dtype of a Param must be a float type.*use a Buffer": {"dtype": "int64"},
     "dtype must be the name of an element type.*'float7'": {"dtype": "float7"},
     "dtype must be the name of an element type.*'str'": {"dtype": "str"},
@@ -162,7 +164,8 @@ def test_a_type_may_be_given_as_numpys():
 
 
 def test_complex_parameters_keep_their_type_among_floats():
-    part = nn.Param((1,), nn.Fill(1j), dtype="complex64")
+    imaginary: Any = 1j
+    part = nn.Param((1,), nn.Fill(imaginary), dtype="complex64")
     part.bind("", sl.tensor.backend("numpy"), sl.Key(0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

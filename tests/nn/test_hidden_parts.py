@@ -95,7 +95,7 @@ def test_objects_over_parts_that_the_module_has_are_plain_data():
 
 
 def test_a_search_ends_in_circles_and_in_large_objects():
-    ring = Plain(None)
+    ring: Any = Plain(None)
     ring.held = [ring, Plain(ring)]
     assert Holder(ring).held is ring
     many = Plain([Plain(n) for n in range(100_000)])
@@ -122,7 +122,7 @@ def test_what_is_hidden_after_the_assignment_is_found_by_bind_and_records(change
 
 
 def test_a_list_without_annotation_that_gets_a_part_later_is_found_by_parameters():
-    net = Holder()
+    net: Any = Holder()
     net.extra = []
     net.extra.append([param()])
     for find in (net.parameters, lambda: net.bind("numpy", KEY), net.train):
@@ -159,7 +159,7 @@ def test_a_buffer_in_a_field_of_another_kind_is_refused(field):
 
 
 def test_a_module_in_a_field_of_text_is_refused_and_other_fields_take_parts():
-    net = Declared()
+    net: Any = Declared()
     with pytest.raises(ArgumentError, match="annotated as str but got a Linear"):
         net.name = nn.Linear(1, 1)
     net.either, net.weight, net.mean, net.other = buffer(), param(), None, buffer()
@@ -202,4 +202,5 @@ def test_a_class_of_modules_and_named_tuples_are_fields_as_any_other():
     assert Holder(nn.Linear).bind("numpy", KEY).held is nn.Linear
     net = Holder(Row(nn.Linear(2, 2), 2))
     assert [path for path, _ in net.parameters()] == ["held.0.weight", "held.0.bias"]
-    assert np.array_equal(Holder(np.array([1])).held, [1])
+    plain: Any = Holder(np.array([1]))
+    assert np.array_equal(plain.held, [1])

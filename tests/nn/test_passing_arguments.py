@@ -152,7 +152,8 @@ def test_a_class_below_sequential_with_its_own_signature_is_asked_for_that():
         def __call__(self, x, y):
             return super().__call__(x) + y
 
-    assert values(nn.Sequential(Split(), Two(nn.functional.relu))(X)) == [[11.0, 22.0]]
+    two: Any = Two
+    assert values(nn.Sequential(Split(), two(nn.functional.relu))(X)) == [[11.0, 22.0]]
 
 
 def test_a_class_without_fields_of_its_own_takes_over_the_constructor():
@@ -167,7 +168,8 @@ def test_a_class_without_fields_of_its_own_takes_over_the_constructor():
             super().__init__(n, n)
             self.scale = 2.0
 
-    assert [Wide(2, 3).weight.shape, Wider(4).weight.shape] == [(3, 2), (4, 4)]
+    wide: Any = Wide
+    assert [wide(2, 3).weight.shape, Wider(4).weight.shape] == [(3, 2), (4, 4)]
 
 
 def test_named_layers_have_names_in_paths_and_slices():
@@ -199,7 +201,8 @@ def test_a_residual_block_is_torchs_sum_and_has_its_gradients(name):
     theirs = theirs + torch.relu(theirs @ first.T + bias) @ last.T + end
     (theirs**2).sum().backward()
     for (_, param), weight in zip(block.parameters(), weights, strict=True):
-        np.testing.assert_allclose(grads.wrt(param).numpy(), weight.grad, rtol=1e-4)
+        wanted = np.asarray(weight.grad)
+        np.testing.assert_allclose(grads.wrt(param).numpy(), wanted, rtol=1e-4)
 
 
 def test_a_residual_adds_to_the_first_item_of_a_tuple():

@@ -5,7 +5,7 @@ import os
 import sqlite3
 import threading
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -52,7 +52,8 @@ def test_handles_pass_through_map_moves_copies_and_records(handle, inside):
     net = Holder([{"a": (handle,)}] if inside else handle).bind("numpy", KEY)
     zeros = net.map(lambda _, x: x * 0.0)
     twin = copy.deepcopy(net).to("numpy", "float64")
-    for other in (net, zeros, twin):
+    copies: list[Any] = [net, zeros, twin]
+    for other in copies:
         assert (other.held[0]["a"][0] if inside else other.held) is handle
     assert not zeros.layer.weight.numpy().any()
     assert twin.load_record(net.to_record()).layer.weight.numpy().dtype == "float64"
@@ -83,11 +84,11 @@ def test_containers_keep_their_class_in_a_copy():
         layer: nn.Linear
         width: int
 
-    class Rows(list):
+    class Rows(list[Any]):
         note = "mine"
 
-    net = Holder(Rows([Row(nn.Linear(1, 1), 3)]))
-    twin = copy.deepcopy(net)
+    net: Any = Holder(Rows([Row(nn.Linear(1, 1), 3)]))
+    twin: Any = copy.deepcopy(net)
     assert type(twin.held) is Rows
     assert type(twin.held[0]) is Row
     assert (twin.held[0].width, twin.held[0].layer is net.held[0].layer) == (3, False)

@@ -1,5 +1,7 @@
 """GRU and LSTM beside torch's, on every backend, eager and compiled."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -128,7 +130,7 @@ def test_the_kernel_equals_the_default_body(reverse, dtype, kind):
     run = kind.lower()
     outs = getattr(kernel, run)(*arrays, mask, reverse=reverse)
     expected = getattr(plain, run)(kernel, *arrays, mask, reverse=reverse)
-    close = {"rtol": 1e-5 if dtype == "float32" else 1e-11, "atol": 1e-6}
+    close: dict[str, Any] = {"rtol": 1e-5 if dtype == "float32" else 1e-11, "atol": 1e-6}
     for found, wanted in zip(outs[:-1], expected[:-1], strict=True):
         np.testing.assert_allclose(found, wanted, **close)
     grads = [rng.normal(size=out.shape).astype(dtype) for out in outs[:-1]]

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,7 +117,8 @@ def test_f1_is_that_of_scikit_learn(average, pairs):
     size = 4
     if average == "binary":
         labels, predicted, size = labels % 2, predicted % 2, 2
-    expected = theirs.f1_score(labels, predicted, average=average, zero_division=0)
+    options: Any = {"average": average, "zero_division": 0}
+    expected = theirs.f1_score(labels, predicted, **options)
     found = nn.f1(labels, predicted, size=size, average=average)
     assert found == pytest.approx(expected, abs=1e-12)
 

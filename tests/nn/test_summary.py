@@ -1,5 +1,7 @@
 """Summaries: shapes, parameters, memory and multiply-adds by layer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -117,7 +119,7 @@ def test_each_layer_has_its_shapes_and_counts(name):
 
 
 def test_a_summary_changes_nothing():
-    net = Net().bind("numpy", KEY)
+    net: Any = Net().bind("numpy", KEY)
     net.blocks[0].inner.eval()
     net.freeze("stem.*")
     before = net.state_dict()

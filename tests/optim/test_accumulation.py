@@ -163,9 +163,9 @@ def test_another_rate_or_count_makes_no_other_program():
     model, optimizer, average = new_model(), sl.optim.AdamW(), sl.optim.WeightAverage(0.9)
     optimizer.group("*.bias", weight_decay=0.0, lr_factor=2.0)
     schedule, x = sl.optim.WarmupCosine(0.1, 3, 12), model.backend.tensor(X)
+    recompiles: list[int] = []
     for number in range(12):
-        if number == 2:
-            before = step.recompiles
         step(model, optimizer, average, x, schedule(number))
-    assert step.recompiles == before
+        recompiles.append(step.recompiles)
+    assert set(recompiles[1:]) == {recompiles[1]}
     assert (optimizer.step_count, average.update_count) == (12, 12)

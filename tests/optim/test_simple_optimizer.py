@@ -121,6 +121,9 @@ def test_a_group_that_is_added_later_makes_another_program():
         np.testing.assert_array_equal(one, other)
 
 
+HALF: Any = 0.5
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -140,7 +143,7 @@ def test_a_group_that_is_added_later_makes_another_program():
         (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
         (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
         (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
-        (lambda: sl.optim.Muon(steps=2.5), "steps must be an integer"),
+        (lambda: sl.optim.Muon(steps=HALF), "steps must be an integer"),
     ],
 )
 def test_a_wrong_setting_is_refused(make, message):

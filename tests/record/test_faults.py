@@ -79,7 +79,7 @@ def test_an_error_of_the_disk_while_a_file_is_still_written_is_raised(
     record.save(tmp_path / "x")
     before = (tmp_path / "x").read_bytes()
     monkeypatch.setattr(_files, "_EARLY", 0.001)
-    monkeypatch.setattr(_files.os, "fdatasync", fail)
+    monkeypatch.setattr("os.fdatasync", fail)
     with pytest.raises(FileError, match="x: cannot be written: Input/output error"):
         record.save(tmp_path / "x", Slow())
     assert (tmp_path / "x").read_bytes() == before

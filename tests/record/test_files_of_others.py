@@ -7,6 +7,7 @@ import re
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,12 +91,12 @@ class Canary:
     def __init__(self, path):
         self.path = path
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Path.touch, (Path(self.path),)
 
 
 class Evaluated(Canary):
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return eval, (f"__import__('pathlib').Path({str(self.path)!r}).touch()",)  # noqa: S307
 
 

@@ -6,6 +6,7 @@ version adds its own.
 """
 
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -15,8 +16,13 @@ import seqloom as sl
 from seqloom.record import BFloat16, Double, Full, Half, Record, _facts
 
 GOLDEN = Path(__file__).parent / "golden"
-PRECISIONS = {"own": None, "full": Full(), "half": Half(), "bfloat16": BFloat16()}
-PRECISIONS["double"] = Double()
+PRECISIONS: dict[str, Any] = {
+    "own": None,
+    "full": Full(),
+    "half": Half(),
+    "bfloat16": BFloat16(),
+    "double": Double(),
+}
 KINDS = {"full": "f4", "half": "f2", "bfloat16": ml_dtypes.bfloat16, "double": "f8"}
 RECORDERS = {
     "safetensors": sl.record.Safetensors,
@@ -24,7 +30,7 @@ RECORDERS = {
     "json.gz": sl.record.JsonGz,
 }
 METADATA = {"epoch": 3, "note": "ä", "nested": {"lr": 0.1, "name": None}}
-ARRAYS = {
+ARRAYS: dict[str, Any] = {
     "weight": np.arange(6, dtype="f4").reshape(2, 3) / np.float32(7),
     "scale": np.float32(2.5),
     "half": np.array([1.5, -2.25, 65504.0], "f2"),

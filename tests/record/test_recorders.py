@@ -1,5 +1,7 @@
 """Recorders: formats and precisions, in files and in memory."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -201,7 +203,8 @@ class Npz(sl.record.Recorder):
     """A user's own format."""
 
     def encode(self, record, file):
-        np.savez(file, **{path: np.asarray(record[path]) for path in record})
+        arrays: Any = {path: np.asarray(record[path]) for path in record}
+        np.savez(file, **arrays)
 
     def decode(self, source):
         with source.open() as file, np.load(file) as arrays:

@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.train import _checkpoint, _checkpoints, _trainer
+from seqloom.train import _checkpoint, _trainer
 from seqloom.train._checkpoints import Interval
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -25,7 +25,7 @@ class Killed(BaseException):
 class Watch(sl.train.Progress):
     """Does something after a batch of an epoch, and remembers where the run began."""
 
-    def __init__(self, place=None, action=None):
+    def __init__(self, place: Any = None, action: Any = None):
         self.place, self.action = place, action
         self.batches = []
 
@@ -213,7 +213,7 @@ def test_a_disk_without_hard_links_holds_the_newest_checkpoint_twice(
     def refuse(*_):
         raise PermissionError
 
-    monkeypatch.setattr(_checkpoints.os, "link", refuse)
+    monkeypatch.setattr("os.link", refuse)
     start(keep=2, epochs=2)
     newest = tmp_path / "run/checkpoint/step-00000006.safetensors"
     assert newest.read_bytes() == (tmp_path / LAST).read_bytes()
@@ -255,21 +255,23 @@ def test_further_parts_of_a_state_are_kept(small, tmp_path):
         model = small.init("numpy", sl.Key(seed))
         average = sl.optim.WeightAverage()
         average.update(model)
-        state = _checkpoint.State(model, sl.optim.AdamW(), others={"average": average})
+        others: Any = {"average": average}
+        state = _checkpoint.State(model, sl.optim.AdamW(), others=others)
         return state, average.apply_average(model).to_record()
 
     path = tmp_path / "last.safetensors"
     (state, means), (other, _) = make(0), make(1)
     _checkpoint.save_checkpoint(path, state, {})
     _checkpoint.load_checkpoint(path, other, {})
-    again = other.others["average"].apply_average(other.model).to_record()
+    average: Any = other.others["average"]
+    again = average.apply_average(other.model).to_record()
     assert all((means[name] == again[name]).all() for name in means)
 
 
 def test_a_part_that_a_checkpoint_lacks_is_an_error(small, tmp_path):
     model, path = small.init("numpy", sl.Key(0)), tmp_path / "last.safetensors"
     _checkpoint.save_checkpoint(path, _checkpoint.State(model, sl.optim.AdamW()), {})
-    average = {"average": sl.optim.WeightAverage()}
+    average: Any = {"average": sl.optim.WeightAverage()}
     state = _checkpoint.State(model, sl.optim.AdamW(), others=average)
     with pytest.raises(RecordError, match="begun without a state of average"):
         _checkpoint.load_checkpoint(path, state, {})

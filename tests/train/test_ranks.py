@@ -46,13 +46,18 @@ def assert_alike(run, other):
 
 def config_of(**options):
     every: dict[str, Any] = {"channels": 4, "outputs": 2, "widths": (8,), "kernel_size": 5}
-    return sl.models.SequenceCNNConfig(**every | {"dropout": 0.0} | options)
+    every |= {"dropout": 0.0} | options
+    return sl.models.SequenceCNNConfig(**every)
 
 
 # 49 records in batches of 16: the last batch has one record, and of some processes none.
 @pytest.mark.parametrize("world", [2, 3])
 def test_processes_train_as_one_with_the_joined_batch(toy, together, tmp_path, world):
-    call = {"model": config_of(), "train": toy(49), "valid": toy(30, name="valid")}
+    call: dict[str, Any] = {
+        "model": config_of(),
+        "train": toy(49),
+        "valid": toy(30, name="valid"),
+    }
     call |= {"epochs": 2, "batch_size": 16, "lr": 1e-3}
     alone = sl.train.fit(**call)
     runs = together(world, **call, out=tmp_path / "run")
@@ -82,19 +87,36 @@ def test_all_processes_have_the_same_bits(toy, together):
 def test_sequences_and_labels_of_each_kind_are_shared(toy, together, data):
     train = toy(49, **data)
     config = config_of(outputs=len(train.classes))
-    call = {"model": config, "train": train, "epochs": 1, "batch_size": 8, "lr": 1e-3}
+    call: dict[str, Any] = {
+        "model": config,
+        "train": train,
+        "epochs": 1,
+        "batch_size": 8,
+        "lr": 1e-3,
+    }
     assert_alike(together(2, **call)[1], sl.train.fit(**call))
 
 
 def test_weights_of_classes_count_over_the_whole_batch(toy, together):
-    call = {"model": config_of(), "train": toy(49), "epochs": 2, "batch_size": 8}
+    call: dict[str, Any] = {
+        "model": config_of(),
+        "train": toy(49),
+        "epochs": 2,
+        "batch_size": 8,
+    }
     call |= {"class_weight": {"yes": 5.0, "no": 0.5}, "lr": 1e-3}
     assert_alike(together(2, **call)[0], sl.train.fit(**call))
 
 
 def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
     config = config_of(length=20, widths=(), aligned=4)
-    call = {"model": config, "train": toy(49), "epochs": 1, "batch_size": 16, "lr": 1e-3}
+    call: dict[str, Any] = {
+        "model": config,
+        "train": toy(49),
+        "epochs": 1,
+        "batch_size": 16,
+        "lr": 1e-3,
+    }
     threads = 2
     runs, alone = together(threads, **call), sl.train.fit(**call)
     mean = alone.model.to_record()["aligned.mean.total"]
@@ -104,7 +126,12 @@ def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
 
 @pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.soak)])
 def test_each_backend_is_shared(toy, together, backend):
-    call = {"model": config_of(), "train": toy(33), "epochs": 1, "batch_size": 16}
+    call: dict[str, Any] = {
+        "model": config_of(),
+        "train": toy(33),
+        "epochs": 1,
+        "batch_size": 16,
+    }
     call |= {"backend": backend, "lr": 1e-3}
     assert_alike(together(2, **call)[0], sl.train.fit(**call))
 
@@ -125,11 +152,16 @@ def measure_step(model, batch, key):
 def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
-    call = {"train": make_arrays(), "step": measure_step, "epochs": 2, "batch_size": 16}
-    layers = [sl.nn.Linear(5, 1).bind("numpy", sl.Key(0)) for _ in range(3)]
+    call: dict[str, Any] = {
+        "train": make_arrays(),
+        "step": measure_step,
+        "epochs": 2,
+        "batch_size": 16,
+    }
+    layers: list[Any] = [sl.nn.Linear(5, 1).bind("numpy", sl.Key(0)) for _ in range(3)]
     runs = threads.run(lambda number: sl.train.fit(layers[number], **call))
     alone = sl.train.fit(layers[2], **call, compile=False)
-    weights = [run.model.weight.numpy() for run in (*runs, alone)]
+    weights = [run.model.to_record()["weight"] for run in (*runs, alone)]
     np.testing.assert_allclose(weights[0], weights[2], rtol=1e-5, atol=1e-6)
     assert (weights[0] == weights[1]).all()
 
@@ -147,7 +179,12 @@ def test_a_network_of_torch_is_shared(monkeypatch):
         return ((model(batch["x"]) - batch["y"]) ** 2).mean()
 
     networks = [make() for _ in range(3)]
-    call = {"train": make_arrays(), "step": step, "epochs": 2, "batch_size": 16}
+    call: dict[str, Any] = {
+        "train": make_arrays(),
+        "step": step,
+        "epochs": 2,
+        "batch_size": 16,
+    }
     call |= {"backend": "torch"}
     threads.run(lambda number: sl.train.fit(networks[number], **call))
     sl.train.fit(networks[2], **call)
@@ -158,7 +195,13 @@ def test_a_network_of_torch_is_shared(monkeypatch):
 def test_genotypes_are_shared(cohort, together):
     train = cohort(49)
     config = sl.models.GenotypeMLPConfig.for_data(train)
-    call = {"model": config, "train": train, "epochs": 1, "batch_size": 16, "lr": 1e-3}
+    call: dict[str, Any] = {
+        "model": config,
+        "train": train,
+        "epochs": 1,
+        "batch_size": 16,
+        "lr": 1e-3,
+    }
     runs = together(2, **call)
     assert np.isfinite(runs[0].history[-1]["train_loss"])
 
@@ -200,7 +243,11 @@ def test_a_run_goes_on_with_another_number_of_processes(toy, together, tmp_path,
             if (step.epoch, step.batch) == (2, 2):
                 raise KeyboardInterrupt
 
-    call = {"model": config_of(), "train": toy(49), "valid": toy(30, name="valid")}
+    call: dict[str, Any] = {
+        "model": config_of(),
+        "train": toy(49),
+        "valid": toy(30, name="valid"),
+    }
     call |= {"epochs": 3, "batch_size": 16, "lr": 1e-3}
     alone = sl.train.fit(**call)
     call |= {"out": tmp_path / "run"}
@@ -230,7 +277,12 @@ def test_one_process_writes_and_reports(toy, together, tmp_path):
         def on_epoch(self, row):
             told.append(row["epoch"])
 
-    call = {"model": config_of(), "train": toy(16), "epochs": 2, "batch_size": 16}
+    call: dict[str, Any] = {
+        "model": config_of(),
+        "train": toy(16),
+        "epochs": 2,
+        "batch_size": 16,
+    }
     together(2, **call, out=tmp_path / "run", progress=Watch(), keep=2)
     assert told == [1, 2]
     names = sorted(path.name for path in (tmp_path / "run/checkpoint").iterdir())

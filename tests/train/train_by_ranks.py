@@ -53,5 +53,6 @@ run = sl.train.fit(
     backend=backend,
     resume=True,
     checkpoint_every="epoch" if what == "stop" else 1,
-    progress=Watch(),
+    callbacks=[Watch()],
+    progress=False,
 )

@@ -58,7 +58,7 @@ class Sequential(Module):
         (1, 1)
     """
 
-    layers: list[Any] | dict[str, Any]
+    layers: Any  # a list; or a dict, of layers with names
 
     def __init__(self, *layers: Callable[..., Any] | Mapping[str, Any]) -> None:
         given: list[Any] = list(layers)
@@ -120,8 +120,9 @@ class Sequential(Module):
 
     def _named_layers(self) -> Iterable[tuple[str | int, Any]]:
         """Returns pairs of name or position, and layer."""
-        layers = self.layers
-        return layers.items() if isinstance(layers, dict) else enumerate(layers)
+        if isinstance(self.layers, dict):
+            return cast("dict[str, Any]", self.layers).items()
+        return enumerate(cast("list[Any]", self.layers))
 
     def __len__(self) -> int:
         return len(self.layers)
@@ -149,7 +150,9 @@ class Sequential(Module):
 
     def _find(self, name: str) -> Any:
         """Returns the layer of a name."""
-        layers = self.layers if isinstance(self.layers, dict) else {}
+        layers = cast(
+            "dict[str, Any]", self.layers if isinstance(self.layers, dict) else {}
+        )
         if name not in layers:
             names = ", ".join(map(repr, layers)) or "none, as they are a list"
             raise OutOfRangeError(f"Sequential has no layer {name!r}; its names: {names}")
