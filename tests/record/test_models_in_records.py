@@ -247,3 +247,13 @@ def test_a_damaged_file_changes_nothing(tmp_path):
         other.load_record(sl.record.load(tmp_path / "x.safetensors"))
     for path, array in before.items():
         np.testing.assert_array_equal(other.state_dict()[path], array)
+
+
+def test_a_record_without_the_count_of_batches_loads_and_the_report_says_so():
+    layer = nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
+    record = dict(layer.to_record())
+    record |= {"running_mean": np.array([1.0, 2.0], "f4")}
+    del record["num_batches_tracked"]
+    assert layer.load_record(record).load_report.missing == ("num_batches_tracked",)
+    assert layer.running_mean.numpy().tolist() == [1.0, 2.0]
+    assert layer.num_batches_tracked.numpy() == 0

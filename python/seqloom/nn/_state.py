@@ -146,7 +146,7 @@ def load_state(
     parts = collect_by_path(module)
     values = {path: _readable(path, value) for path, value in rename(record, keys).items()}
     report, misfits = _compare(parts, values)
-    problems = [*_list_problems(report), *misfits] if strict else misfits
+    problems = [*_list_problems(report, parts), *misfits] if strict else misfits
     # One array after the other is read, converted and checked before any is set.
     found: dict[str, _New | None] = {}
     for path in report.applied if not problems else ():
@@ -209,14 +209,18 @@ def _compare(
     return report, misfits
 
 
-def _list_problems(report: LoadReport) -> list[str]:
+def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]:
     """Returns a phrase for each path that keeps a record from fitting."""
     return [
         *(
             f"{path} has shape {found}, expected {expected}"
             for path, (found, expected) in report.misshapen.items()
         ),
-        *(f"{path} is missing" for path in report.missing),
+        *(
+            f"{path} is missing"
+            for path in report.missing
+            if not getattr(parts[path], "is_optional", False)
+        ),
         *(f"{path} is not in the module" for path in report.unused),
     ]
 

@@ -325,6 +325,8 @@ class Buffer(Stored):
         dtype: Name of the element type; whole numbers (``"int64"``) and ``"bool"`` too.
         least_dtype: Name of the float type with the fewest bits that it may get, as for
             `Param`.
+        optional: Whether a record may lack it. It then keeps its value, and the report of
+            `Module.load_record` names it as missing.
 
     Raises:
         DTypeError: `dtype` is no element type, or `least_dtype` is no type of floats or has
@@ -342,6 +344,20 @@ class Buffer(Stored):
     """
 
     purpose = "buffers"
+    is_optional = False
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        initial: Initialiser,
+        *,
+        dtype: str = "float32",
+        least_dtype: str | None = None,
+        optional: bool = False,
+    ) -> None:
+        super().__init__(shape, initial, dtype=dtype, least_dtype=least_dtype)
+        if optional:
+            self.is_optional = True
 
     def assign(self, values: Any) -> None:
         """Replaces the values; does nothing while a checkpoint computes again.

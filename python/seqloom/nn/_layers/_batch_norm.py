@@ -54,7 +54,9 @@ class ChannelNorm(Module):
             # In 16 bits the share of a new batch would be rounded away.
             self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
             self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
-            self.num_batches_tracked = Buffer((), Fill(0), dtype="int64")
+            # Other libraries, and records of earlier versions, do not count batches.
+            count = Buffer((), Fill(0), dtype="int64", optional=True)
+            self.num_batches_tracked = count
         self.eps = eps
         expected = "a number, or None for a mean over all batches"
         self.momentum = (
