@@ -45,7 +45,7 @@ def network(number, backend):
     """The example with the weights of a file, ready to evaluate."""
     model = example().SpliceAIConfig().init(backend)
     keys = example().keras_keys(model)
-    return model.load_record(arrays(number), strict=False, keys=keys).eval()
+    return model.load_record(arrays(number), keys=keys).eval()
 
 
 def letters(count):

@@ -53,7 +53,7 @@ def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
     spec.loader.exec_module(example)
     model = example.SpliceAIConfig().init(sl.tensor.backend("numpy", num_threads=threads))
     keys = example.keras_keys(model)
-    model.load_record(arrays(), strict=False, keys=keys).eval()
+    model.load_record(arrays(), keys=keys).eval()
     x = model.backend.tensor(letters(count))
 
     def evaluate(model: Any, x: Any) -> Any:
