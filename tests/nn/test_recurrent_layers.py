@@ -98,9 +98,10 @@ def test_layers_in_two_directions_equal_torchs(name, padded, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", ["numpy", *SLOW])
-def test_compiled_layers_equal_torchs(name, kind):
-    compare(kind, make_backend(name), padded=True, compiled=True)
+def test_compiled_layers_equal_torchs(name, padded, kind):
+    compare(kind, make_backend(name), padded=padded, compiled=True)
 
 
 def test_jax_equals_torch_in_one_direction():

@@ -204,7 +204,8 @@ def _run(
         form = len(weights) == _WITH_BIASES, 1, 0.0, False, False, True
         states, *last = function(x, _one_or_all(begin), weights, *form)
         last = [part.squeeze(0) for part in last]
-    return states.flip(1) if reverse else states.contiguous(), last
+    states = states.flip(1) if reverse else states  # which keeps an order that is not ours
+    return states.contiguous(), last
 
 
 def _run_packed(
