@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import seqloom as sl
-from seqloom.tensor._autocast import _find_reason
+from seqloom.tensor._autocast import LISTED, _find_reason
 
 F = sl.nn.functional
 BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
@@ -128,6 +128,69 @@ def test_torch_gives_the_same_types_to_products_and_to_what_follows_them():
         with sl.tensor.autocast("bfloat16", allow_slow=True):
             found = function(*map(ours.tensor, args)).dtype.name
         assert f"torch.{found}" == str(expected), name
+
+
+# What torch's documentation of autocast lists for CUDA, of the names that we have too.
+HALVES = "conv1d conv2d conv_transpose1d conv_transpose2d einsum linear matmul vecdot"
+FLOATS = """
+    acos asin cosh cross_entropy cumulative_prod cumulative_sum exp expm1 layer_norm log
+    log10 log1p log2 log_softmax logsumexp pow prod reciprocal rms_norm rsqrt sinh softmax
+    softplus sum tan
+"""
+
+
+@pytest.mark.parametrize(("names", "is_half"), [(HALVES, True), (FLOATS, False)])
+def test_the_lists_have_what_torch_lists_for_cuda(names, is_half):
+    assert {LISTED.get(name) for name in names.split()} == {is_half}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_power_of_halves_does_not_overflow(backend, tracked):
+    x = sl.tensor.backend(backend).tensor([300.0, 2.0]).astype("float16")
+    two = sl.tensor.backend(backend).tensor([2.0, 2.0]).astype("float16")
+
+    def powers(x):
+        with sl.tensor.autocast("float16", allow_slow=True):
+            return x**2, x**two, 2 ** (x / 10), x.mean()
+
+    *found, mean = powers(x)
+    if tracked:
+        gradient = sl.tensor.grad(lambda x: powers(x)[0].sum())(x)
+        np.testing.assert_array_equal(gradient.numpy(), [600.0, 4.0])
+    assert {out.dtype.name for out in (*found, mean)} == {"float32"}
+    np.testing.assert_allclose(found[0].numpy(), [90000.0, 4.0])
+    np.testing.assert_allclose(found[1].numpy(), [90000.0, 4.0])
+    np.testing.assert_allclose(found[2].numpy()[0], 2.0**30)
+
+
+@pytest.mark.parametrize(("backend", "compiled"), WAYS)
+@pytest.mark.parametrize("kind", [sl.nn.GRU, sl.nn.LSTM])
+def test_recurrent_layers_compute_in_halves(backend, compiled, kind):
+    layer = kind(3, 4, bidirectional=True).bind(backend, 0)
+    x = layer.backend.tensor(
+        np.random.default_rng(1).normal(size=(2, 7, 3)).astype("float32")
+    )
+
+    def loss(layer, x, dtype):
+        with sl.tensor.autocast(dtype, allow_slow=True):
+            out = layer(x)
+            out = out[0] if isinstance(out, tuple) else out
+            return (out * out).mean(), out
+
+    step = sl.nn.value_and_grad(loss)
+    step = sl.tensor.compile(step) if compiled else step
+    (full, single, exact), (half, out, near) = (
+        step(layer, x, dtype) for dtype in ("float32", "bfloat16")
+    )
+    assert (single.dtype.name, out.dtype.name) == ("float32", "bfloat16")
+    assert half.item() == pytest.approx(full.item(), rel=0.03)
+    for path, param in layer.parameters():
+        expected, got = exact.wrt(param).numpy(), near.wrt(param)
+        assert got.dtype.name == "float32", path
+        np.testing.assert_allclose(
+            got.numpy(), expected, atol=0.03 * np.abs(expected).max(), err_msg=path
+        )
 
 
 def test_a_compiled_step_has_one_program_for_each_type():

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 import seqloom as sl
+from seqloom.train import _fit
+from threads_as_ranks import Threads
 
 F = sl.nn.functional
 
@@ -32,13 +34,14 @@ def data():
     return {"inputs": rows, "label": rows[:, :3].argmax(1)}
 
 
-def train(precision, **options):
-    """Trains on NumPy, where half precision is slow, and allowed here."""
+def train(precision, backend="numpy", **options):
+    """Trains where half precision may be slow, which is allowed here."""
     given: dict[str, Any] = {"epochs": 4, "batch_size": 20, "loss": F.cross_entropy}
-    given |= {"schedule": sl.optim.Constant(0.02), "progress": False, **options}
-    network = Network().bind("numpy", 0)
+    given |= {"schedule": sl.optim.Constant(0.02), "progress": False, "report": False}
+    given |= options
+    network = Network().bind(backend, 0)
     with sl.tensor.autocast("float32", allow_slow=True):
-        return sl.train.fit(network, data(), precision=precision, report=False, **given)
+        return sl.train.fit(network, data(), precision=precision, **given)
 
 
 def losses(run):
@@ -70,6 +73,71 @@ def test_a_run_in_float16_goes_on_with_its_scale(tmp_path):
     )
     assert one == other
     assert one["loss_scale"]["good_steps"] > 0
+
+
+@pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_each_backend_trains_in_half_precision(backend, precision):
+    full, half = train("float32", backend), train(precision, backend)
+    np.testing.assert_allclose(losses(half), losses(full), rtol=0.02)
+    assert {param.dtype for _, param in half.model.parameters()} == {"float32"}
+
+
+def half_step(model, batch, key):
+    """A step whose loss is a product, and so in half precision."""
+    del key
+    logits = model.logits(batch["inputs"]).reshape((-1,))
+    return sl.tensor.apply("vecdot", logits, logits) / 100
+
+
+@pytest.mark.filterwarnings("ignore:.* encountered in:RuntimeWarning")  # NumPy's
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_a_loss_in_half_precision_is_scaled_in_float32(precision):
+    options: dict[str, Any] = {"step": half_step, "loss": None}
+    options |= {"schedule": sl.optim.Constant(1e-3)}
+    full, half = train("float32", **options), train(precision, **options)
+    # Of 12 steps in float16 the first is skipped: 65536 overflows as a gradient.
+    np.testing.assert_allclose(losses(half), losses(full), rtol=0.05)
+
+
+def test_the_report_names_the_precision(tmp_path):
+    train("bfloat16", out=tmp_path / "run", report=True)
+    report = (tmp_path / "run/report.html").read_text()
+    assert "<dt>precision</dt><dd>bfloat16</dd>" in report
+
+
+def far_data():
+    """The rows, with one in each batch whose gradient overflows at the first scale."""
+    rows = data()
+    rows["inputs"][::20] *= 300
+    return rows
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # NumPy's
+def test_processes_skip_a_step_together(monkeypatch, tmp_path):
+    threads = Threads(2)
+    monkeypatch.setattr(_fit, "find_ranks", threads.find)
+    call: dict[str, Any] = {"train": far_data(), "epochs": 3, "batch_size": 20}
+    call |= {"loss": F.cross_entropy, "precision": "float16", "progress": False}
+    call |= {"schedule": sl.optim.Constant(1e-4), "report": False}
+
+    def run(network, **options):
+        with sl.tensor.autocast("float32", allow_slow=True):  # a thread's own block
+            return sl.train.fit(network, **call, **options)
+
+    networks = [Network().bind("numpy", 0) for _ in range(3)]
+    out = tmp_path / "run"
+    runs = threads.run(lambda number: run(networks[number], out=out))
+    alone = run(networks[2], out=tmp_path / "alone")
+    weights = [it.model.to_record()["first.weight"] for it in (*runs, alone)]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    np.testing.assert_allclose(weights[0], weights[2], rtol=1e-3, atol=1e-5)
+    scales = [
+        sl.record.load(folder / "checkpoint/last.safetensors").metadata["others"]
+        for folder in (out, tmp_path / "alone")
+    ]
+    assert scales[0]["loss_scale"]["loss_scale"] < 65536
+    assert scales[0] == scales[1]
 
 
 def test_a_run_does_not_go_on_in_another_precision(tmp_path):

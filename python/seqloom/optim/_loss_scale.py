@@ -19,7 +19,8 @@ class LossScale:
     `value`, and pass the gradients to `unscale`: it divides them, or asks to skip the step
     if one of them is not finite. The scale shrinks after a skipped step and grows after
     many good ones (Micikevicius et al. 2018). The defaults are those of
-    ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no scale.
+    ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no scale. A loss
+    that is in float16 itself needs ``.astype("float32")`` first: 65536 is infinite there.
 
     Args:
         value: The scale at the start.

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 # The operations that take float32 and half precision mixed; all others, elementwise ones
-# among them, follow their operands. The lists are those of torch.autocast for CUDA.
+# among them, follow their operands. The lists are those of torch.autocast for CUDA, and
+# means, deviations and batch norm are in float32 too.
 _PRODUCTS = """
-    attention attention_varlen conv1d conv2d conv_transpose1d conv_transpose2d einsum linear
-    matmul tensordot vecdot
+    attention attention_varlen conv1d conv2d conv_transpose1d conv_transpose2d einsum gru
+    linear lstm matmul tensordot vecdot
 """
 _SUMS = """
-    avg_pool1d avg_pool2d batch_norm cross_entropy cumulative_prod cumulative_sum exp expm1
-    gru layer_norm log log10 log1p log2 log_softmax logcumsumexp logsumexp lstm mean prod
-    rms_norm rsqrt scale_shift softmax softplus std sum var
+    acos asin avg_pool1d avg_pool2d batch_norm cosh cross_entropy cumulative_prod
+    cumulative_sum exp expm1 layer_norm log log10 log1p log2 log_softmax logcumsumexp
+    logsumexp mean pow prod reciprocal rms_norm rsqrt scale_shift sinh softmax softplus std
+    sum tan var
 """
-_LISTED: dict[str, bool] = {
+LISTED: dict[str, bool] = {
     **dict.fromkeys(_PRODUCTS.split(), True),
     **dict.fromkeys(_SUMS.split(), False),
 }
@@ -46,12 +48,13 @@ casting: ContextVar[tuple[str, bool] | None] = ContextVar("casting", default=Non
 def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     """Computes products in half precision within a ``with`` block, or within a function.
 
-    Parameters stay in float32, and so do their gradients. Matrix products, linear layers,
-    convolutions and attention take float32 and half precision, convert both to `dtype`,
-    and return it. Sums, means, normalisation, softmax, logarithms, exponentials, recurrent
-    layers and losses convert half precision to float32. Every other operation follows its
-    operands. Numbers of 64 bits stay as they are. A gradient is computed in the type of the
-    operation that it belongs to. The lists are those of ``torch.autocast`` for CUDA.
+    Parameters stay in float32, and so do their gradients. Matrix products, linear and
+    recurrent layers, convolutions and attention take float32 and half precision, convert
+    both to `dtype`, and return it. Sums, means, normalisation, softmax, logarithms,
+    exponentials, powers and losses convert half precision to float32. Every other operation
+    follows its operands. Numbers of 64 bits stay as they are. A gradient is computed in the
+    type of the operation that it belongs to. The lists are those of ``torch.autocast`` for
+    CUDA; means, deviations and batch norm are in float32 too.
 
     The block may stand inside a compiled step, or around its call: there is one program for
     each `dtype`.
@@ -95,7 +98,7 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
 def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) -> Any:
     """Returns the arguments of an operation in the type that the open block gives it."""
-    is_product, found = _LISTED.get(name), casting.get()
+    is_product, found = LISTED.get(name), casting.get()
     if is_product is None or found is None:
         return args
     wanted = found[0] if is_product else "float32"

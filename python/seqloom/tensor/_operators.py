@@ -11,7 +11,7 @@ from weakref import ref
 
 import numpy as np
 
-from seqloom.tensor._autocast import casting
+from seqloom.tensor._autocast import LISTED, cast_arguments, casting
 from seqloom.tensor._dispatch import apply, notify, observers
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._rules import RULES
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Operator = Callable[[Any, Any], Any]
 
 _scope = innermost.get
+_open_block = casting.get
 _BOTH = True, True
 _NUMBERS = frozenset((bool, int, float, complex))
 _ARRAYS = (TensorState, np.ndarray, np.generic)
@@ -44,8 +45,11 @@ def unary(name: str) -> Callable[[Any], Any]:
 
 def binary(name: str) -> Callable[..., Any]:
     """Makes the operator of two tensors, or of one on the left."""
+    is_listed = name in LISTED
 
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
+        if is_listed and _open_block() is not None:
+            self, other = cast_arguments(name, (self, other), apply)
         backend, frame = self.backend, frame or caller(1)
         if type(other) is not type(self) or other.backend is not backend or observers:
             return _compute_mixed(name, self, other, frame)
@@ -61,22 +65,13 @@ def binary(name: str) -> Callable[..., Any]:
     return operate
 
 
-def product(name: str) -> Operator:
-    """Makes the operator of a product, which `autocast` may convert."""
-    usual = differentiable(name)
-
-    def operate(self: Any, other: Any) -> Any:
-        if casting.get() is not None and isinstance(other, TensorState):
-            return apply(name, self, other)
-        return usual(self, other)
-
-    return operate
-
-
 def reflect(name: str) -> Operator:
     """Makes the operator of a tensor on the right of something else."""
+    is_listed = name in LISTED
 
     def operate(self: object, other: object) -> Any:
+        if is_listed and _open_block() is not None:
+            (self,) = cast_arguments(name, (self,), apply)
         other = _to_python(other)
         if type(other) in _NUMBERS:
             return _compute(name, self, other, _raw_beside(other, self), caller(1))
@@ -90,7 +85,7 @@ def differentiable(name: str) -> Operator:
     # If one level tracks both tensors, the operation is computed, recorded and returned as
     # a tensor in this one function. It writes out what the level's function, `make_node`,
     # `track` and `fill` do one after the other: the calls would cost more than their work.
-    otherwise = binary(name)
+    otherwise, is_listed = binary(name), name in LISTED
     rule = RULES[name]
     save = None if rule.save is likes_of_two else rule.save
     latest: CodeType | None = None  # a loop comes from the same code, again and again
@@ -104,6 +99,7 @@ def differentiable(name: str) -> Operator:
             or type(other) is not kind
             or other._table is not table
             or observers
+            or (is_listed and _open_block() is not None)
         ):
             return otherwise(self, other, caller(1))
         left, right = self._value, other._value

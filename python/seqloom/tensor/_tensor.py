@@ -18,7 +18,7 @@ from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._at import At
 from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._index import check_axis, join_axes, normalize_key
-from seqloom.tensor._operators import binary, differentiable, product, reflect, unary
+from seqloom.tensor._operators import binary, differentiable, reflect, unary
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._scope._scope import move_outwards
 from seqloom.tensor._state import TensorState
@@ -67,7 +67,7 @@ class Tensor(TensorState):
     __floordiv__, __rfloordiv__ = binary("floor_divide"), reflect("floor_divide")
     __mod__, __rmod__ = binary("remainder"), reflect("remainder")
     __pow__, __rpow__ = differentiable("pow"), reflect("pow")
-    __matmul__, __rmatmul__ = product("matmul"), reflect("matmul")
+    __matmul__, __rmatmul__ = differentiable("matmul"), reflect("matmul")
     __and__, __rand__ = binary("bitwise_and"), reflect("bitwise_and")
     __or__, __ror__ = binary("bitwise_or"), reflect("bitwise_or")
     __xor__, __rxor__ = binary("bitwise_xor"), reflect("bitwise_xor")

@@ -15,7 +15,7 @@ from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor, scope
 from seqloom.train._metrics import Metric, measure_all
-from seqloom.train._precision import FULL, computing
+from seqloom.train._precision import FULL, computing, widen
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
@@ -68,12 +68,20 @@ class Objective:
         """Computes the loss by the step or the loss of this objective."""
         if isinstance(model, TorchModule):
             return self._compute_torch(own, model, arrays, key=key)
-        with computing(self.precision if model.training else FULL):
-            if self.step is not None:
-                return _call_step(own, model, arrays, key=key)
-            inputs = {name: arrays[name] for name in arrays if name != _LABELS}
-            outputs = Forward.of(model).call(model, inputs, key)
-            return own(outputs, arrays[_LABELS]), outputs
+        precision = self.precision if model.training else FULL
+        with computing(precision):
+            loss, extra = self._compute(own, model, arrays, key=key)
+        return (loss if precision == FULL else widen(loss)), extra
+
+    def _compute(
+        self, own: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any
+    ) -> tuple[Any, Any]:
+        """Computes the loss of a network of ours, in whatever type it has."""
+        if self.step is not None:
+            return _call_step(own, model, arrays, key=key)
+        inputs = {name: arrays[name] for name in arrays if name != _LABELS}
+        outputs = Forward.of(model).call(model, inputs, key)
+        return own(outputs, arrays[_LABELS]), outputs
 
     def _compute_torch(
         self,

@@ -43,6 +43,11 @@ def computing(precision: str) -> AbstractContextManager[None]:
     return nullcontext() if precision == FULL else autocast(precision)
 
 
+def widen(loss: Any) -> Any:
+    """Gives a loss of half precision in float32: 65536, a scale, is infinite in float16."""
+    return loss.astype(FULL) if loss.dtype.name in _CHOICES else loss
+
+
 def scale_of(precision: str) -> dict[str, LossScale]:
     """Makes the state that a precision needs; bfloat16 needs none."""
     return {"loss_scale": LossScale()} if precision == "float16" else {}
