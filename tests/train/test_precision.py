@@ -67,6 +67,9 @@ def test_a_run_in_float16_goes_on_with_its_scale(tmp_path):
     train("float16", out=tmp_path / "cut", epochs=2)
     again = train("float16", out=tmp_path / "cut", resume=True)
     assert losses(again) == losses(whole)
+    expected = whole.model.to_record()
+    for path, values in again.model.to_record().items():
+        np.testing.assert_array_equal(values, expected[path], err_msg=path)
     one, other = (
         sl.record.load(tmp_path / name / "checkpoint/last.safetensors").metadata["others"]
         for name in ("whole", "cut")
