@@ -74,19 +74,10 @@ from seqloom.nn._metrics import (
     spearman,
 )
 from seqloom.nn._module import Module
+from seqloom.nn._running_counts import F1, MCC, Accuracy, BalancedAccuracy
 from seqloom.nn._running_mean import Mean
-from seqloom.nn._running_metrics import (
-    AUPRC,
-    AUROC,
-    F1,
-    MCC,
-    R2,
-    Accuracy,
-    BalancedAccuracy,
-    Metric,
-    Pearson,
-    Spearman,
-)
+from seqloom.nn._running_metric import Metric
+from seqloom.nn._running_values import AUPRC, AUROC, R2, Pearson, Spearman
 from seqloom.nn._state import LoadReport
 from seqloom.nn._stored import Buffer, Param
 from seqloom.nn._summary import Summary

@@ -1,4 +1,4 @@
-"""Mean: an average over batches and ranks whose sum is never rounded."""
+"""Mean: an average over batches and processes whose sum is never rounded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom.errors import RecordError
-from seqloom.nn._running_metrics import Metric
+from seqloom.nn._running_metric import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

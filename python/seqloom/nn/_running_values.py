@@ -1,0 +1,166 @@
+"""Metrics that keep all labels and scores.
+
+Areas under curves and rank correlations order all values at the end. The others keep the
+values because a running sum would round differently for each cut into batches.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom.errors import RecordError, ShapeError
+from seqloom.nn import _metrics as functions
+from seqloom.nn._running_metric import Metric
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from seqloom.nn._running_metric import Arrays
+
+
+class _OfValues(Metric):
+    """Keeps all labels and scores."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
+        true, guess = np.array(labels), np.array(scores)  # copies: the caller may write
+        if not true.ndim or not guess.ndim or len(true) != len(guess):
+            raise ShapeError(
+                "labels and scores must have the same length, got shapes "
+                f"{true.shape} and {guess.shape}"
+            )
+        self._append(true, guess)
+
+    def _append(self, true: NDArray[Any], guess: NDArray[Any]) -> None:
+        """Adds arrays; refuses other columns than before."""
+        if self._labels:
+            before = self._labels[0].shape[1:], self._scores[0].shape[1:]
+            if before != (true.shape[1:], guess.shape[1:]):
+                raise ShapeError(
+                    f"labels and scores had the shapes {self._labels[0].shape} and "
+                    f"{self._scores[0].shape}, got {true.shape} and {guess.shape}"
+                )
+        self._labels.append(true)
+        self._scores.append(guess)
+
+    def compute(self) -> float:
+        if not self._labels:
+            return float("nan")
+        return self._measure(*self._join())
+
+    @abstractmethod
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        """Computes the metric of all data."""
+
+    def _join(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Returns all labels and all scores."""
+        return np.concatenate(self._labels), np.concatenate(self._scores)
+
+    def reset(self) -> None:
+        self._labels: list[NDArray[Any]] = []
+        self._scores: list[NDArray[Any]] = []
+
+    def _add(self, other: Self) -> None:
+        for true, guess in list(zip(other._labels, other._scores, strict=True)):
+            self._append(true, guess)
+
+    def to_record(self) -> Arrays:
+        if not self._labels:
+            return {"labels": np.empty(0), "scores": np.empty(0)}
+        labels, scores = self._join()
+        return {"labels": labels, "scores": scores}
+
+    def load_record(self, record: Mapping[str, Any]) -> Self:
+        labels, scores = self._read(record, "labels", "scores")
+        if not labels.ndim or not scores.ndim or len(labels) != len(scores):
+            raise RecordError(
+                "labels and scores of a record must have the same length, got shapes "
+                f"{labels.shape} and {scores.shape}"
+            )
+        self.reset()
+        if len(labels):
+            self._append(labels, scores)
+        return self
+
+
+class AUROC(_OfValues):
+    """Accumulates `auroc`; keeps all labels and scores, which it sorts at the end.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.AUROC()
+        >>> metric.update([0, 0], [0.1, 0.4])
+        >>> metric.update([1, 1], [0.35, 0.8])
+        >>> metric.compute()
+        0.75
+    """
+
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        return functions.auroc(labels, scores)
+
+
+class AUPRC(_OfValues):
+    """Accumulates `auprc`; keeps all labels and scores, which it sorts at the end.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.AUPRC()
+        >>> metric.update([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> round(metric.compute(), 4)
+        0.8333
+    """
+
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        return functions.auprc(labels, scores)
+
+
+class Pearson(_OfValues):
+    """Accumulates `pearson`; keeps all values, so that no sum is rounded on the way.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.Pearson()
+        >>> metric.update([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
+        >>> round(metric.compute(), 6)
+        1.0
+    """
+
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        return functions.pearson(labels, scores)
+
+
+class Spearman(_OfValues):
+    """Accumulates `spearman`; keeps all values, which it sorts at the end.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.Spearman()
+        >>> metric.update([1.0, 2.0, 3.0], [1.0, 8.0, 9.0])
+        >>> round(metric.compute(), 6)
+        1.0
+    """
+
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        return functions.spearman(labels, scores)
+
+
+class R2(_OfValues):
+    """Accumulates `r2`; keeps all values, so that no sum is rounded on the way.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.R2()
+        >>> metric.update([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
+        >>> metric.compute()
+        0.5
+    """
+
+    def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
+        return functions.r2(labels, scores)
