@@ -1,0 +1,184 @@
+"""The base of GRU and LSTM: layers over layers, forms of input, first states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom._arguments import as_integer
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn import functional
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._module import Module
+from seqloom.nn._stored import Param
+from seqloom.nn.functional._packed import find_packing, pack_padded, pad_packed
+from seqloom.nn.functional._recurrent import as_real, mask_lengths
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from seqloom._key import Key
+    from seqloom.tensor import Tensor
+
+_AXES = 3  # n, l, in
+
+
+class Recurrent(Module):
+    """What GRU and LSTM share: layers over layers, in one direction or both."""
+
+    part_names: tuple[str, ...]
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    # How many states are carried from position to position; LSTM has a cell too.
+    _states = 1
+
+    def _build(self, gates: int, bias: bool) -> None:
+        """Declares the parameters under torch's names."""
+        width, fan_in = self.hidden_size, FanIn(self.hidden_size)
+        inside = self.input_size
+        parts: dict[str, Param] = {}
+        for layer in range(self.num_layers):
+            for suffix in self._list_suffixes(layer):
+                parts[f"weight_ih{suffix}"] = Param((gates * width, inside), fan_in)
+                parts[f"weight_hh{suffix}"] = Param((gates * width, width), fan_in)
+                for name in ("bias_ih", "bias_hh") if bias else ():
+                    parts[name + suffix] = Param((gates * width,), fan_in)
+            inside = width * (2 if self.bidirectional else 1)
+        self.part_names = tuple(parts)
+        for name, param in parts.items():
+            setattr(self, name, param)
+
+    def _list_suffixes(self, layer: int) -> list[str]:
+        """Returns the suffix of a layer's parameters in torch, for each direction."""
+        forward = f"_l{layer}"
+        return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
+
+    def _set_fields(self, sizes: dict[str, int], dropout: float, **options: bool) -> None:
+        """Sets the fields; refuses what does not fit."""
+        for name, size in sizes.items():
+            setattr(self, name, as_integer(name, size, least=1))
+        if not 0 <= dropout < 1:
+            raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
+        self.dropout = float(dropout)
+        self.batch_first = options["batch_first"]
+        self.bidirectional = options["bidirectional"]
+
+    def _run(
+        self, x: Tensor, first: list[Tensor], mask: Any, key: Key | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs all layers; `first` and the result hold states ``(k, n, width)``."""
+        lasts: list[list[Tensor]] = []
+        number = 0
+        for layer in range(self.num_layers):
+            x = self._drop(x, layer, key)
+            outs: list[Tensor] = []
+            for suffix in self._list_suffixes(layer):
+                own = [state[number] for state in first]
+                out, last = self._run_direction(x, own, suffix, mask)
+                outs.append(out)
+                lasts.append(last)
+                number += 1
+            x = outs[0] if len(outs) == 1 else apply("concat", outs, axis=-1)
+        by_kind = zip(*lasts, strict=True)  # states, and cells of an LSTM
+        return x, [apply("stack", list(states), axis=0) for states in by_kind]
+
+    def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
+        """Drops elements between two layers in training."""
+        if not layer or not self.dropout or not self.training:
+            return x
+        if key is None:
+            raise ArgumentError(
+                f"{type(self).__name__} with dropout needs a key in training: pass "
+                "key=sl.Key(seed, epoch, batch), or call model.eval() first"
+            )
+        return functional.dropout(x, self.dropout, key.fold(layer))
+
+    def _run_direction(
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction."""
+        raise NotImplementedError
+
+    def _weights(self, suffix: str) -> Iterator[Tensor]:
+        """Yields the parameters of one layer in one direction."""
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            param = getattr(self, name + suffix, None)
+            if param is not None:
+                yield param.value
+
+    def _run_any_form(
+        self,
+        x: Tensor,
+        first: list[Tensor] | None,
+        given: dict[str, Any],
+        key: Key | None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Brings any form of input to ``(n, l, in)``, and the output back to that form."""
+        self._require_input(x, given)
+        if given["cu_seqlens"] is not None:
+            packing = find_packing(x, given["cu_seqlens"], given["max_seqlen"])
+            padded, real = pad_packed(x, packing)
+            out, last = self._run(padded, self._find_first(padded, first), real, key)
+            return pack_padded(out, packing), last
+        if x.ndim == _AXES - 1:
+            first = first and [apply("expand_dims", state, axis=1) for state in first]
+            out, last = self._run_batch(apply("expand_dims", x, axis=0), first, None, key)
+            return out[0], [state[:, 0] for state in last]
+        x = x if self.batch_first else apply("permute_dims", x, (1, 0, 2))
+        out, last = self._run_batch(x, first, _find_mask(x, given), key)
+        return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
+
+    def _run_batch(
+        self, x: Tensor, first: list[Tensor] | None, mask: Any, key: Key | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs all layers from the given states, or from zeros."""
+        return self._run(x, self._find_first(x, first), mask, key)
+
+    def _require_input(self, x: Tensor, given: dict[str, Any]) -> None:
+        """Refuses inputs of another width, and two ways to say what is real."""
+        name = type(self).__name__
+        ways = [way for way in ("mask", "lengths", "cu_seqlens") if given[way] is not None]
+        if len(ways) > 1:
+            raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
+        axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
+        axes = axes if ways else (_AXES - 1, _AXES)
+        if x.ndim not in axes or x.shape[-1] != self.input_size:
+            form = "(total, in)" if "cu_seqlens" in ways else self._form()
+            raise ShapeError(
+                f"{name}: expected x {form} with in={self.input_size}, got shape {x.shape}"
+            )
+
+    def _form(self) -> str:
+        """Returns the axes of the input."""
+        return "(n, l, in)" if self.batch_first else "(l, n, in)"
+
+    def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
+        """Returns the first states that were given, or zeros."""
+        if not x.shape[1]:
+            raise ShapeError(
+                f"{type(self).__name__}: expected at least one position, got length 0; "
+                "leave out empty records"
+            )
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        shape = (count, x.shape[0], self.hidden_size)
+        if first is None:
+            zeros = apply("zeros_like", apply("broadcast_to", x[:1, 0, :1], shape))
+            return [zeros] * self._states
+        for state in first:
+            if state.shape != shape:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a first state of shape {shape}, "
+                    f"(layers * directions, n, hidden_size), got {state.shape}"
+                )
+        return first
+
+
+def _find_mask(x: Tensor, given: dict[str, Any]) -> Tensor | None:
+    """Returns which positions of ``(n, l, in)`` are real; None for all."""
+    if given["lengths"] is not None:
+        return mask_lengths(x, given["lengths"])
+    return None if given["mask"] is None else as_real(x, given["mask"])
