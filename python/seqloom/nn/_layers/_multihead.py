@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_integer
-from seqloom.errors import ArgumentError, DTypeError, ShapeError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn, Fill
+from seqloom.nn._layers._attention_masks import attend_with_weights, join_masks
 from seqloom.nn._layers._linear import Linear
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, get_value
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor import Tensor
 
-_PACKED, _BATCHED, _BY_HEAD = 2, 3, 4  # axes
+_PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and of (n, l, embed_dim)
 
 
 class MultiHeadAttention(Module):
@@ -151,7 +151,7 @@ class MultiHeadAttention(Module):
         key = query if key is None else key
         value = key if value is None else value
         rate = self.dropout if self.training else 0.0
-        self._require_key(rate, rng)
+        self._require_rng(rate, rng)
         if cu_seqlens is not None:
             plain = key is query is value and key_padding_mask is None and attn_mask is None
             _require_plain(plain=plain, rate=rate)
@@ -168,8 +168,8 @@ class MultiHeadAttention(Module):
         out, weights = self._attend((one[0], one[1], one[2]), masks, options, rate, rng)
         return out[0], None if weights is None else weights[0]
 
-    def _require_key(self, rate: float, rng: Key | None) -> None:
-        """Refuses dropout without a key."""
+    def _require_rng(self, rate: float, rng: Key | None) -> None:
+        """Refuses dropout without a random key; `key` is a tensor here, as in torch."""
         if rate and rng is None:
             raise ArgumentError(
                 "attention with dropout needs a key in training: pass "
@@ -188,9 +188,9 @@ class MultiHeadAttention(Module):
         is_causal, need_weights, average = options
         rows, length = inputs[0].shape[:2]
         q, k, v = self._project(*inputs)
-        mask = _join_masks(q, k, *masks)
+        mask = join_masks(q, k, *masks)
         if need_weights:
-            out, weights = _attend_with_weights(q, k, v, mask, is_causal, rate, rng)
+            out, weights = attend_with_weights(q, k, v, mask, is_causal, rate, rng)
             weights = weights.mean(axis=1) if average else weights
         else:
             weights = None
@@ -285,80 +285,3 @@ def _require_plain(*, plain: bool, rate: float) -> None:
             f"packed attention drops no weights, got dropout={rate} in training; make the "
             "layer with dropout=0.0, or pad the sequences"
         )
-
-
-def _join_masks(q: Tensor, k: Tensor, padding: Any, pairs: Any) -> Tensor | None:
-    """Returns one mask of both: true where a query sees a key, or numbers to add."""
-    seen = None if padding is None else _convert_padding(k, padding)
-    if pairs is None:
-        return seen
-    pairs = _convert_pairs(q, k, pairs)
-    if pairs.dtype.kind == "b":
-        pairs = apply("logical_not", pairs)
-        return pairs if seen is None else apply("logical_and", pairs, seen)
-    return pairs if seen is None else apply("where", seen, pairs, -math.inf)
-
-
-def _convert_padding(k: Tensor, padding: Any) -> Tensor:
-    """Returns true for keys that are no padding, ``(n, 1, 1, s)``."""
-    padding = as_operand(k, padding)
-    if padding.dtype.kind != "b":
-        raise DTypeError(
-            f"key_padding_mask must hold booleans, true at padding, got {padding.dtype}; "
-            "for a mask that is 1 at real positions pass mask == 0"
-        )
-    if padding.shape != (k.shape[0], k.shape[2]):
-        raise ShapeError(
-            f"key_padding_mask must have shape {(k.shape[0], k.shape[2])}, one value for "
-            f"each key, got {padding.shape}"
-        )
-    return apply("logical_not", padding)[:, None, None, :]
-
-
-def _convert_pairs(q: Tensor, k: Tensor, pairs: Any) -> Tensor:
-    """Returns a mask of queries and keys with the axes of batch and heads."""
-    pairs = as_operand(q, pairs)
-    rows, heads, length = q.shape[:3]
-    sizes = (length, k.shape[2])
-    if pairs.ndim == _BATCHED and pairs.shape == (rows * heads, *sizes):
-        pairs = pairs.reshape(rows, heads, *sizes)
-    if pairs.shape not in {sizes, (rows, heads, *sizes), (rows, 1, *sizes)}:
-        raise ShapeError(
-            f"attn_mask must have shape {sizes}, {(rows * heads, *sizes)} or "
-            f"{(rows, heads, *sizes)}, got {pairs.shape}"
-        )
-    return pairs if pairs.dtype.kind == "b" else pairs.astype(q.dtype)
-
-
-def _attend_with_weights(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    is_causal: bool,
-    rate: float,
-    rng: Key | None,
-) -> tuple[Tensor, Tensor]:
-    """Attends with weights that are returned; 0 for a query that sees no key."""
-    scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
-    seen = _find_seen(scores, mask, is_causal)
-    if mask is not None and mask.dtype.kind != "b":
-        scores = scores + mask
-        seen = apply("logical_and", seen, scores > -math.inf)
-    scores = apply("where", seen, scores, -math.inf)
-    some = apply("any", seen, axis=-1, keepdims=True)
-    weights = apply("softmax", apply("where", some, scores, 0.0))
-    weights = apply("where", apply("logical_and", seen, some), weights, 0.0)
-    if rate:
-        weights = functional.dropout(weights, rate, rng)
-    return apply("matmul", weights, v), weights
-
-
-def _find_seen(scores: Tensor, mask: Tensor | None, is_causal: bool) -> Tensor:
-    """Returns which queries see which keys, by boolean masks."""
-    seen = apply("ones_like", scores, dtype="bool")
-    if is_causal:
-        seen = apply("tril", seen)
-    if mask is not None and mask.dtype.kind == "b":
-        seen = apply("logical_and", seen, mask)
-    return seen
