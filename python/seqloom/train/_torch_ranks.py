@@ -29,7 +29,8 @@ _torch: Any = torch  # whose functions have no types
 group: Any = torch.distributed
 # As in torch's DistributedDataParallel: many small sums would wait for each other.
 _BUCKET = 25 << 20
-# The bytes of a number whose sums would be rounded, or would not fit.
+# Numbers of so many bytes or fewer are summed as float32: their own sums would be rounded
+# much, or overflow.
 _SHORT = 2
 
 
@@ -70,9 +71,9 @@ class TorchRanks(Ranks):
         """Sums many arrays over all processes, in buckets."""
         tensors = [_to_torch(array, backend) for array in arrays]
         summed: list[torch.Tensor] = []
-        for bucket in _cut(tensors):
+        for bucket in _cut_into_buckets(tensors):
             flat = _torch.cat([tensor.reshape(-1) for tensor in bucket])
-            with _hearing_of_ends():
+            with _explaining_ends():
                 group.all_reduce(flat)
             parts = flat.split([tensor.numel() for tensor in bucket])
             pairs = zip(parts, bucket, strict=True)
@@ -87,7 +88,7 @@ class TorchRanks(Ranks):
     def sum_values(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sums a NumPy array over all processes."""
         total = _torch.from_numpy(values.copy())
-        with _hearing_of_ends():
+        with _explaining_ends():
             group.all_reduce(total)
         return total.numpy()
 
@@ -122,8 +123,8 @@ class TorchRanks(Ranks):
 
 
 @contextmanager
-def _hearing_of_ends() -> Generator[None]:
-    """Says in words that another process has ended; torch names sockets."""
+def _explaining_ends() -> Generator[None]:
+    """Explains that another process has ended; torch's own message names sockets only."""
     try:
         yield
     except RuntimeError as error:
@@ -150,16 +151,14 @@ def _from_torch(tensor: torch.Tensor, like: Any, backend: Backend) -> Array:
     return backend.asarray(tensor.numpy(), dtype=like.dtype)
 
 
-def _cut(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+def _cut_into_buckets(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     """Cuts a list into buckets, each of one type and device."""
     bucket: list[torch.Tensor] = []
     size = 0
     for tensor in tensors:
-        is_other = bucket and (bucket[0].dtype, bucket[0].device) != (
-            tensor.dtype,
-            tensor.device,
-        )
-        if bucket and (is_other or size + tensor.nbytes > _BUCKET):
+        if bucket and not (
+            _are_alike(bucket[0], tensor) and size + tensor.nbytes <= _BUCKET
+        ):
             yield bucket
             bucket, size = [], 0
         bucket.append(tensor)
@@ -168,12 +167,17 @@ def _cut(tensors: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
         yield bucket
 
 
+def _are_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Says whether two tensors can lie in one bucket."""
+    return (one.dtype, one.device) == (other.dtype, other.device)
+
+
 def _has_gpu() -> bool:
     """Says whether sums over GPUs are possible."""
     return torch.cuda.is_available() and group.is_nccl_available()
 
 
 def _leave() -> None:
-    """Leaves the others at the end of the program."""
+    """Leaves the group of processes at the end of the program."""
     if group.is_initialized():
         group.destroy_process_group()

@@ -181,7 +181,9 @@ class Trainer:
         loader.set_epoch(state.epoch)
         if done:
             position = min(done * self.settings.batch_size, len(loader.dataset))
-            position = done if self.ranks.are_several else position  # in its batches
+            # The loader of one process counts records; the share of one of several counts
+            # its batches.
+            position = done if self.ranks.are_several else position
             loader.load_state_dict({**loader.state_dict(), "position": position})
         return iter(loader) if done < len(loader) else iter(())
 
