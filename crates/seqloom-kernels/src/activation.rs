@@ -21,6 +21,11 @@ pub fn gelu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Gelu, x, out, threads);
 }
 
+/// Puts gelu of each number into its place.
+pub(crate) fn replace_by_gelu<T: Float>(values: &mut [T]) {
+    map::replace(Gelu, values);
+}
+
 /// Fills `out` with the gradient times gelu's derivative at x.
 pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
     map::binary(GeluGrad, grad, x, out, threads);

@@ -16,6 +16,7 @@ pub mod attention;
 pub mod batch_norm;
 pub mod conv;
 pub mod cross_entropy;
+pub mod dense;
 pub mod depthwise;
 pub mod dropout;
 pub mod embedding;

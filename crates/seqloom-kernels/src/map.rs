@@ -24,6 +24,17 @@ pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], t
     });
 }
 
+/// Puts the function's value in the place of every x, on one thread.
+#[vectorized]
+pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
+    let (vectors, rest) = T::split_mut::<S>(values);
+    for x in vectors {
+        *x = function.of(Lanes::new(simd, *x)).vector;
+    }
+    let last = function.of(Lanes::load_part(simd, rest));
+    last.store_part(rest);
+}
+
 /// Fills `out` with the function's value at every pair.
 pub(crate) fn binary<T: Float>(
     function: impl Binary<T>,

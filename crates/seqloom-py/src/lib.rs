@@ -87,6 +87,8 @@ mod _native {
     #[pymodule_export]
     use super::kernels::conv::{conv2d, conv2d_input_grad, conv2d_weight_grad};
     #[pymodule_export]
+    use super::kernels::dense::{feed_forward, linear_by_row, rotary_linear};
+    #[pymodule_export]
     use super::kernels::dropout::dropout;
     #[pymodule_export]
     use super::kernels::embedding::add_rows;

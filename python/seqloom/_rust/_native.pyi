@@ -49,6 +49,7 @@ __all__ = [
     "cross_entropy",
     "decode_lines",
     "dropout",
+    "feed_forward",
     "first_mismatch",
     "first_words",
     "fold_each",
@@ -59,6 +60,7 @@ __all__ = [
     "hash_ids",
     "hash_pieces",
     "header_ids",
+    "linear_by_row",
     "locate",
     "log_softmax",
     "log_softmax_grad",
@@ -84,6 +86,7 @@ __all__ = [
     "relu",
     "relu_grad",
     "render_table",
+    "rotary_linear",
     "scale_shift",
     "shuffled",
     "sigmoid",
@@ -786,6 +789,12 @@ def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.
     Fills `out` with x, a share of `rate` set to zero as the key says, the rest scaled.
     """
 
+def feed_forward(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], norm: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], outer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
+    another layer.
+    """
+
 def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
     r"""
     The first row whose headers are not those of two mates; None where all are.
@@ -835,6 +844,12 @@ def hash_pieces(data: numpy.typing.NDArray[numpy.uint8], num_threads: builtins.i
 def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
     r"""
     The same as a list of texts.
+    """
+
+def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
+    is one: each row by itself.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
@@ -970,6 +985,12 @@ def relu_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[n
 def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDArray[numpy.uint32] | numpy.typing.NDArray[numpy.int32] | numpy.typing.NDArray[numpy.float32] | builtins.list[builtins.str]], first: builtins.int) -> bytes:
     r"""
     The lines of some rows of a table; the first of them is row `first`.
+    """
+
+def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
+    their cosines and sines (rows, half a head).
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -161,6 +161,9 @@ conv1d_weight_grad    _convolution  _windows       _windows       numpy torch ja
 conv2d_weight_grad    _convolution  _windows       _windows       numpy torch jax
 conv_transpose1d      _convolution  -              _windows       numpy torch
 conv_transpose2d      _convolution  -              _windows       numpy torch
+feed_forward          _dense        -             -              numpy
+linear_by_row         _dense        -             -              numpy
+rotary_linear         _dense        -             -              numpy
 stop_gradient         _derived      _elementwise   _elementwise   torch jax
 accumulate            _derived      -              -              numpy torch
 rsqrt                 _derived      _elementwise   _elementwise   torch jax

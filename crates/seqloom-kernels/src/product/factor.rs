@@ -43,6 +43,22 @@ impl<'a, T: Float> Factor<'a, T> {
         })
     }
 
+    /// Packs some lines and calls `work` with them.
+    pub(crate) fn pack<R>(lines: &impl Lines<T>, work: impl FnOnce(&Factor<'_, T>) -> R) -> R {
+        let panels = Panels::of::<T>();
+        let (count, depth) = (lines.count(), lines.depth());
+        let whole = panels.left_lines(count);
+        T::with_scratch(whole * depth, |packed| {
+            pack_blocks(&panels, lines, packed, 1);
+            work(&Factor {
+                packed,
+                depth,
+                count,
+                lines: whole,
+            })
+        })
+    }
+
     /// How many lines it has.
     pub(crate) fn rows(&self) -> usize {
         self.count

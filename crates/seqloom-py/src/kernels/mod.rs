@@ -5,6 +5,7 @@ pub(crate) mod adamw;
 pub(crate) mod attention;
 pub(crate) mod batch_norm;
 pub(crate) mod conv;
+pub(crate) mod dense;
 pub(crate) mod dropout;
 pub(crate) mod embedding;
 mod floats;

@@ -9,6 +9,7 @@ from seqloom.tensor._defaults import (
     _attention,
     _batch_norm,
     _convolution,
+    _dense,
     _derived,
     _elementary,
     _erf,
@@ -71,6 +72,10 @@ class ArrayFunctions(Standard):
     conv2d_weight_grad = _convolution.conv2d_weight_grad
     conv_transpose1d = _convolution.conv_transpose1d
     conv_transpose2d = _convolution.conv_transpose2d
+
+    feed_forward = _dense.feed_forward
+    linear_by_row = _dense.linear_by_row
+    rotary_linear = _dense.rotary_linear
 
     stop_gradient = _derived.stop_gradient
     accumulate = _derived.accumulate

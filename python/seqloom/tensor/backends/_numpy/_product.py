@@ -58,6 +58,11 @@ def linear(
     return _product(b, rows, weight.T, bias, into).reshape(shape)
 
 
+def is_ours(b: _Numbers) -> bool:
+    """Whether Rust multiplies large matrices on this machine."""
+    return _OURS or b.deterministic
+
+
 def _product(
     b: _Numbers, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
@@ -77,7 +82,7 @@ def _product(
 def tensordot(b: _Numbers, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     """The sum of products over several axes."""
     x, y = promote_all((x, y))
-    if not (_OURS or b.deterministic) or x.dtype.kind != "f":
+    if not is_ours(b) or x.dtype.kind != "f":
         return np.tensordot(x, y, axes=axes)
     if isinstance(axes, int):
         axes = range(x.ndim - axes, x.ndim), range(axes)
@@ -95,7 +100,7 @@ def _suits_rust(b: _Numbers, x: Floats, y: Floats) -> bool:
         return False
     if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
         return False
-    if _OURS or b.deterministic:
+    if is_ours(b):
         return True
     is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
     return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
@@ -129,7 +134,7 @@ def _many(b: _Numbers, x: Floats, y: Floats, out: Floats | None) -> Floats:
 def _is_for_matrices(b: _Numbers, x: Floats, y: Floats) -> bool:
     """Whether BLAS would multiply vectors or two float types, where it must not."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
-    if not are_floats or not (_OURS or b.deterministic):
+    if not are_floats or not is_ours(b):
         return False
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 

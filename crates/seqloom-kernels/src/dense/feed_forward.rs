@@ -1,0 +1,142 @@
+//! The part of a transformer's block that takes each position by itself.
+
+use std::ops::Range;
+
+use super::{Layer, each_band, rows, start};
+use crate::matrix::MatrixMut;
+use crate::norm::{self, Rule};
+use crate::product::{Factor, Goal, KeptFactor, Matrix, blocks};
+use crate::{Float, activation};
+
+/// Layer norm, a linear layer, gelu and a second linear layer, added to what went in.
+///
+/// The hidden numbers of a band are made a part at a time, used and forgotten: they never
+/// leave the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedForward<'a, T> {
+    /// How rows are normalised.
+    pub norm: Rule<'a, T>,
+    /// From a row to the hidden numbers.
+    pub inner: Layer<'a, T>,
+    /// From the hidden numbers to a row.
+    pub outer: Layer<'a, T>,
+}
+
+impl<T: Float> FeedForward<'_, T> {
+    /// Fills `out` for the rows of `x`.
+    pub fn apply(&self, x: &[T], out: &mut [T], threads: usize) {
+        let width = self.inner.inputs;
+        T::with_scratch(self.parts().map(|part| self.room(&part)).sum(), |packed| {
+            let parts = self.pack(packed, threads);
+            let longest = parts.iter().map(|part| part.hidden.len()).max();
+            let longest = longest.unwrap_or(0);
+            each_band(out, width, 2 * (width + longest), threads, |first, out| {
+                let x = &x[first * width..][..out.len()];
+                self.fill(&parts, longest, x, out);
+            });
+        });
+    }
+
+    /// The parts of the hidden numbers: blocks of the second product's depth.
+    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        blocks(self.outer.inputs)
+    }
+
+    /// The weights of both layers that belong to some hidden numbers.
+    fn lines(&self, hidden: &Range<usize>) -> [Matrix<'_, T>; 2] {
+        [
+            self.inner.lines(hidden.clone(), 0..self.inner.inputs),
+            self.outer.lines(0..self.outer.outputs(), hidden.clone()),
+        ]
+    }
+
+    /// How many numbers those are when they are packed.
+    fn room(&self, hidden: &Range<usize>) -> usize {
+        let rooms = self.lines(hidden).map(|lines| KeptFactor::room(&lines));
+        rooms.into_iter().sum()
+    }
+
+    /// Packs the weights, part by part.
+    fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<Part<'p, T>> {
+        let mut rest = packed;
+        let mut factor = |lines: Matrix<'_, T>| {
+            let (packed, after) = std::mem::take(&mut rest).split_at_mut(KeptFactor::room(&lines));
+            rest = after;
+            KeptFactor::pack_into(&lines, packed, threads)
+        };
+        let part = |hidden: Range<usize>| {
+            let [inner, outer] = self.lines(&hidden).map(&mut factor);
+            Part {
+                hidden,
+                inner,
+                outer,
+            }
+        };
+        self.parts().map(part).collect()
+    }
+
+    /// Takes a band of rows through all parts, whose longest has so many hidden numbers.
+    fn fill(&self, parts: &[Part<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
+        let (width, bias) = (self.inner.inputs, self.inner.bias);
+        let count = x.len() / width;
+        start(x, self.outer.bias, out);
+        self.with_normalised(x, |normal| {
+            T::with_scratch(count * longest, |hidden| {
+                for part in parts {
+                    let hidden = &mut hidden[..count * part.hidden.len()];
+                    let bias = bias.map(|bias| &bias[part.hidden.clone()]);
+                    part.add(
+                        normal,
+                        bias,
+                        hidden,
+                        MatrixMut::new(out, count, width, width),
+                    );
+                }
+            });
+        });
+    }
+
+    /// Normalises rows, and calls `work` with them as a left factor.
+    fn with_normalised(&self, x: &[T], work: impl FnOnce(&Factor<'_, T>)) {
+        let width = self.inner.inputs;
+        let count = x.len() / width;
+        T::with_scratch(x.len() + 2 * count, |scratch| {
+            let (normal, rest) = scratch.split_at_mut(x.len());
+            let (means, inverses) = rest.split_at_mut(count);
+            norm::normalise(self.norm, x, [normal, means, inverses], 1);
+            Factor::pack(&rows(normal, width), work);
+        });
+    }
+}
+
+/// Some hidden numbers, and the weights that lead to them and away from them.
+struct Part<'a, T> {
+    hidden: Range<usize>,
+    inner: KeptFactor<'a, T>,
+    outer: KeptFactor<'a, T>,
+}
+
+impl<T: Float> Part<'_, T> {
+    /// Adds what these hidden numbers of normal rows give.
+    fn add(
+        &self,
+        normal: &Factor<'_, T>,
+        bias: Option<&[T]>,
+        hidden: &mut [T],
+        out: MatrixMut<'_, T>,
+    ) {
+        let (count, width) = (out.rows_count(), self.hidden.len());
+        let goal = Goal {
+            bias,
+            ..Goal::new()
+        };
+        let made = MatrixMut::new(hidden, count, width, width);
+        self.inner.multiply_packed(normal, made, goal);
+        activation::replace_by_gelu(hidden);
+        let goal = Goal {
+            adds: true,
+            ..Goal::new()
+        };
+        self.outer.multiply(&rows(hidden, width), out, goal);
+    }
+}

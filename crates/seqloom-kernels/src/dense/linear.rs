@@ -1,0 +1,86 @@
+//! One linear layer.
+
+use super::{Layer, each_band, rows, start};
+use crate::Float;
+use crate::matrix::MatrixMut;
+use crate::product::{Goal, KeptFactor};
+
+/// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
+/// there are some.
+pub fn linear<T: Float>(
+    layer: Layer<'_, T>,
+    x: &[T],
+    residual: Option<&[T]>,
+    out: &mut [T],
+    threads: usize,
+) {
+    over_bands(layer, x, out, threads, |mut band| {
+        let Some(residual) = residual else {
+            return band.fill();
+        };
+        let first = band.first * layer.outputs();
+        band.add_to(&residual[first..][..band.out.len()]);
+    });
+}
+
+/// Some rows, and where their outputs go.
+pub(super) struct Band<'a, 'b, T> {
+    layer: Layer<'a, T>,
+    weight: &'a KeptFactor<'a, T>,
+    /// The number of its first row.
+    pub(super) first: usize,
+    x: &'a [T],
+    pub(super) out: &'b mut [T],
+}
+
+impl<T: Float> Band<'_, '_, T> {
+    /// Fills the outputs.
+    pub(super) fn fill(&mut self) {
+        let bias = self.layer.bias;
+        self.multiply(Goal {
+            bias,
+            ..Goal::new()
+        });
+    }
+
+    /// Fills the sums of outputs and residuals.
+    fn add_to(&mut self, residual: &[T]) {
+        start(residual, self.layer.bias, self.out);
+        self.multiply(Goal {
+            adds: true,
+            ..Goal::new()
+        });
+    }
+
+    fn multiply(&mut self, goal: Goal<'_, T>) {
+        let outputs = self.layer.outputs();
+        let count = self.out.len() / outputs;
+        let out = MatrixMut::new(&mut *self.out, count, outputs, outputs);
+        self.weight
+            .multiply(&rows(self.x, self.layer.inputs), out, goal);
+    }
+}
+
+/// Packs the layer's weights and calls `work` for each band of rows.
+pub(super) fn over_bands<T: Float>(
+    layer: Layer<'_, T>,
+    x: &[T],
+    out: &mut [T],
+    threads: usize,
+    work: impl Fn(Band<'_, '_, T>) + Sync,
+) {
+    let (inputs, outputs) = (layer.inputs, layer.outputs());
+    let lines = layer.all_lines();
+    T::with_scratch(KeptFactor::room(&lines), |packed| {
+        let weight = &KeptFactor::pack_into(&lines, packed, threads);
+        each_band(out, outputs, inputs + outputs, threads, |first, out| {
+            work(Band {
+                layer,
+                weight,
+                first,
+                x: &x[first * inputs..][..out.len() / outputs * inputs],
+                out,
+            });
+        });
+    });
+}

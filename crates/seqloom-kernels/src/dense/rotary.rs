@@ -1,0 +1,97 @@
+//! A linear layer whose outputs are turned by their positions (Su et al. 2021).
+
+use seqloom_macros::vectorized;
+
+use super::Layer;
+use super::linear::over_bands;
+use crate::Float;
+use crate::machine::dispatch;
+
+/// Turns of pairs of numbers: the first half of a head's numbers, each with its partner in the
+/// second half.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotation<'a, T> {
+    /// The cosines of each row's angles: a row of half a head's numbers.
+    pub cosines: &'a [T],
+    /// Their sines.
+    pub sines: &'a [T],
+    /// Numbers of a pair's half: half of a head's.
+    pub half: usize,
+    /// Heads that are turned: the first of a row.
+    pub heads: usize,
+}
+
+/// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
+/// turned.
+pub fn linear_then_rotate<T: Float>(
+    layer: Layer<'_, T>,
+    rotation: Rotation<'_, T>,
+    x: &[T],
+    out: &mut [T],
+    threads: usize,
+) {
+    let width = layer.outputs();
+    over_bands(layer, x, out, threads, |mut band| {
+        let angles = band.first * rotation.half..;
+        let cut = Rotation {
+            cosines: &rotation.cosines[angles.clone()],
+            sines: &rotation.sines[angles],
+            ..rotation
+        };
+        band.fill();
+        rotate(cut, width, band.out);
+    });
+}
+
+/// Turns the first heads of rows.
+#[vectorized]
+fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
+    // The halves of published models' heads, so that the compiler knows them.
+    match rotation.half {
+        8 => rotation.turn_halves::<8>(width, rows),
+        12 => rotation.turn_halves::<12>(width, rows),
+        16 => rotation.turn_halves::<16>(width, rows),
+        32 => rotation.turn_halves::<32>(width, rows),
+        64 => rotation.turn_halves::<64>(width, rows),
+        _ => rotation.turn_any(width, rows),
+    }
+}
+
+impl<T: Float> Rotation<'_, T> {
+    #[inline(always)]
+    fn turn_halves<const HALF: usize>(self, width: usize, rows: &mut [T]) {
+        let (cosines, _) = self.cosines.as_chunks::<HALF>();
+        let (sines, _) = self.sines.as_chunks::<HALF>();
+        let turns = cosines.iter().zip(sines);
+        for (row, (cosines, sines)) in rows.chunks_exact_mut(width).zip(turns) {
+            let (halves, _) = row.as_chunks_mut::<HALF>();
+            let (heads, _) = halves.as_chunks_mut::<2>();
+            for [first, second] in &mut heads[..self.heads] {
+                (0..HALF).for_each(|at| {
+                    let (x, y) = (first[at], second[at]);
+                    first[at] = x * cosines[at] - y * sines[at];
+                    second[at] = y * cosines[at] + x * sines[at];
+                });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn turn_any(self, width: usize, rows: &mut [T]) {
+        let half = self.half.max(1);
+        let turns = self
+            .cosines
+            .chunks_exact(half)
+            .zip(self.sines.chunks_exact(half));
+        for (row, (cosines, sines)) in rows.chunks_exact_mut(width).zip(turns) {
+            for head in row[..2 * half * self.heads].chunks_exact_mut(2 * half) {
+                let (first, second) = head.split_at_mut(half);
+                for at in 0..half {
+                    let (x, y) = (first[at], second[at]);
+                    first[at] = x * cosines[at] - y * sines[at];
+                    second[at] = y * cosines[at] + x * sines[at];
+                }
+            }
+        }
+    }
+}

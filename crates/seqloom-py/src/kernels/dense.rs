@@ -1,0 +1,136 @@
+//! The border of `seqloom_kernels::dense`.
+
+use numpy::{Element, PyReadonlyArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use seqloom_kernels::dense::{self, FeedForward, Layer, Rotation};
+use seqloom_kernels::norm::Rule;
+use seqloom_macros::native;
+
+use super::floats::{self, Floats, by_dtype};
+use crate::pool;
+
+/// A weight (outputs, inputs) and a bias (outputs,) or none.
+type Weights<'py> = (Floats<'py>, Option<Floats<'py>>);
+
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
+/// is one: each row by itself.
+#[native]
+pub(crate) fn linear_by_row(
+    py: Python<'_>,
+    x: Floats<'_>,
+    layer: Weights<'_>,
+    residual: Option<Floats<'_>>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, inputs] = wide(&x)?;
+    let outputs = layer.0.axes::<2>("weight")?[0];
+    let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
+    by_dtype!(x, T => {
+        let held = Held::<T>::new(&layer, [outputs, inputs])?;
+        let x = x.read::<T>("x", &[rows, inputs])?;
+        let residual = floats::read_if::<T>(residual.as_ref(), "residual", &[rows, outputs])?;
+        let mut out = out.write::<T>("out", &[rows, outputs])?;
+        let (layer, x, out) = (held.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
+        let residual = floats::slice_if(residual.as_ref())?;
+        pool::run_kernel(py, threads, || dense::linear(layer, x, residual, out, threads))
+    })
+}
+
+/// Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
+/// their cosines and sines (rows, half a head).
+#[native]
+pub(crate) fn rotary_linear(
+    py: Python<'_>,
+    x: Floats<'_>,
+    layer: Weights<'_>,
+    angles: (Floats<'_>, Floats<'_>),
+    heads: usize,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, inputs] = wide(&x)?;
+    let outputs = layer.0.axes::<2>("weight")?[0];
+    let [_, half] = angles.0.axes("cosine")?;
+    if 2 * half * heads > outputs {
+        let message = format!(
+            "heads: {heads} of {} numbers are more than {outputs}",
+            2 * half
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
+    by_dtype!(x, T => {
+        let held = Held::<T>::new(&layer, [outputs, inputs])?;
+        let x = x.read::<T>("x", &[rows, inputs])?;
+        let cosines = angles.0.read::<T>("cosine", &[rows, half])?;
+        let sines = angles.1.read::<T>("sine", &[rows, half])?;
+        let mut out = out.write::<T>("out", &[rows, outputs])?;
+        let (cosines, sines) = (cosines.as_slice()?, sines.as_slice()?);
+        let rotation = Rotation { cosines, sines, half, heads };
+        let (layer, x, out) = (held.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
+        pool::run_kernel(py, threads, || dense::linear_then_rotate(layer, rotation, x, out, threads))
+    })
+}
+
+/// Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
+/// another layer.
+#[native]
+pub(crate) fn feed_forward(
+    py: Python<'_>,
+    x: Floats<'_>,
+    norm: (Floats<'_>, Floats<'_>, f64),
+    inner: Weights<'_>,
+    outer: Weights<'_>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let [rows, width] = wide(&x)?;
+    let hidden = inner.0.axes::<2>("weight_in")?[0];
+    let threads = seqloom_kernels::worth_waking(threads, rows * width * hidden / 20);
+    by_dtype!(x, T => {
+        let weight = norm.0.read::<T>("norm_weight", &[width])?;
+        let bias = norm.1.read::<T>("norm_bias", &[width])?;
+        let inner = Held::<T>::new(&inner, [hidden, width])?;
+        let outer = Held::<T>::new(&outer, [width, hidden])?;
+        let x = x.read::<T>("x", &[rows, width])?;
+        let mut out = out.write::<T>("out", &[rows, width])?;
+        let norm = Rule { weight: weight.as_slice()?, bias: Some(bias.as_slice()?), epsilon: norm.2 };
+        let part = FeedForward { norm, inner: inner.layer(width)?, outer: outer.layer(hidden)? };
+        let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
+        pool::run_kernel(py, threads, || part.apply(x, out, threads))
+    })
+}
+
+/// A layer's arrays, borrowed to be read.
+struct Held<'py, T: Element> {
+    weight: PyReadonlyArrayDyn<'py, T>,
+    bias: Option<PyReadonlyArrayDyn<'py, T>>,
+}
+
+impl<'py, T: Element> Held<'py, T> {
+    fn new((weight, bias): &Weights<'py>, shape: [usize; 2]) -> PyResult<Self> {
+        let weight = weight.read("weight", &shape)?;
+        let bias = floats::read_if(bias.as_ref(), "bias", &shape[..1])?;
+        Ok(Self { weight, bias })
+    }
+
+    fn layer(&self, inputs: usize) -> PyResult<Layer<'_, T>> {
+        Ok(Layer {
+            weight: self.weight.as_slice()?,
+            bias: floats::slice_if(self.bias.as_ref())?,
+            inputs,
+        })
+    }
+}
+
+/// The sizes of a matrix with columns.
+fn wide(x: &Floats<'_>) -> PyResult<[usize; 2]> {
+    match x.axes("x")? {
+        [_, 0] => Err(PyValueError::new_err(
+            "x: expected rows of at least one number",
+        )),
+        sizes => Ok(sizes),
+    }
+}
