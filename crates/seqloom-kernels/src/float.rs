@@ -36,6 +36,11 @@ pub trait Float:
     /// `1 / n!`, highest first, down to and with the linear term.
     const EXP_TERMS: &'static [Self];
 
+    /// The coefficients of two to the power of a number between -0.5 and 0.5, highest first.
+    const EXP2_TERMS: &'static [Self];
+    /// Below it two to a power is zero.
+    const EXP2_LOWEST: Self;
+
     /// As many floats as one register holds.
     type Vector<S: Simd>: Pod + Debug + Send + Sync;
     /// The truth of a comparison, lane by lane.
@@ -85,6 +90,8 @@ pub trait Float:
     fn max<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// Lane by lane, whether `a < b`.
     fn less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S>;
+    /// Whether `a < b` in any lane.
+    fn is_any_less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> bool;
     /// Lane by lane, `a` where the mask is true, else `b`.
     fn select<S: Simd>(
         simd: S,

@@ -77,6 +77,13 @@ macro_rules! float {
                 }
 
                 #[inline(always)]
+                fn is_any_less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> bool {
+                    let lanes = size_of::<Self::Vector<S>>() / size_of::<Self>();
+                    let less = simd.[<less_than_ $float s>](a, b);
+                    simd.[<first_true_ $mask s>](less) < lanes
+                }
+
+                #[inline(always)]
                 fn select<S: Simd>(
                     simd: S,
                     mask: Self::Mask<S>,
@@ -155,6 +162,10 @@ float! { f32, u32, m32, 23,
     const EXP_TERMS: &'static [Self] = &[
         1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5, 1.0,
     ];
+    const EXP2_TERMS: &'static [Self] = &[
+        0.001_330_060_7, 0.009_669_691, 0.055_505_585, 0.240_222_83, std::f32::consts::LN_2, 1.0,
+    ];
+    const EXP2_LOWEST: Self = -126.0;
 }
 float! { f64, u64, m64, 52,
     #[inline(always)]
@@ -170,4 +181,18 @@ float! { f64, u64, m64, 52,
         1.0 / 362_880.0, 1.0 / 40_320.0, 1.0 / 5_040.0, 1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0,
         1.0 / 6.0, 0.5, 1.0,
     ];
+    const EXP2_TERMS: &'static [Self] = &powers_of_ln_2();
+    const EXP2_LOWEST: Self = -1022.0;
+}
+
+/// `ln(2)^n / n!` from n = 13 down to 0.
+const fn powers_of_ln_2() -> [f64; 14] {
+    let mut terms = [1.0; 14];
+    let (mut position, mut n) = (13, 0.0);
+    while position > 0 {
+        n += 1.0;
+        terms[position - 1] = terms[position] * std::f64::consts::LN_2 / n;
+        position -= 1;
+    }
+    terms
 }

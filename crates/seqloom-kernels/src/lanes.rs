@@ -133,6 +133,12 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(self.simd, vector)
     }
 
+    /// Whether a lane is less than that of `bound`.
+    #[inline(always)]
+    pub fn is_any_less(self, bound: Self) -> bool {
+        T::is_any_less(self.simd, self.vector, bound.vector)
+    }
+
     /// The sum of the lanes.
     #[inline(always)]
     pub fn sum(self) -> T {

@@ -27,6 +27,20 @@ pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.0), x.like(T::ZERO), value)
 }
 
+/// Two to the power of what is not so great that the result is infinite.
+#[inline(always)]
+pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
+    let rounder = x.like(T::ROUNDER);
+    let rounded = x + rounder;
+    let rest = x - (rounded - rounder);
+    let mut value = x.like(T::EXP2_TERMS[0]);
+    for &term in &T::EXP2_TERMS[1..] {
+        value = value.mul_add(rest, x.like(term));
+    }
+    let value = value.scale(rounded);
+    x.if_less(x.like(T::EXP2_LOWEST), x.like(T::ZERO), value)
+}
+
 /// The hyperbolic tangent, right to some units in the last place near zero too.
 #[inline(always)]
 pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
@@ -159,6 +173,15 @@ mod tests {
     }
 
     #[derive(Clone, Copy)]
+    struct Exp2;
+
+    impl<T: Float> Unary<T> for Exp2 {
+        fn of<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
+            exp2_of_negative(x)
+        }
+    }
+
+    #[derive(Clone, Copy)]
     struct Normal;
 
     impl<T: Float> Unary<T> for Normal {
@@ -201,6 +224,25 @@ mod tests {
             assert_eq!(found, [0.0, 0.0, 1.0, f32::INFINITY, f32::INFINITY]);
             assert!(values(Exp, &[f32::NAN])[0].is_nan());
             assert!(values(Exp, &[f64::NAN])[0].is_nan());
+        });
+    }
+
+    #[test]
+    fn two_to_a_power_is_right_to_two_units_in_the_last_position() {
+        on_every_machine(|_| {
+            let (single, double) = (grid::<f32>(-126.0, 20.0), grid::<f64>(-1022.0, 20.0));
+            assert!(worst(&single, &values(Exp2, &single), f64::exp2) < 2.0e-7);
+            assert!(worst(&double, &values(Exp2, &double), f64::exp2) < 4.5e-16);
+        });
+    }
+
+    #[test]
+    fn two_to_an_extreme_power_is_zero_and_a_nan_stays_one() {
+        on_every_machine(|_| {
+            let found = values(Exp2, &[f32::NEG_INFINITY, -1e30, -126.5, 0.0, 1.0]);
+            assert_eq!(found, [0.0, 0.0, 0.0, 1.0, 2.0]);
+            assert!(values(Exp2, &[f32::NAN])[0].is_nan());
+            assert!(values(Exp2, &[f64::NAN])[0].is_nan());
         });
     }
 

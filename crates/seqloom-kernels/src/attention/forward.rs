@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::head::Head;
+use super::{fused, head::Head};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::matrix::{Matrix, MatrixMut};
@@ -22,6 +22,9 @@ pub(super) fn answer<T: Float>(
     mut out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
+    if fused::serves(head) {
+        return fused::answer(head, queries, out, lse);
+    }
     let (count, first) = (queries.len(), queries.start);
     let most = head.key_blocks(&queries).map(|keys| keys.len()).max();
     let size = count * most.unwrap_or(0);

@@ -7,6 +7,8 @@
 
 mod backward;
 mod forward;
+mod fused;
+mod group;
 mod head;
 mod heads;
 mod mask;
@@ -64,12 +66,12 @@ pub fn forward<T: Float>(
     lse: &mut [T],
     threads: usize,
 ) {
-    let [_, _, queries, _] = inputs.queries.shape();
-    let step = queries_at_once::<T>(inputs.keys.shape()[2]);
+    let [batch, heads, queries, _] = inputs.queries.shape();
+    let sharing = (batch * heads, threads);
     let heads = out.matrices.into_iter().zip(lse.chunks_mut(queries.max(1)));
     let pieces = heads.enumerate();
     let pieces =
-        pieces.flat_map(|(number, (out, lse))| blocks(inputs.head(number), out, lse, step));
+        pieces.flat_map(|(number, (out, lse))| blocks(inputs.head(number), out, lse, sharing));
     parallel::each(
         pieces.collect(),
         threads,
@@ -92,13 +94,18 @@ struct Block<'a, 'b, T> {
     lse: &'b mut [T],
 }
 
-/// Cuts a head's queries into blocks.
+/// Cuts the queries of a head, one of so many that are shared by so many threads, into blocks.
 fn blocks<'a, 'b, T: Float>(
     head: Head<'a, T>,
     out: MatrixMut<'b, T>,
     lse: &'b mut [T],
-    step: usize,
+    (heads, threads): (usize, usize),
 ) -> Vec<Block<'a, 'b, T>> {
+    let step = if fused::serves(&head) {
+        fused::queries_at_once(heads, threads)
+    } else {
+        queries_at_once::<T>(head.keys.rows_count())
+    };
     let mut rest = Some(out);
     let block = |(number, lse): (usize, &'b mut [T])| {
         let (out, after) = rest.take()?.split(lse.len());

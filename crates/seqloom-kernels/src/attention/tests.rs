@@ -88,6 +88,37 @@ fn an_answer_is_the_weighted_mean_of_the_values() {
 }
 
 #[test]
+fn rows_beyond_whole_groups_and_tiles_are_answered() {
+    on_every_machine(|_| {
+        for queries in [1, 15, 16, 17, 33, 65] {
+            for keys in [1, 5, 6, 8, 9, 47] {
+                let shapes = [[1, 1, queries, 4], [1, 1, keys, 4]];
+                with_inputs(shapes, false, None, |inputs| {
+                    assert!(answers_as_defined(&inputs), "{queries} by {keys}");
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn the_pieces_that_threads_share_change_no_bit() {
+    let shape = [1, 1, 1100, 4];
+    with_inputs([shape, shape], false, None, |inputs| {
+        let answers = [1, 2].map(|threads| {
+            let (mut out, mut lse) = (vec![0.0; 4400], vec![0.0; 1100]);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let to = heads_mut(&mut out, shape);
+            pool.build()
+                .unwrap()
+                .install(|| forward(&inputs, to, &mut lse, threads));
+            [out, lse].concat()
+        });
+        assert_eq!(answers[0], answers[1]);
+    });
+}
+
+#[test]
 fn a_query_sees_no_later_key_of_any_block() {
     let shape = [1, 1, head::KEYS + 40, 4];
     with_inputs([shape, shape], true, None, |inputs| {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::backward::{self, Grads, Result};
-use super::head::{Head, queries_at_once};
+use super::head::Head;
 use super::{Answers, HeadsMut, Inputs, blocks, forward as answers_to};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel};
@@ -18,14 +18,14 @@ pub fn forward<T: Float>(
     lse: &mut [T],
     threads: usize,
 ) {
-    let total = inputs.queries.shape()[2];
+    let [_, heads, total, _] = inputs.queries.shape();
+    let sharing = (heads * bounds.len().saturating_sub(1), threads);
     let heads = out.matrices.into_iter().zip(lse.chunks_mut(total.max(1)));
     let mut pieces = Vec::new();
     for (number, (out, lse)) in heads.enumerate() {
         let lse = cut_slice(lse, bounds);
         for ((range, out), lse) in ranges(bounds).zip(cut(out, bounds)).zip(lse) {
-            let step = queries_at_once::<T>(range.len());
-            pieces.extend(blocks(sequence(inputs, number, range), out, lse, step));
+            pieces.extend(blocks(sequence(inputs, number, range), out, lse, sharing));
         }
     }
     parallel::each(pieces, threads, |piece| {

@@ -1,0 +1,192 @@
+//! Answers of heads that hide nothing, in one pass over the keys.
+//!
+//! A query stands in each lane. A tile of keys gives scores, the scores weights, and the
+//! weights times the values answers before the next tile comes: all in registers, and
+//! nothing is summed across lanes.
+
+use std::ops::Range;
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use super::group::Group;
+use super::head::Head;
+use crate::lanes::{Lanes, Registers};
+use crate::machine::{self, dispatch};
+use crate::matrix::{Matrix, MatrixMut};
+use crate::product::transpose;
+use crate::{Float, parallel};
+
+/// Whether a head's queries can be answered here.
+pub(super) fn serves<T: Float>(head: &Head<'_, T>) -> bool {
+    let hides = head.mask.is_some() || head.rule.dropout.is_some() || head.rule.causal;
+    !hides && head.keys.rows * head.keys.columns * head.values.columns > 0
+}
+
+/// How many queries are answered at once, in whole groups, where heads make so many pieces:
+/// keys and values are packed again for each such few.
+pub(super) fn queries_at_once(pieces: usize, threads: usize) -> usize {
+    if parallel::is_alone(threads) || pieces >= 4 * threads {
+        1024
+    } else {
+        256
+    }
+}
+
+/// Keys of a tile, with many registers and with few; two registers of queries meet them.
+const LARGE: usize = 8;
+const SMALL: usize = 6;
+
+/// Registers of queries in a group.
+const REGISTERS: usize = 2;
+
+/// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
+pub(super) fn answer<T: Float>(
+    head: &Head<'_, T>,
+    queries: Range<usize>,
+    out: MatrixMut<'_, T>,
+    lse: &mut [T],
+) {
+    let Registers { lanes, are_many } = Registers::of::<T>();
+    let tile = if are_many { LARGE } else { SMALL };
+    let (depth, width) = (head.keys.columns, head.values.columns);
+    let lines = head.keys.rows.next_multiple_of(tile);
+    let group = REGISTERS * lanes * (depth + 2 * width + 2);
+    T::with_scratch(group + lines * (depth + width), |scratch| {
+        let (scratch, packed) = scratch.split_at_mut(group);
+        let (keys, values) = packed.split_at_mut(lines * depth);
+        pack(head.keys, tile, keys);
+        pack(head.values, tile, values);
+        let queries = head.queries.rows(queries);
+        let pass = Pass {
+            head,
+            queries,
+            keys,
+            values,
+        };
+        answer_groups(pass, scratch, out, lse);
+    });
+}
+
+/// Packs rows in tiles: of a tile's rows, the numbers of one column lie side by side. Rows
+/// beyond the last are zero.
+fn pack<T: Float>(rows: Matrix<'_, T>, tile: usize, out: &mut [T]) {
+    for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
+        let first = number * tile;
+        pack_columns(rows.rows(first..rows.rows.min(first + tile)), tile, out);
+    }
+}
+
+/// Lays rows side by side, as columns of rows of `width`.
+fn pack_columns<T: Float>(rows: Matrix<'_, T>, width: usize, out: &mut [T]) {
+    if rows.rows < width {
+        out.fill(T::ZERO);
+    }
+    transpose(rows.data, rows.steps.0, rows.rows, width, out);
+}
+
+/// Some queries of a head, and its packed keys and values.
+struct Pass<'a, 'b, T> {
+    head: &'a Head<'b, T>,
+    queries: Matrix<'a, T>,
+    keys: &'a [T],
+    values: &'a [T],
+}
+
+#[vectorized]
+fn answer_groups<S: Simd, T: Float>(
+    simd: S,
+    pass: Pass<'_, '_, T>,
+    scratch: &mut [T],
+    out: MatrixMut<'_, T>,
+    lse: &mut [T],
+) {
+    if machine::has_many_registers::<S>() {
+        pass.groups::<S, LARGE>(simd, scratch, out, lse);
+    } else {
+        pass.groups::<S, SMALL>(simd, scratch, out, lse);
+    }
+}
+
+impl<T: Float> Pass<'_, '_, T> {
+    /// Answers queries group by group; the last may be of one register.
+    #[inline(always)]
+    fn groups<S: Simd, const K: usize>(
+        &self,
+        simd: S,
+        scratch: &mut [T],
+        mut out: MatrixMut<'_, T>,
+        lse: &mut [T],
+    ) {
+        let lanes = Lanes::<S, T>::COUNT;
+        let mut first = 0;
+        for lse in lse.chunks_mut(REGISTERS * lanes) {
+            let range = first..first + lse.len();
+            first = range.end;
+            let (queries, out) = (self.queries.rows(range.clone()), out.rows(range));
+            if lse.len() <= lanes {
+                self.group::<S, K, 1>(simd, queries, scratch, (out, lse));
+            } else {
+                self.group::<S, K, REGISTERS>(simd, queries, scratch, (out, lse));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn group<S: Simd, const K: usize, const V: usize>(
+        &self,
+        simd: S,
+        queries: Matrix<'_, T>,
+        scratch: &mut [T],
+        (out, lse): (MatrixMut<'_, T>, &mut [T]),
+    ) {
+        let size = V * Lanes::<S, T>::COUNT;
+        let (panel, rest) = scratch.split_at_mut(size * queries.columns);
+        let (answers, rest) = rest.split_at_mut(size * self.head.values.columns);
+        pack_columns(queries, size, panel);
+        let scale = self.head.rule.scale * T::of(std::f64::consts::LOG2_E);
+        for number in &mut *panel {
+            *number = *number * scale;
+        }
+        let mut group = Group::<S, T, V>::new(simd, panel, answers);
+        self.show::<S, K, V>(&mut group);
+        let (ends, rest) = rest.split_at_mut(2 * size);
+        group.finish(ends);
+        put(answers, size, rest, out);
+        put_sums(ends.split_at(size), lse);
+    }
+
+    /// Shows a group all keys, tile by tile.
+    #[inline(always)]
+    fn show<S: Simd, const K: usize, const V: usize>(&self, group: &mut Group<'_, S, T, V>) {
+        let (keys, _) = self.keys.as_chunks::<K>();
+        let (values, _) = self.values.as_chunks::<K>();
+        let keys = keys.chunks_exact(self.head.keys.columns);
+        let values = values.chunks_exact(self.head.values.columns);
+        for (number, (keys, values)) in keys.zip(values).enumerate() {
+            match self.head.keys.rows - number * K {
+                // Two calls, so that the first holds no test.
+                seen if seen >= K => group.show(keys, values, K),
+                seen => group.show(keys, values, seen),
+            }
+        }
+    }
+}
+
+/// Puts answers, of which those of a column lie side by side, into rows.
+fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
+    let (rows, width) = (out.rows_count(), out.columns_count());
+    let turned = &mut scratch[..rows * width];
+    transpose(answers, size, width, width, turned);
+    for (row, turned) in turned.chunks_exact(width).enumerate() {
+        out.row(row).copy_from_slice(turned);
+    }
+}
+
+/// Puts the logarithms of sums, of which the shifts and the totals are given.
+fn put_sums<T: Float>((shifts, totals): (&[T], &[T]), lse: &mut [T]) {
+    let ln_2 = T::of(std::f64::consts::LN_2);
+    for ((lse, &shift), &total) in lse.iter_mut().zip(shifts).zip(totals) {
+        *lse = shift * ln_2 + total.ln();
+    }
+}
