@@ -1,5 +1,7 @@
 """Networks, what their outputs mean, and the folder that a trained one lives in."""
 
+from seqloom.models._esm2 import ESM2
+from seqloom.models._esm2_config import ESM2Config
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
@@ -8,8 +10,10 @@ from seqloom.models._torch_module import TorchModule
 from seqloom.models._trained import Trained, load
 
 __all__ = [
+    "ESM2",
     "Classify",
     "Custom",
+    "ESM2Config",
     "Examples",
     "GenotypeMLP",
     "GenotypeMLPConfig",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # The facts are one entry of the header's string table, because the order of two entries
 # would be random in other writers: a mark, the checksum, and the facts as JSON.
 _FACTS, _MARK = "seqloom", "seqloom facts "
+_PLAIN = {"format": "pt"}
 # The arrays begin at a multiple of so many bytes: that of a cache line.
 _ALIGNMENT = 64
 
@@ -36,6 +37,8 @@ class Safetensors(Recorder):
     Args:
         precision: Float type of the arrays in the file: a precision, precisions by pattern
             of the path, or a function of path and dtype; default: that of each array.
+        plain: Whether to leave out checksums and metadata, and to write what PyTorch's
+            programs write: transformers before version 5 refuses any other file.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -46,6 +49,7 @@ class Safetensors(Recorder):
     """
 
     precision: PrecisionPolicy | None = None
+    plain: bool = False
     suffixes: ClassVar[tuple[str, ...]] = (".safetensors",)
 
     def encode(self, record: Record, file: BinaryIO) -> None:
@@ -64,12 +68,14 @@ class Safetensors(Recorder):
         """
         sums = dict.fromkeys(record, PLACE)
         begin = file.tell()
-        file.write(_header(record, sums))
+        file.write(_header(record, sums, plain=self.plain))
         for path in _in_order(record):
             sums[path] = write_pieces(file, record[path])
         end = file.tell()
         file.seek(begin)
-        file.write(_header(record, sums))  # as long as before, now with the checksums
+        file.write(
+            _header(record, sums, plain=self.plain)
+        )  # as long as before, now with the checksums
         file.seek(end)
 
     def decode(self, source: RecordSource) -> Record:
@@ -111,10 +117,11 @@ def _in_order(record: Record) -> list[str]:
     return sorted(record, key=lambda path: -record[path].dtype.itemsize)
 
 
-def _header(record: Record, sums: Mapping[str, str]) -> bytes:
+def _header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
     """Returns the length and the header, with spaces up to the alignment."""
     facts = Facts(sums, record.metadata, record.least_dtypes)
-    table: dict[str, object] = {"__metadata__": {_FACTS: _MARK + seal(facts)}}
+    strings = _PLAIN if plain else {_FACTS: _MARK + seal(facts)}
+    table: dict[str, object] = {"__metadata__": strings}
     start = 0
     for path in _in_order(record):
         array = record[path]

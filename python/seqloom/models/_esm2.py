@@ -1,0 +1,241 @@
+"""ESM2: the protein language model of Lin et al. 2023."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom.errors import ArgumentError
+from seqloom.models._esm2_folder import load_folder, save_folder
+from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
+from seqloom.models._esm2_layout import Given, Layout, lay_out
+from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, Module
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from seqloom.models._esm2_config import ESM2Config
+    from seqloom.tensor import Backend, Tensor
+
+
+class ESM2(Module):
+    """ESM-2, a transformer over proteins (Lin et al. 2023), with its published numerics.
+
+    Sequences are packed end to end, without padding, or padded. Token ids are those of
+    ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues, ``<eos>``. Positions are rotary,
+    with angles in float32 whatever the type of the weights; the embeddings are scaled by
+    the share of masks in each sequence (0.88 without masks), in evaluation too. There is
+    no dropout.
+
+    Args:
+        config: Its settings.
+
+    Examples:
+        >>> import numpy as np
+        >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+        >>> ids = np.array([0, 20, 15, 2, 0, 4, 2])  # <cls> M K <eos>, <cls> L <eos>
+        >>> model(ids, cu_seqlens=[0, 4, 7]).shape
+        (7, 16)
+        >>> model(np.array([[0, 20, 15, 2], [0, 4, 2, 1]])).shape
+        (2, 4, 16)
+    """
+
+    config: ESM2Config
+    embedding: Embedding
+    layers: list[ESM2Layer]
+    norm: LayerNorm
+    lm_head: ESM2TokenHead | None
+    contact_head: Linear | None
+    rates: Buffer
+
+    def __init__(self, config: ESM2Config) -> None:
+        self.config = config
+        self.embedding = Embedding(config.vocabulary, config.width)
+        self.layers = [ESM2Layer(config) for _ in range(config.layers)]
+        self.norm = LayerNorm(config.width, config.eps)
+        self.lm_head = ESM2TokenHead(config) if config.has_lm_head else None
+        maps = config.layers * config.heads
+        self.contact_head = Linear(maps, 1) if config.has_contact_head else None
+        self.rates = Buffer(
+            (config.width // config.heads // 2,),
+            RotaryRates(config.base),
+            least_dtype="float32",
+            optional=True,
+        )
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        backend: Backend | str = "numpy",
+        dtype: str = "float32",
+    ) -> Self:
+        """Reads a network from a folder as Hugging Face's transformers write it.
+
+        Args:
+            folder: Folder with ``config.json`` and ``model.safetensors``, or several files
+                of weights and their index. The head of ``EsmForMaskedLM`` may be absent.
+            backend: A backend or its name.
+            dtype: Name of the float type of the weights in memory.
+
+        Returns:
+            The network in evaluation mode; its `load_report` says what was converted.
+
+        Raises:
+            ConfigError: ``config.json`` does not describe an ESM-2 network.
+            MissingFileError: The folder lacks the settings or the weights.
+            RecordError: An array is missing, unknown, misshapen or damaged.
+
+        Examples:
+            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> model.save("small")
+            >>> ESM2.load("small").config.layers
+            2
+        """
+        return load_folder(cls, folder, backend=backend, dtype=dtype)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a folder that `load` and Hugging Face's transformers read.
+
+        It gets ``config.json`` and ``model.safetensors``, in the layout of
+        ``EsmForMaskedLM``; of ``EsmModel`` where there is no head that predicts tokens.
+        Each file is whole or absent.
+
+        Args:
+            folder: Folder, which is made if it does not exist.
+
+        Raises:
+            FileError: A file cannot be written.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> ESM2Config(layers=2, width=16, heads=4).init("numpy").save("small")
+            >>> sorted(path.name for path in Path("small").iterdir())
+            ['config.json', 'model.safetensors']
+        """
+        save_folder(self, folder)
+
+    def __call__(
+        self,
+        input_ids: Any,
+        cu_seqlens: Any = None,
+        max_seqlen: int | None = None,
+        *,
+        mask: Any = None,
+        layers: Sequence[int] | None = None,
+    ) -> Any:
+        """Computes the hidden states of each position.
+
+        Args:
+            input_ids: Token ids ``(total,)`` of sequences that lie end to end, ``(l,)`` of
+                one, or ``(n, l)`` with padding.
+            cu_seqlens: Start of each packed sequence, and the total, ``(n + 1,)``.
+            max_seqlen: Length of the longest of these; needed on a device and in a
+                compiled step.
+            mask: ``(n, l)``, 1 or true at real positions; default: where `input_ids` is
+                not the token of padding.
+            layers: Numbers of the hidden states to return: 0 for the embeddings, i after
+                layer i, and the last one, -1, after the last layer norm too.
+
+        Returns:
+            The last hidden states, ``(total, width)`` or ``(n, l, width)``; with `layers`
+            a list of these. What stands at padding means nothing.
+
+        Raises:
+            ArgumentError: `layers` or `cu_seqlens` do not fit, or `mask` comes with them.
+            OutOfRangeError: A token is not in the vocabulary.
+            ShapeError: The shapes do not fit.
+        """
+        layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
+        numbers = self._number((-1,) if layers is None else layers)
+        states = self._run(layout, set(numbers))
+        shape = (*layout.shape, self.config.width)
+        found = [states[number].reshape(shape) for number in numbers]
+        return found[0] if layers is None else found
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Scores each token of the vocabulary at each position.
+
+        Args:
+            hidden: The last hidden states ``(..., width)``.
+
+        Returns:
+            Numbers before the softmax, ``(..., vocabulary)``.
+
+        Raises:
+            ArgumentError: The network has no head that predicts tokens.
+
+        Examples:
+            >>> import numpy as np
+            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> model.logits(model(np.array([0, 20, 32, 2]))).shape
+            (4, 33)
+        """
+        if self.lm_head is None:
+            raise ArgumentError(
+                "the network has no head that predicts tokens (lm_head); load a folder of "
+                "EsmForMaskedLM, or make it with has_lm_head=True and train it"
+            )
+        return self.lm_head(hidden, self.embedding.weight.value)
+
+    def embed(
+        self, batch: Mapping[str, Any], layers: Sequence[int] = (-1,)
+    ) -> dict[int, Tensor]:
+        """Computes hidden states of a packed batch.
+
+        Args:
+            batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
+                ``max_seqlen``.
+            layers: Numbers of the hidden states, as in a call of the network.
+
+        Returns:
+            Hidden states ``(total, width)`` by the number of their layer.
+
+        Raises:
+            ArgumentError: A layer does not exist.
+
+        Examples:
+            >>> import numpy as np
+            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> batch = {"input_ids": np.array([0, 20, 2]), "cu_seqlens": [0, 3]}
+            >>> {
+            ...     number: x.shape
+            ...     for number, x in model.embed(batch, layers=(0, -1)).items()
+            ... }
+            {0: (3, 16), -1: (3, 16)}
+        """
+        packed = batch["input_ids"], batch["cu_seqlens"], batch.get("max_seqlen")
+        return dict(zip(layers, self(*packed, layers=layers), strict=True))
+
+    def _lay_out(self, given: Given) -> Layout:
+        """Describes where the sequences lie."""
+        return lay_out(self.config, self.rates.value, given)
+
+    def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:
+        """Computes the wanted hidden states ``(rows, width)``, and nothing after them."""
+        x = self._embed(layout)
+        states = {0: x}
+        for number in range(1, max(wanted) + 1):
+            x = self.layers[number - 1](x, layout)
+            states |= {number: x} if number in wanted else {}
+        if len(self.layers) in wanted:
+            states[len(self.layers)] = self.norm(x)
+        return states
+
+    def _embed(self, layout: Layout) -> Tensor:
+        """Returns the scaled embeddings, in the type of the weights."""
+        x = self.embedding(layout.tokens)
+        if layout.factor is None:
+            return x
+        return (x.astype(layout.factor.dtype) * layout.factor).astype(x.dtype)
+
+    def _number(self, layers: Sequence[int]) -> list[int]:
+        """Returns the numbers of layers from 0; refuses those that do not exist."""
+        last = len(self.layers)
+        for layer in layers:
+            if not -last - 1 <= layer <= last:
+                raise ArgumentError(
+                    f"layers must be from 0 (the embeddings) to {last} (the last layer) or "
+                    f"-1 to {-last - 1}, got {layer}"
+                )
+        return [layer % (last + 1) for layer in layers]
