@@ -31,8 +31,8 @@ class ESM2(Module):
         config: Its settings.
 
     Examples:
-        >>> import numpy as np
-        >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+        >>> import numpy as np, seqloom as sl
+        >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
         >>> ids = np.array([0, 20, 15, 2, 0, 4, 2])  # <cls> M K <eos>, <cls> L <eos>
         >>> model(ids, cu_seqlens=[0, 4, 7]).shape
         (7, 16)
@@ -87,9 +87,10 @@ class ESM2(Module):
             RecordError: An array is missing, unknown, misshapen or damaged.
 
         Examples:
-            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
-            >>> model.save("small")
-            >>> ESM2.load("small").config.layers
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+            >>> config.init("numpy").save("small")
+            >>> sl.models.ESM2.load("small").config.layers
             2
         """
         return load_folder(cls, folder, backend=backend, dtype=dtype)
@@ -109,7 +110,9 @@ class ESM2(Module):
 
         Examples:
             >>> from pathlib import Path
-            >>> ESM2Config(layers=2, width=16, heads=4).init("numpy").save("small")
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+            >>> config.init("numpy").save("small")
             >>> sorted(path.name for path in Path("small").iterdir())
             ['config.json', 'model.safetensors']
         """
@@ -166,8 +169,8 @@ class ESM2(Module):
             ArgumentError: The network has no head that predicts tokens.
 
         Examples:
-            >>> import numpy as np
-            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> import numpy as np, seqloom as sl
+            >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
             >>> model.logits(model(np.array([0, 20, 32, 2]))).shape
             (4, 33)
         """
@@ -195,8 +198,8 @@ class ESM2(Module):
             ArgumentError: A layer does not exist.
 
         Examples:
-            >>> import numpy as np
-            >>> model = ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> import numpy as np, seqloom as sl
+            >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
             >>> batch = {"input_ids": np.array([0, 20, 2]), "cu_seqlens": [0, 3]}
             >>> {
             ...     number: x.shape

@@ -47,7 +47,7 @@ class ESM2Config(Config):
 
     Examples:
         >>> ESM2Config(layers=2, width=16, heads=4).init("numpy").number_of_parameters
-        7130
+        7466
     """
 
     layers: int
