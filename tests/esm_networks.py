@@ -28,11 +28,11 @@ def make_huggingface(
         position_embedding_type="rotary",
         token_dropout=True,
         emb_layer_norm_before=False,
-        attn_implementation="eager",
         **settings,
     )
     torch.manual_seed(seed)
     model = getattr(transformers, kind)(config).eval()
+    model.set_attn_implementation("eager")  # contacts need the weights
     with torch.no_grad():
         for name, values in model.named_parameters():
             if values.ndim == 1:
