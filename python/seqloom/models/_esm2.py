@@ -2,20 +2,105 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from seqloom._arguments import as_choice, as_path
+from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.models._esm2_folder import load_folder, save_folder
+from seqloom.models._esm2_fields import ESM2Fields
+from seqloom.models._esm2_folder import collect, find_heads, index, save_folder
 from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
 from seqloom.models._esm2_layout import Given, Layout, lay_out
+from seqloom.models._esm2_settings import read_settings
 from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, Module
+from seqloom.record import load
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from seqloom.models._esm2_config import ESM2Config
     from seqloom.tensor import Backend, Tensor
+
+
+# Layers, width and heads of the published networks.
+_SIZES = {
+    "8M": (6, 320, 20),
+    "35M": (12, 480, 20),
+    "150M": (30, 640, 20),
+    "650M": (33, 1280, 20),
+    "3B": (36, 2560, 40),
+    "15B": (48, 5120, 40),
+}
+
+
+@dataclass(frozen=True)
+class ESM2Config(ESM2Fields):
+    """Settings of an `ESM2`; `of` gives those of a published network.
+
+    Args:
+        layers: Number of layers.
+        width: Numbers a position.
+        heads: Heads of each attention; they divide the width into even parts.
+        hidden: Width of the network after each attention; None: four times `width`.
+        vocabulary: How many different tokens there are.
+        pad_token: Token of padding.
+        mask_token: Token that hides a residue.
+        eps: Number added to the variance in each layer norm.
+        base: Base of the wavelengths of the rotary positions.
+        token_dropout: Whether the embedding of a mask is zero, and that of the other
+            tokens is scaled by the share of masks in their sequence, as in ESM-2's
+            training.
+        has_lm_head: Whether there is a head that predicts tokens.
+        has_contact_head: Whether there is a head that predicts contacts of residues.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init(
+        ...     "numpy"
+        ... ).number_of_parameters
+        7466
+    """
+
+    @classmethod
+    def of(cls, size: str, **changes: Any) -> Self:
+        """Returns the settings of a published network.
+
+        Args:
+            size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
+            **changes: Other values of fields, such as ``has_lm_head=False``.
+
+        Returns:
+            Settings.
+
+        Raises:
+            ArgumentError: There is no network of that size.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config.of("650M")
+            >>> config.layers, config.width, config.heads
+            (33, 1280, 20)
+        """
+        layers, width, heads = _SIZES[as_choice("size", size, list(_SIZES))]
+        return cls(layers=layers, width=width, heads=heads, **changes)
+
+    def build(self) -> ESM2:
+        """Makes the network, not yet bound to a backend.
+
+        Returns:
+            A new network.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+            >>> config.build().config == config
+            True
+        """
+        return ESM2(self)
 
 
 class ESM2(Module):
@@ -93,7 +178,11 @@ class ESM2(Module):
             >>> sl.models.ESM2.load("small").config.layers
             2
         """
-        return load_folder(cls, folder, backend=backend, dtype=dtype)
+        place = as_path("folder", folder)
+        arrays = index(load(place))
+        config = ESM2Config(**read_settings(place), **find_heads(arrays))
+        network = cls(config).bind(backend, Key(0)).to(backend, dtype)
+        return network.load_record(collect(network, arrays, str(place))).eval()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes a folder that `load` and Hugging Face's transformers read.
@@ -116,7 +205,7 @@ class ESM2(Module):
             >>> sorted(path.name for path in Path("small").iterdir())
             ['config.json', 'model.safetensors']
         """
-        save_folder(self, folder)
+        save_folder(self, self.config, as_path("folder", folder))
 
     def __call__(
         self,

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_path
 from seqloom._files import write_atomic
-from seqloom._key import Key
 from seqloom.errors import FileError, RecordError
-from seqloom.models._esm2_settings import read_settings, write_settings
+from seqloom.models._esm2_settings import write_settings
 from seqloom.nn._stored import Stored
-from seqloom.record import LazyArray, Record, Safetensors, load
+from seqloom.record import LazyArray, Record, Safetensors
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from seqloom.models._esm2 import ESM2
-    from seqloom.tensor import Backend
+    from seqloom.models._esm2_fields import ESM2Fields
+    from seqloom.nn import Module
 
 # Our paths as patterns, and transformers' without the prefix "esm.". The first pattern
 # that fits decides. Queries, keys and values are one matrix of ours.
@@ -58,41 +55,28 @@ _UNUSED = re.compile(
 )
 
 
-def load_folder(
-    kind: type[ESM2], folder: str | os.PathLike[str], *, backend: Backend | str, dtype: str
-) -> Any:
-    """Makes a network from a folder."""
-    place = as_path("folder", folder)
-    config, record = read_settings(place), load(place)
-    arrays = _index(record)
-    heads = {f"has_{name}": _has(arrays, name) for name in ("lm_head", "contact_head")}
-    network = kind(replace(config, **heads)).bind(backend, Key(0)).to(backend, dtype)
-    network.load_record(_collect(network, arrays, str(place)))
-    return network.eval()
-
-
-def save_folder(network: ESM2, folder: str | os.PathLike[str]) -> None:
+def save_folder(network: Module, config: ESM2Fields, folder: Path) -> None:
     """Writes the settings and the weights of a network."""
-    place = as_path("folder", folder)
-    text = write_settings(network.config, network.embedding.weight.dtype)
-    arrays = _split(network)
+    record = network.to_record()
+    text = write_settings(config, str(record["embedding.weight"].dtype))
+    arrays = _split(record, config)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{place}: cannot be made: {error.strerror or error}") from None
-    write_atomic(place / "config.json", text.encode())
-    Record(arrays).save(place / "model.safetensors", Safetensors(plain=True))
+        raise FileError(f"{folder}: cannot be made: {error.strerror or error}") from None
+    write_atomic(folder / "config.json", text.encode())
+    Record(arrays).save(folder / "model.safetensors", Safetensors(plain=True))
 
 
-def _split(network: ESM2) -> dict[str, Any]:
+def _split(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
     """Returns the arrays under names that every version of transformers loads."""
-    prefix = "" if network.lm_head is None else "esm."
+    prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
-    for path, array in network.to_record().items():
+    for path, array in record.items():
         names = _list_theirs(path)
         parts = np.split(np.asarray(array), len(names))
-        if path == "rates":  # in the older place, which newer versions read too
-            names = [_RATES.format(number) for number in range(len(network.layers))]
+        if path == "rates":  # in the older folder, which newer versions read too
+            names = [_RATES.format(number) for number in range(config.layers)]
             parts = [np.asarray(array)] * len(names)
         arrays |= dict(zip(names, parts, strict=True))
     return {
@@ -101,7 +85,7 @@ def _split(network: ESM2) -> dict[str, Any]:
     }
 
 
-def _index(record: Mapping[str, Any]) -> dict[str, Any]:
+def index(record: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the arrays of a record under the plain names of transformers."""
     return {_plain(name): array for name, array in record.items()}
 
@@ -113,14 +97,16 @@ def _plain(name: str) -> str:
     return name
 
 
-def _has(arrays: Mapping[str, Any], head: str) -> bool:
-    """Whether there is any array of a head."""
-    return any(
-        name.startswith(f"{head}.") and not _UNUSED.fullmatch(name) for name in arrays
-    )
+def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
+    """Returns the fields of `ESM2Config` that say which heads there are."""
+    used = [name for name in arrays if not _UNUSED.fullmatch(name)]
+    return {
+        f"has_{head}": any(name.startswith(f"{head}.") for name in used)
+        for head in ("lm_head", "contact_head")
+    }
 
 
-def _collect(network: ESM2, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
+def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Returns the arrays by our paths; refuses those that do not fit."""
     parts = dict(network.named(Stored))
     if not arrays.keys() & _list_theirs("rates"):

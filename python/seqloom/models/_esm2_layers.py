@@ -11,7 +11,7 @@ from seqloom.nn import Fill, LayerNorm, Linear, Module, Param, functional as F
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
-    from seqloom.models._esm2_config import ESM2Config
+    from seqloom.models._esm2_fields import ESM2Fields
     from seqloom.models._esm2_layout import Layout
 
 
@@ -37,7 +37,7 @@ class ESM2Layer(Module):
     fc2: Linear
     heads: int
 
-    def __init__(self, config: ESM2Config) -> None:
+    def __init__(self, config: ESM2Fields) -> None:
         width, inner = config.width, config.inner_width
         self.norm1, self.norm2 = LayerNorm(width, config.eps), LayerNorm(width, config.eps)
         self.qkv, self.out = Linear(width, 3 * width), Linear(width, width)
@@ -65,7 +65,7 @@ class ESM2TokenHead(Module):
     norm: LayerNorm
     bias: Param
 
-    def __init__(self, config: ESM2Config) -> None:
+    def __init__(self, config: ESM2Fields) -> None:
         self.dense = Linear(config.width, config.width)
         self.norm = LayerNorm(config.width, config.eps)
         self.bias = Param((config.vocabulary,), Fill(0.0))

@@ -15,7 +15,7 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.models._esm2_config import ESM2Config
+    from seqloom.models._esm2_fields import ESM2Fields
 
 _KEPT = 1 - 0.15 * 0.8  # share of embeddings that were no mask in ESM-2's training
 _PADDED = 2  # axes of (n, l)
@@ -41,7 +41,7 @@ class Given(NamedTuple):
     mask: Any = None
 
 
-def lay_out(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def lay_out(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes sequences end to end, or padded ones."""
     tokens = as_operand(rates, given.input_ids)
     if tokens.ndim == _PADDED and given.cu_seqlens is None:
@@ -58,7 +58,7 @@ def lay_out(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
     return _lay_packed(config, rates, given._replace(input_ids=tokens))
 
 
-def _lay_packed(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def _lay_packed(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes sequences that lie end to end."""
     tokens = given.input_ids
     packing = find_packing(tokens, given.cu_seqlens, given.max_seqlen)
@@ -84,7 +84,7 @@ def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor
     return _column(apply("where", hidden, 0.0, scales))
 
 
-def _lay_padded(config: ESM2Config, rates: Tensor, given: Given) -> Layout:
+def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes padded sequences, whose padding nobody attends to."""
     tokens = given.input_ids
     rows, length = tokens.shape
@@ -112,7 +112,7 @@ def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
     return apply("where", hidden, 0.0, scales)
 
 
-def _find_real(config: ESM2Config, tokens: Tensor, mask: Any) -> Tensor:
+def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
     """Returns true where a position is no padding."""
     if mask is None:
         return apply("not_equal", tokens, config.pad_token)

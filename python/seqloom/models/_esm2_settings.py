@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ConfigError, FileError, MissingFileError
-from seqloom.models._esm2_config import ESM2Config
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from seqloom.models._esm2_fields import ESM2Fields
 
 # Fields of config.json that a folder must have, and those of ours.
 _FIELDS = {
@@ -49,8 +50,8 @@ _WRITTEN: dict[str, Any] = {
 }
 
 
-def read_settings(folder: Path) -> ESM2Config:
-    """Reads settings from a folder; refuses those of another network."""
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Reads fields of `ESM2Config` from a folder; refuses those of another network."""
     path = folder / "config.json"
     values = _read(path)
     for name, (absent, allowed) in _FIXED.items():
@@ -62,10 +63,10 @@ def read_settings(folder: Path) -> ESM2Config:
     if missing := [name for name in _FIELDS if values.get(name) is None]:
         raise ConfigError(f"{path}: lacks {', '.join(missing)}")
     fields = {ours: values[theirs] for theirs, ours in _FIELDS.items()}
-    return ESM2Config(**fields, base=values.get("rope_theta", 10000.0))
+    return fields | {"base": values.get("rope_theta", 10000.0)}
 
 
-def write_settings(config: ESM2Config, dtype: str) -> str:
+def write_settings(config: ESM2Fields, dtype: str) -> str:
     """Returns the text of ``config.json``."""
     fields: dict[str, Any] = {
         theirs: getattr(config, ours) for theirs, ours in _FIELDS.items()
