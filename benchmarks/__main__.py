@@ -22,6 +22,7 @@ SUITES = {
     "recurrent": "benchmarks.recurrent",
     "spliceai": "benchmarks.spliceai",
     "kernels": "benchmarks.kernels",
+    "infer": "benchmarks.infer",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",

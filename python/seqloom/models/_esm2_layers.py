@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.nn import Fill, LayerNorm, Linear, Module, Param, functional as F
+from seqloom.nn._stored import get_value
 from seqloom.tensor import Tensor, apply
+from seqloom.tensor._autocast import casting
 
 if TYPE_CHECKING:
     from seqloom.models._esm2_fields import ESM2Fields
@@ -27,7 +29,12 @@ class RotaryRates:
 
 
 class ESM2Layer(Module):
-    """A layer: attention, then a network of two layers, each after a layer norm."""
+    """A layer: attention, then a network of two layers, each after a layer norm.
+
+    Its linear layers are operations of the backend that join what stands before and after
+    them. Where one of them was replaced, by an adapter for example, and within `autocast`,
+    each is called by itself.
+    """
 
     norm1: LayerNorm
     qkv: Linear
@@ -46,14 +53,22 @@ class ESM2Layer(Module):
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
         """Computes the next representation of each row, ``(rows, width)``."""
-        attended = layout.attend(*self.project(x, layout))
-        x = x + self.out(attended.reshape(x.shape))
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        attended = layout.attend(*self.project(x, layout)).reshape(x.shape)
+        if not _can_join(self.out, self.fc1, self.fc2):
+            x = x + self.out(attended)
+            return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        x = apply("linear_by_row", attended, *_arrays(self.out), x)
+        norm, layers = _arrays(self.norm2), (*_arrays(self.fc1), *_arrays(self.fc2))
+        return apply("feed_forward", x, *norm, *layers, eps=self.norm2.eps)
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
         """Returns turned queries and keys, and values, each ``(rows, heads, d)``."""
-        joined = self.qkv(self.norm1(x)).reshape(x.shape[0], 3, self.heads, -1)
         # To scale queries before they turn, as ESM-2 does, or their scores, is the same.
+        normal, angles = self.norm1(x), (layout.cosine, layout.sine)
+        if _can_join(self.qkv):
+            layer = _arrays(self.qkv)
+            return apply("rotary_linear", normal, *layer, *angles, heads=self.heads)
+        joined = self.qkv(normal).reshape(x.shape[0], 3, self.heads, -1)
         turned = _turn(joined[:, :2], layout)
         return turned[:, 0], turned[:, 1], joined[:, 2]
 
@@ -72,8 +87,21 @@ class ESM2TokenHead(Module):
 
     def __call__(self, x: Tensor, embeddings: Tensor) -> Tensor:
         """Returns a number for each token of the vocabulary, ``(..., vocabulary)``."""
-        x = self.norm(F.gelu(self.dense(x)))
-        return F.linear(x, embeddings, self.bias.value)
+        if not _can_join(self.dense):
+            x = self.norm(F.gelu(self.dense(x)))
+            return F.linear(x, embeddings, self.bias.value)
+        x = self.norm(F.gelu(apply("linear_by_row", x, *_arrays(self.dense))))
+        return apply("linear_by_row", x, embeddings, self.bias.value)
+
+
+def _can_join(*layers: Any) -> bool:
+    """Returns whether layers are plain ones, in the types of their own arrays."""
+    return casting.get() is None and all(type(layer) is Linear for layer in layers)
+
+
+def _arrays(layer: Linear | LayerNorm) -> tuple[Tensor | None, Tensor | None]:
+    """Returns a layer's weight and bias."""
+    return get_value(layer.weight), get_value(layer.bias)
 
 
 def _turn(x: Tensor, layout: Layout) -> Tensor:

@@ -1,0 +1,90 @@
+"""ONNX Runtime and OpenVINO, which run what torch exports of Hugging Face's EsmModel."""
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.infer._inputs import LONGEST, Ids, Task
+
+PLAIN, INT8 = "network.onnx", "int8.onnx"
+Work = Callable[[], list[Any]]
+
+
+def export(folder: Path) -> None:
+    """Writes the network as ONNX, and again with weights of eight bits."""
+    from onnxruntime.quantization import QuantType, quant_pre_process, quantize_dynamic
+    from transformers import EsmModel
+
+    logging.disable(logging.WARNING)
+    network: Any = EsmModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    prepared = folder / "prepared.onnx"
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        _export(_Hidden(network).eval(), folder / PLAIN)
+        quant_pre_process(str(folder / PLAIN), str(prepared))
+        quantize_dynamic(prepared, folder / INT8, weight_type=QuantType.QInt8)
+
+
+def _export(network: torch.nn.Module, path: Path) -> None:
+    """Writes a network that takes one record of any length."""
+    length = torch.export.Dim("length", min=2, max=LONGEST + 2)
+    torch.onnx.export(
+        network,
+        (torch.full((1, 40), 5),),
+        str(path),
+        input_names=["input_ids"],
+        output_names=["hidden"],
+        dynamic_shapes={"input_ids": {1: length}},
+        dynamo=True,
+    )
+
+
+class _Hidden(torch.nn.Module):
+    """The last hidden states alone."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        """Ids ``(1, l)`` to states ``(1, l, width)``."""
+        return self.network(input_ids=input_ids).last_hidden_state
+
+
+def of_onnxruntime(task: Task, file: str) -> Work:
+    """One record at a time, as fast as ONNX Runtime can on one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    session = onnxruntime.InferenceSession(
+        str(task.folder / file), options, providers=["CPUExecutionProvider"]
+    )
+    inputs = [{"input_ids": ids[None]} for ids in task.records]
+    return lambda: [np.asarray(session.run(None, each)[0])[0] for each in inputs]
+
+
+def of_openvino(task: Task, precision: str) -> Work:
+    """One record at a time, as fast as OpenVINO can on one thread."""
+    import openvino
+
+    settings: Any = {
+        "INFERENCE_NUM_THREADS": 1,
+        "NUM_STREAMS": 1,
+        "INFERENCE_PRECISION_HINT": precision,
+    }
+    path = str(task.folder / PLAIN)
+    request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
+
+    def infer(ids: Ids) -> Any:
+        return next(iter(request.infer([ids[None]]).values()))[0].copy()
+
+    return lambda: [infer(ids) for ids in task.records]

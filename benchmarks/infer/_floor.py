@@ -1,0 +1,87 @@
+"""What there is no way around: the products, the exponentials and the gelus."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.infer._inputs import SHAPES, Task
+
+SQUARE = 1024  # rows of the matrices whose products tell the machine's rate
+_DOUBLE = False  # precision
+SOME = 1 << 16  # numbers whose functions stay in the second-level cache
+
+
+def products(task: Task) -> Callable[[], None]:
+    """Square products with as many operations, by whoever multiplies fastest here."""
+    square = _fastest_product()
+    times = round(_operations(task) / (2 * SQUARE**3))
+
+    def work() -> None:
+        for _ in range(times):
+            square()
+
+    return work
+
+
+def functions(task: Task) -> Callable[[], None]:
+    """As many exponentials and gelus, over and over the same numbers."""
+    from seqloom._rust import _native
+    from seqloom.tensor import backend
+
+    on: Any = backend("numpy", num_threads=1)
+    x = np.random.default_rng(0).uniform(-9, 0, SOME).astype("float32")
+    out = np.empty_like(x)
+    exp = _native.ElementwiseProgram(_DOUBLE, 1, [], [("exp", [0])], [(1, None, [])])
+    exponentials, gelus = _counts(task)
+
+    def work() -> None:
+        for _ in range(exponentials // SOME):
+            exp.run((x,), (out,), 1)
+        for _ in range(gelus // SOME):
+            on.gelu(x, out=out)
+
+    return work
+
+
+def _operations(task: Task) -> float:
+    """Multiplications and additions of all products."""
+    layers, width, _ = SHAPES[task.size]
+    lengths = np.array([len(ids) for ids in task.records], float)
+    linear = 2 * (4 + 8) * width**2 * lengths.sum()
+    attention = 4 * width * (lengths**2).sum()
+    return layers * (linear + attention)
+
+
+def _counts(task: Task) -> tuple[int, int]:
+    """How many exponentials and gelus there are."""
+    layers, width, heads = SHAPES[task.size]
+    lengths = [len(ids) for ids in task.records]
+    pairs = sum(length**2 for length in lengths)
+    return layers * heads * pairs, layers * 4 * width * sum(lengths)
+
+
+def _fastest_product() -> Callable[[], object]:
+    """The product of ours, NumPy's or torch's, whichever takes the least time."""
+    import torch
+
+    from seqloom.tensor import backend
+
+    torch.set_num_threads(1)
+    ones = np.ones((SQUARE, SQUARE), "float32")
+    ours, theirs = backend("numpy", num_threads=1), torch.from_numpy(ones)
+    return min(
+        (lambda: ours.matmul(ones, ones), lambda: ones @ ones, lambda: theirs @ theirs),
+        key=_seconds,
+    )
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    """The least of some times."""
+    times: list[float] = []
+    for _ in range(5):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)

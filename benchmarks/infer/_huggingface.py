@@ -1,0 +1,78 @@
+"""Hugging Face's EsmModel with SDPA, in the four ways in which people feed it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.infer._inputs import Ids, Task, budgeted
+
+BATCH, BUDGET, PAD = 16, 4096, 1
+Batches = list[list[int]]
+
+
+def _in_order(lengths: Sequence[int]) -> Batches:
+    """Sixteen at a time, as they come."""
+    numbers = range(len(lengths))
+    return [list(numbers[start : start + BATCH]) for start in numbers[::BATCH]]
+
+
+def _sorted(lengths: Sequence[int]) -> Batches:
+    """Sixteen of about one length."""
+    order = np.argsort(lengths, kind="stable").tolist()
+    return [[order[each] for each in batch] for batch in _in_order(lengths)]
+
+
+def _within_budget(lengths: Sequence[int]) -> Batches:
+    """Of about one length, as many as a budget of padded tokens holds."""
+    order = np.argsort(lengths, kind="stable").tolist()
+    batches = budgeted([lengths[each] for each in order], BUDGET, padded=True)
+    return [[order[each] for each in batch] for batch in batches]
+
+
+def _one_by_one(lengths: Sequence[int]) -> Batches:
+    """Alone, without padding."""
+    return [[number] for number in range(len(lengths))]
+
+
+ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
+    "file order": _in_order,
+    "sorted": _sorted,
+    "sorted within a budget": _within_budget,
+    "one at a time": _one_by_one,
+}
+
+
+def prepare(task: Task, order: str) -> Callable[[], list[Any]]:
+    """Loads the network; the work gives the hidden states of each record."""
+    from transformers import EsmModel
+
+    torch.set_num_threads(1)
+    records = task.records
+    network: Any = EsmModel.from_pretrained(
+        task.folder, add_pooling_layer=False, attn_implementation="sdpa"
+    ).eval()
+    batches = ORDERS[order]([len(ids) for ids in records])
+    inputs = [(batch, *_padded([records[each] for each in batch])) for batch in batches]
+
+    def work() -> list[Any]:
+        found: list[Any] = [None] * len(records)
+        with torch.inference_mode():
+            for batch, ids, mask in inputs:
+                hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state
+                for number, row in zip(batch, hidden, strict=True):
+                    found[number] = row[: len(records[number])]
+        return found
+
+    return work
+
+
+def _padded(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The ids of a batch and the mask of its real tokens, where some are none."""
+    width = max(map(len, rows))
+    ids = torch.full((len(rows), width), PAD)
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = torch.from_numpy(row)
+    mask = (ids != PAD).long()
+    return ids, None if bool(mask.all()) else mask

@@ -1,0 +1,95 @@
+"""Proteins as token ids, and networks with random weights in a folder."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """What a side computes."""
+
+    size: str  # of the network
+    folder: Path  # with the network
+    records: list[Ids]
+
+
+# Layers, width and heads of the networks; the hidden layers are four times as wide.
+SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20), "150M": (30, 640, 20)}
+LONGEST = 1022  # residues that the network was trained on
+CLS, EOS, RESIDUES, MASK = 0, 2, range(4, 24), 32
+
+
+def mix(count: int) -> list[Ids]:
+    """Proteins whose lengths are distributed as those of UniProt."""
+    rng = np.random.default_rng(0)
+    lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, LONGEST).astype(int)
+    return [
+        np.array([CLS, *rng.integers(RESIDUES.start, RESIDUES.stop, length), EOS])
+        for length in lengths
+    ]
+
+
+def query(count: int) -> list[Ids]:
+    """The first proteins of a file that the network takes whole; none without the file."""
+    import seqloom as sl
+
+    path = Path(os.environ.get("SEQLOOM_DATA", "none"), "protein", "QUERY.fasta")
+    if not path.exists():
+        return []
+    records = sl.io.open_sequences(path)
+    sequences = [record.sequence for record in records if len(record.sequence) <= LONGEST]
+    tokens, offsets = sl.encode.Tokens("esm2").flat(sequences[:count])
+    return [ids.astype(np.int64) for ids in np.split(tokens, offsets[1:-1])]
+
+
+INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
+
+
+def write_network(size: str, folder: Path) -> None:
+    """Writes a network of Hugging Face's with random weights."""
+    import torch
+    from transformers import EsmConfig, EsmModel
+
+    layers, width, heads = SHAPES[size]
+    torch.manual_seed(0)
+    config = EsmConfig(
+        vocab_size=33,
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        intermediate_size=4 * width,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        max_position_embeddings=LONGEST + 4,
+        layer_norm_eps=1e-5,
+        position_embedding_type="rotary",
+        emb_layer_norm_before=False,
+        token_dropout=True,
+        mask_token_id=MASK,
+        pad_token_id=1,
+    )
+    network: Any = EsmModel(config, add_pooling_layer=False)
+    for name, values in network.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(values, std=0.05)
+    network.save_pretrained(folder)
+
+
+def budgeted(lengths: Sequence[int], budget: int, *, padded: bool) -> list[list[int]]:
+    """Cuts records, in their order, into batches of at most so many tokens."""
+    batches: list[list[int]] = [[]]
+    for number in range(len(lengths)):
+        batch = [*batches[-1], number]
+        longest = max(lengths[each] for each in batch)
+        tokens = longest * len(batch) if padded else sum(lengths[each] for each in batch)
+        if tokens <= budget or not batches[-1]:
+            batches[-1] = batch
+        else:
+            batches.append([number])
+    return batches

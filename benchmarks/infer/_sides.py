@@ -1,0 +1,32 @@
+"""The sides by name; each loads its library when it is asked for its work."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from benchmarks.infer import _engines, _floor, _huggingface, _ours
+from benchmarks.infer._inputs import Task
+
+Prepare = Callable[[Task], Callable[[], Any]]
+
+ONE = "Hugging Face, one at a time"
+OURS = "seqloom, NumPy"
+PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
+
+SIDES: dict[str, Prepare] = {
+    **{
+        f"Hugging Face, {order}": partial(_huggingface.prepare, order=order)
+        for order in _huggingface.ORDERS
+    },
+    "ONNX Runtime": partial(_engines.of_onnxruntime, file=_engines.PLAIN),
+    "ONNX Runtime, int8": partial(_engines.of_onnxruntime, file=_engines.INT8),
+    "OpenVINO": partial(_engines.of_openvino, precision="f32"),
+    OURS: partial(_ours.prepare, backend="numpy", dtype="float32"),
+    "seqloom, torch": partial(_ours.prepare, backend="torch", dtype="float32"),
+    PRODUCTS: _floor.products,
+    FUNCTIONS: _floor.functions,
+}
+# Sides that compute in float32, beside the one that all are compared with.
+EXACT = tuple(
+    side for side in SIDES if "int8" not in side and side not in {PRODUCTS, FUNCTIONS}
+)

@@ -1,0 +1,30 @@
+"""One side in a process of its own, which works once for each line of its input."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.infer._inputs import INPUTS, Task
+from benchmarks.infer._sides import SIDES
+
+
+def main() -> None:
+    """Saves the first result, and then prints processor seconds for each line of input."""
+    side, size, source, count, folder = sys.argv[1:]
+    work = SIDES[side](Task(size, Path(folder), INPUTS[source](int(count))))
+    first = work()
+    if first is not None:
+        states = [np.asarray(each, "float32") for each in first]
+        np.save(Path(folder, f"{side}.npy"), np.concatenate(states))
+    print(json.dumps(None), flush=True)
+    for _ in sys.stdin:
+        start = time.process_time()
+        work()
+        print(json.dumps(time.process_time() - start), flush=True)
+
+
+if __name__ == "__main__":
+    main()
