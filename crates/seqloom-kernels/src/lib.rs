@@ -22,6 +22,7 @@ pub mod dropout;
 pub mod embedding;
 mod float;
 mod floats;
+pub mod int8;
 pub mod lanes;
 pub mod machine;
 mod map;

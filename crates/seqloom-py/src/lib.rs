@@ -93,6 +93,8 @@ mod _native {
     #[pymodule_export]
     use super::kernels::embedding::add_rows;
     #[pymodule_export]
+    use super::kernels::int8::linear_int8;
+    #[pymodule_export]
     use super::kernels::max_pool1d::{max_pool1d, max_pool1d_grad};
     #[pymodule_export]
     use super::kernels::norm::{normalise_rows, normalise_rows_grad};

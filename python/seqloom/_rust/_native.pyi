@@ -61,6 +61,7 @@ __all__ = [
     "hash_pieces",
     "header_ids",
     "linear_by_row",
+    "linear_int8",
     "locate",
     "log_softmax",
     "log_softmax_grad",
@@ -850,6 +851,13 @@ def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
     is one: each row by itself.
+    """
+
+def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], gelu: builtins.bool, added: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (m, n) with `x @ (scale * weight).T + bias` of x (m, k), weight (n, k), scale
+    and bias (n); then takes gelu, if asked, and adds `added` (m, n). The rows of x are
+    quantized to 8 bits.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:

@@ -9,6 +9,7 @@ pub(crate) mod dense;
 pub(crate) mod dropout;
 pub(crate) mod embedding;
 mod floats;
+pub(crate) mod int8;
 pub(crate) mod max_pool1d;
 pub(crate) mod norm;
 pub(crate) mod product;

@@ -1,0 +1,146 @@
+//! What becomes of sums.
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use super::pack::Packed;
+use super::quantize::Row;
+use super::tile::WIDE;
+use crate::lanes::Lanes;
+use crate::machine::dispatch;
+use crate::{Float, special};
+
+/// What follows a product: a bias is added, gelu is taken, and other numbers are added.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Epilogue<'a> {
+    /// A number for each output.
+    pub bias: Option<&'a [f32]>,
+    /// Whether gelu, the exact one, is taken.
+    pub gelu: bool,
+    /// A number for each position of the result.
+    pub added: Option<&'a [f32]>,
+}
+
+impl Epilogue<'_> {
+    /// That of a part of the result.
+    pub(super) fn of(self, start: usize, length: usize) -> Self {
+        Self {
+            added: self.added.map(|added| &added[start..][..length]),
+            ..self
+        }
+    }
+}
+
+type Wide<T> = [T; WIDE];
+
+/// Turns a tile of sums, those of `rows`, into numbers of the output.
+#[vectorized]
+pub(super) fn put_tile<S: Simd>(
+    simd: S,
+    packed: &Packed<'_>,
+    epilogue: Epilogue<'_>,
+    (row, column): (usize, usize),
+    (sums, rows): (&[i32], &[Row]),
+    out: &mut [f32],
+) {
+    let columns = Columns::of(packed, column);
+    let start = row * packed.outputs + column;
+    let outs = out[start..].chunks_mut(packed.outputs);
+    let sums = sums.chunks(packed.tile.columns).zip(rows);
+    for (number, (sums, out)) in sums.zip(outs).enumerate() {
+        let start = start + number * packed.outputs;
+        let epilogue = epilogue.of(start, columns.count);
+        columns.put(simd, epilogue, sums, &mut out[..columns.count]);
+    }
+}
+
+/// What belongs to the columns of a tile.
+struct Columns<'a> {
+    /// How many the output has.
+    count: usize,
+    totals: &'a [Wide<i32>],
+    scales: &'a [Wide<f32>],
+    bias: &'a [Wide<f32>],
+}
+
+impl<'a> Columns<'a> {
+    #[inline(always)]
+    fn of(packed: &Packed<'a>, column: usize) -> Self {
+        Self {
+            count: (packed.outputs - column).min(packed.tile.columns),
+            totals: packed.totals[column..].as_chunks().0,
+            scales: packed.scales[column..].as_chunks().0,
+            bias: packed.bias[column..].as_chunks().0,
+        }
+    }
+
+    /// Turns the sums of one row into numbers.
+    #[inline(always)]
+    fn put<S: Simd>(
+        &self,
+        simd: S,
+        epilogue: Epilogue<'_>,
+        (sums, row): (&[i32], &Row),
+        out: &mut [f32],
+    ) {
+        let columns = self.totals.iter().zip(self.scales).zip(self.bias);
+        let mut columns = sums.as_chunks().0.iter().zip(columns);
+        let (wholes, rest) = out.as_chunks_mut();
+        let (more, last) = epilogue.added.unwrap_or_default().as_chunks::<WIDE>();
+        let mut more = more.iter();
+        for (out, (sums, column)) in wholes.iter_mut().zip(&mut columns) {
+            let mut values = floats(sums, *row, column);
+            if epilogue.gelu {
+                gelu(simd, &mut values);
+            }
+            if let Some(added) = more.next() {
+                (0..WIDE).for_each(|lane| values[lane] += added[lane]);
+            }
+            *out = values;
+        }
+        if let Some((sums, column)) = columns.next().filter(|_| !rest.is_empty()) {
+            let mut values = floats(sums, *row, column);
+            if epilogue.gelu {
+                gelu(simd, &mut values);
+            }
+            put_some(&values, last, rest);
+        }
+    }
+}
+
+type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
+
+/// The floats that sums of one row stand for.
+#[inline(always)]
+fn floats(sums: &Wide<i32>, row: Row, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
+    let mut values = [0.0; WIDE];
+    for lane in 0..WIDE {
+        let sum = sums[lane] - row.zero * totals[lane];
+        values[lane] = to_float(sum) * (row.scale * scales[lane]) + bias[lane];
+    }
+    values
+}
+
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "rounded once")]
+fn to_float(sum: i32) -> f32 {
+    sum as f32
+}
+
+#[inline(always)]
+fn gelu<S: Simd>(simd: S, values: &mut Wide<f32>) {
+    let (vectors, _) = f32::split_mut::<S>(values);
+    for vector in vectors {
+        let x = Lanes::<S, f32>::new(simd, *vector);
+        *vector = (x * special::normal(x).0).vector;
+    }
+}
+
+/// Writes as many numbers as there is room for, with others added if there are any.
+#[cold]
+fn put_some(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
+    out.copy_from_slice(&values[..out.len()]);
+    for (out, added) in out.iter_mut().zip(added) {
+        *out += added;
+    }
+}

@@ -1,0 +1,176 @@
+//! Weights in panels, and what belongs to each column.
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use super::tile::Tile;
+use super::{Weights, with_words};
+use crate::machine::dispatch;
+use crate::parallel;
+
+/// Packed weights, and three numbers for each column, all to the end of the last panel.
+pub(super) struct Packed<'a> {
+    pub(super) tile: Tile,
+    pub(super) inputs: usize,
+    pub(super) outputs: usize,
+    words: &'a [u32],
+    /// The factor of each column's sums.
+    pub(super) scales: &'a [f32],
+    /// Added to each column.
+    pub(super) bias: &'a [f32],
+    /// The sum of each column's weights.
+    pub(super) totals: &'a [i32],
+}
+
+impl Packed<'_> {
+    /// Packs weights into scratch space of this thread, and calls `work` with them.
+    pub(super) fn pack<R>(
+        tile: Tile,
+        weights: Weights<'_>,
+        bias: Option<&[f32]>,
+        threads: usize,
+        work: impl FnOnce(&Packed<'_>) -> R,
+    ) -> R {
+        let columns = weights.scales.len().next_multiple_of(tile.columns);
+        let steps = tile.steps(weights.inputs);
+        with_words(columns * (steps + 3), |scratch| {
+            let (words, rest) = scratch.split_at_mut(columns * steps);
+            let (totals, rest) = rest.split_at_mut(columns);
+            let (scales, added) = bytemuck::cast_slice_mut(rest).split_at_mut(columns);
+            let totals = bytemuck::cast_slice_mut(totals);
+            copy(weights.scales, scales);
+            copy(bias.unwrap_or_default(), added);
+            pack_panels(tile, weights, (&mut *words, &mut *totals), threads);
+            work(&Packed {
+                tile,
+                inputs: weights.inputs,
+                outputs: weights.scales.len(),
+                words,
+                scales,
+                bias: added,
+                totals,
+            })
+        })
+    }
+
+    /// The words of each panel, step by step.
+    pub(super) fn panels(&self) -> impl Iterator<Item = &[u32]> {
+        let panel = self.tile.steps(self.inputs) * self.tile.columns;
+        let count = self.scales.len() / self.tile.columns;
+        (0..count).map(move |number| &self.words[number * panel..][..panel])
+    }
+}
+
+/// Copies numbers, and fills the rest with zeros.
+fn copy(from: &[f32], to: &mut [f32]) {
+    let (start, rest) = to.split_at_mut(from.len());
+    start.copy_from_slice(from);
+    rest.fill(0.0);
+}
+
+/// Packs all panels, and sums each column.
+fn pack_panels(
+    tile: Tile,
+    weights: Weights<'_>,
+    (words, totals): (&mut [u32], &mut [i32]),
+    threads: usize,
+) {
+    let (columns, inputs) = (tile.columns, weights.inputs);
+    let panel = tile.steps(inputs) * columns;
+    if panel == 0 {
+        return totals.fill(0);
+    }
+    parallel::chunk_pairs(
+        (words, totals),
+        (panel, columns),
+        threads,
+        |number, words, totals| {
+            let numbers = &weights.values[number * columns * inputs..];
+            let numbers = &numbers[..numbers.len().min(columns * inputs)];
+            pack_panel(tile.group, numbers, inputs, words, totals);
+        },
+    );
+}
+
+/// Packs one panel, whose last columns may be missing; `group` numbers make a word.
+#[vectorized]
+fn pack_panel<S: Simd>(
+    _simd: S,
+    group: usize,
+    numbers: &[i8],
+    inputs: usize,
+    words: &mut [u32],
+    totals: &mut [i32],
+) {
+    let columns = totals.len();
+    if numbers.len() < columns * inputs {
+        words.fill(0);
+        totals.fill(0);
+    }
+    for (numbers, total) in numbers.chunks(inputs).zip(totals) {
+        *total = numbers.iter().map(|&number| i32::from(number)).sum();
+    }
+    for (number, numbers) in numbers.chunks(4 * inputs).enumerate() {
+        let words = &mut words[4 * number..];
+        match group {
+            4 => pack_four::<4>(numbers, inputs, words, columns),
+            _ => pack_four::<2>(numbers, inputs, words, columns),
+        }
+    }
+}
+
+/// Packs at most four columns.
+#[inline(always)]
+fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], step: usize) {
+    let mut done = 0;
+    if numbers.len() == 4 * inputs {
+        let column = |n: usize| {
+            numbers[n * inputs..][..inputs]
+                .as_chunks::<N>()
+                .0
+                .as_chunks()
+                .0
+        };
+        let columns = [column(0), column(1), column(2), column(3)];
+        done = 4 * columns[0].len();
+        for (number, words) in words
+            .chunks_mut(4 * step)
+            .enumerate()
+            .take(columns[0].len())
+        {
+            put_sixteen(columns.map(|column| &column[number]), words, step);
+        }
+    }
+    for (column, numbers) in numbers.chunks(inputs).enumerate() {
+        let groups = numbers.chunks(N).zip(words.chunks_mut(step)).skip(done);
+        for (numbers, words) in groups {
+            let mut group = [0; N];
+            group[..numbers.len()].copy_from_slice(numbers);
+            words[column] = join(group);
+        }
+    }
+}
+
+/// Four words of each of four columns.
+#[inline(always)]
+fn put_sixteen<const N: usize>(columns: [&[[i8; N]; 4]; 4], words: &mut [u32], step: usize) {
+    let joined = columns.map(|column| column.map(join));
+    for (number, words) in words.chunks_mut(step).enumerate().take(4) {
+        words[..4].copy_from_slice(&joined.map(|column| column[number]));
+    }
+}
+
+/// A word of four numbers, or of two that are widened.
+#[inline(always)]
+fn join<const N: usize>(numbers: [i8; N]) -> u32 {
+    let mut word = 0;
+    for number in numbers.into_iter().rev() {
+        let wide = i32::from(number).cast_unsigned();
+        word = if N == 4 {
+            word << 8 | wide & 0xff
+        } else {
+            word << 16 | wide & 0xffff
+        };
+    }
+    word
+}

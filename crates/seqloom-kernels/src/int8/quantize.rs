@@ -1,0 +1,134 @@
+//! Rows of floats as whole numbers of 8 bits.
+
+use pulp::Simd;
+use seqloom_macros::vectorized;
+
+use super::pack::Packed;
+use super::tile::CHUNK;
+use crate::machine::dispatch;
+
+/// What turns the numbers of a row back into floats: `scale * (q - zero)`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Row {
+    pub(super) scale: f32,
+    pub(super) zero: i32,
+}
+
+/// Quantizes rows into the words of tiles. What is behind the last number of a row stays
+/// as it is: weights are zero there.
+#[vectorized]
+pub(super) fn quantize<S: Simd>(
+    _simd: S,
+    x: &[f32],
+    packed: &Packed<'_>,
+    rows: &mut [Row],
+    words: &mut [u32],
+) {
+    let (tile, inputs) = (packed.tile, packed.inputs);
+    let tiles = words.chunks_mut(tile.words(inputs));
+    for (first, (rows, words)) in rows.chunks_mut(tile.rows).zip(tiles).enumerate() {
+        let x = &x[first * tile.rows * inputs..];
+        for (number, row) in rows.iter_mut().enumerate() {
+            let x = &x[number * inputs..][..inputs];
+            let chunks = words[number * CHUNK..].chunks_mut(tile.rows * CHUNK);
+            let step = Step::of(x);
+            *row = step.row;
+            if tile.group == 4 {
+                step.put_bytes(x, chunks);
+            } else {
+                step.put_halves(x, chunks);
+            }
+        }
+    }
+}
+
+/// How the numbers of a row are rounded.
+struct Step {
+    row: Row,
+    /// What they are multiplied by.
+    inverse: f32,
+    /// What is added then: it leaves q in the lowest bits.
+    zero: f32,
+}
+
+/// Adding it to a small float leaves the nearest whole number in the lowest bits.
+const ROUNDER: f32 = 12_582_912.0;
+
+/// Steps from the least number of a row to the greatest: one less than 8 bits have room for,
+/// because zero and the greatest may both be rounded up.
+const STEPS: f32 = 254.0;
+
+impl Step {
+    #[inline(always)]
+    fn of(x: &[f32]) -> Self {
+        let (low, high) = range(x);
+        let scale = high / STEPS - low / STEPS;
+        let inverse = scale.recip();
+        if !scale.is_finite() {
+            return Self::zero(f32::NAN);
+        }
+        // All are zero, or so near to it that their scale has no inverse.
+        if !inverse.is_finite() {
+            return Self::zero(0.0);
+        }
+        let zero = ROUNDER - low * inverse;
+        let row = Row {
+            scale,
+            zero: (zero.to_bits() & 255).cast_signed(),
+        };
+        Self { row, inverse, zero }
+    }
+
+    /// A row whose sums are multiplied by `scale` only.
+    #[inline(always)]
+    fn zero(scale: f32) -> Self {
+        let row = Row { scale, zero: 0 };
+        Self {
+            row,
+            inverse: 0.0,
+            zero: ROUNDER,
+        }
+    }
+
+    /// The bits of a number, the lowest eight of which are q.
+    #[inline(always)]
+    fn bits(&self, x: f32) -> u32 {
+        (x * self.inverse + self.zero).to_bits()
+    }
+
+    #[inline(always)]
+    fn put_bytes<'a>(&self, x: &[f32], chunks: impl Iterator<Item = &'a mut [u32]>) {
+        for (x, words) in x.chunks(4 * CHUNK).zip(chunks) {
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
+            for (byte, &x) in bytes.iter_mut().zip(x) {
+                *byte = self.bits(x).to_le_bytes()[0];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put_halves<'a>(&self, x: &[f32], chunks: impl Iterator<Item = &'a mut [u32]>) {
+        for (x, words) in x.chunks(2 * CHUNK).zip(chunks) {
+            let halves: &mut [u16] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
+            for (half, &x) in halves.iter_mut().zip(x) {
+                *half = u16::from(self.bits(x).to_le_bytes()[0]);
+            }
+        }
+    }
+}
+
+/// The least number, if it is below zero, and the greatest, if it is above; a NaN is beyond
+/// infinity.
+#[inline(always)]
+fn range(x: &[f32]) -> (f32, f32) {
+    // As integers, which have the order of the floats, and none of which is unordered.
+    let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
+    let (mut low, mut high) = (0, 0);
+    for &x in x {
+        let number = order(x.to_bits().cast_signed());
+        low = low.min(number);
+        high = high.max(number);
+    }
+    let float = |number: i32| f32::from_bits(order(number).cast_unsigned());
+    (float(low), float(high))
+}

@@ -1,0 +1,114 @@
+//! Tiles of sums, and the instructions that make them.
+
+use std::sync::LazyLock;
+
+use seqloom_core::simd;
+
+/// How a machine sums a tile: some rows of the input by some columns of the output.
+///
+/// Numbers are read in words of 32 bits, which hold `group` numbers of one row or column.
+/// The words of rows lie in chunks: [`CHUNK`] of the first row, of the second and so on, then
+/// the next chunk. Those of columns lie step by step: a word of each column, then the next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tile {
+    pub(super) rows: usize,
+    /// A multiple of [`WIDE`].
+    pub(super) columns: usize,
+    pub(super) group: usize,
+    /// Fills sums (rows, columns) from the words of rows and of columns.
+    pub(super) sum: fn(&[u32], &[u32], &mut [i32]),
+}
+
+/// Words of a row that lie side by side.
+pub(super) const CHUNK: usize = 16;
+
+/// Columns whose sums become floats together.
+pub(super) const WIDE: usize = 16;
+
+/// Sums of the largest tile.
+pub(super) const LARGEST: usize = 12 * 32;
+
+/// Rows that are worked on together: their words and results stay in a second-level cache.
+pub(super) const BAND: usize = 96;
+
+static CHOSEN: LazyLock<Tile> = LazyLock::new(Tile::of_this_machine);
+
+impl Tile {
+    /// The tile of the instruction set that [`simd`] chose.
+    pub(super) fn chosen() -> Self {
+        *CHOSEN
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn of_this_machine() -> Self {
+        let [vnni_512, avx512, vnni, avx2] = super::x86::offered();
+        match simd::name() {
+            "avx512" => vnni_512.or(avx512),
+            "avx2" => vnni.or(avx2),
+            _ => None,
+        }
+        .unwrap_or(PORTABLE)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn of_this_machine() -> Self {
+        PORTABLE
+    }
+
+    /// Words of so many numbers of a row or a column.
+    pub(super) fn steps(&self, numbers: usize) -> usize {
+        numbers.div_ceil(self.group)
+    }
+
+    /// Words of a tile's rows, which have so many numbers each.
+    pub(super) fn words(&self, numbers: usize) -> usize {
+        self.steps(numbers).next_multiple_of(CHUNK).max(CHUNK) * self.rows
+    }
+
+    /// Rows of a piece of work, of so many for all threads.
+    pub(super) fn band(&self, rows: usize, threads: usize) -> usize {
+        let share = rows.div_ceil(EACH * threads.max(1));
+        share.min(BAND).next_multiple_of(self.rows)
+    }
+}
+
+/// Pieces for each thread: one that was held up leaves some to others.
+const EACH: usize = 2;
+
+/// Two products at once of half words, by no instruction of its own.
+pub(super) const PORTABLE: Tile = Tile {
+    rows: 4,
+    columns: WIDE,
+    group: 2,
+    sum: sum_portably,
+};
+
+fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
+    let (columns, _) = columns.as_chunks::<WIDE>();
+    let (sums, _) = sums.as_chunks_mut::<WIDE>();
+    sums.fill([0; WIDE]);
+    let chunks = rows.chunks(CHUNK * PORTABLE.rows);
+    for (rows, columns) in chunks.zip(columns.chunks(CHUNK)) {
+        for (row, sums) in rows.chunks(CHUNK).zip(&mut *sums) {
+            row.iter()
+                .zip(columns)
+                .for_each(|(&x, weights)| add_products(x, weights, sums));
+        }
+    }
+}
+
+/// Adds the products of a word and those of some columns.
+#[inline(always)]
+fn add_products(x: u32, weights: &[u32; WIDE], sums: &mut [i32; WIDE]) {
+    let (low, high) = halves(x);
+    for (sum, &weight) in sums.iter_mut().zip(weights) {
+        let weight = halves(weight);
+        *sum += low * weight.0 + high * weight.1;
+    }
+}
+
+#[inline(always)]
+fn halves(word: u32) -> (i32, i32) {
+    let word = word.cast_signed();
+    (word << 16 >> 16, word >> 16)
+}

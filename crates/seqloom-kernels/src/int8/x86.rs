@@ -1,0 +1,106 @@
+//! Tiles of x86-64 machines.
+
+use std::arch::x86_64::{
+    __m256i, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_loadu_si256,
+    _mm256_madd_epi16, _mm256_set1_epi32, _mm256_storeu_si256, _mm512_add_epi32,
+    _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_madd_epi16, _mm512_set1_epi32,
+    _mm512_storeu_si512,
+};
+
+use super::tile::{CHUNK, Tile};
+
+/// The tiles that this machine has the instructions for: of registers of 512 bits, of four
+/// products and of two; and of 256 bits.
+pub(super) fn offered() -> [Option<Tile>; 4] {
+    let wide = is_x86_feature_detected!("avx512bw");
+    let plain = is_x86_feature_detected!("avx2");
+    [
+        (wide && is_x86_feature_detected!("avx512vnni")).then_some(AVX512_VNNI),
+        wide.then_some(AVX512),
+        (plain && is_x86_feature_detected!("avxvnni")).then_some(AVX_VNNI),
+        plain.then_some(AVX2),
+    ]
+}
+
+/// A tile of `$rows` by two registers, and the function that sums it.
+macro_rules! tile {
+    (
+        $(#[$doc:meta])*
+        $name:ident = $features:literal, $rows:literal, $group:literal,
+        $vector:ty, $load:ident, $splat:ident, $store:ident, $sum:ident,
+        |$total:ident, $x:ident, $weight:ident| $dot:expr
+    ) => {
+        $(#[$doc])*
+        const $name: Tile = Tile {
+            rows: $rows,
+            columns: size_of::<$vector>() / 2,
+            group: $group,
+            // SAFETY: this tile is offered where the machine has these instructions.
+            #[expect(unsafe_code, reason = "the machine was asked")]
+            sum: |rows, columns, sums| unsafe { $sum(rows, columns, sums) },
+        };
+
+        #[target_feature(enable = $features)]
+        fn $sum(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
+            const LANES: usize = size_of::<$vector>() / size_of::<u32>();
+            // SAFETY: the array is as long as a register, which needs no alignment.
+            #[expect(unsafe_code, reason = "registers are read through pointers")]
+            let load = |words: &[u32; LANES]| unsafe { $load(words.as_ptr().cast()) };
+            // SAFETY: the array is as long as a register, which needs no alignment.
+            #[expect(unsafe_code, reason = "registers are written through pointers")]
+            let store = |sums: &mut [i32; LANES], total: $vector| unsafe {
+                $store(sums.as_mut_ptr().cast(), total);
+            };
+            let mut totals = [[$splat(0); 2]; $rows];
+            let columns = columns.as_chunks().0.as_chunks::<2>().0;
+            let (rows, _) = rows.as_chunks::<{ $rows * CHUNK }>();
+            for (columns, rows) in columns.chunks(CHUNK).zip(rows) {
+                for (step, [left, right]) in (0..CHUNK).zip(columns) {
+                    let weights = [load(left), load(right)];
+                    for (row, totals) in totals.iter_mut().enumerate() {
+                        let $x = $splat(rows[row * CHUNK + step].cast_signed());
+                        for (total, $weight) in totals.iter_mut().zip(weights) {
+                            let $total = *total;
+                            *total = $dot;
+                        }
+                    }
+                }
+            }
+            let sums = sums.as_chunks_mut().0.as_chunks_mut::<2>().0;
+            if let Some(sums) = sums.first_chunk_mut::<$rows>() {
+                for ([left, right], totals) in sums.iter_mut().zip(&totals) {
+                    store(left, totals[0]);
+                    store(right, totals[1]);
+                }
+            }
+        }
+    };
+}
+
+tile! {
+    /// Four products of bytes at once, in wide registers.
+    AVX512_VNNI = "avx512f,avx512bw,avx512vnni", 12, 4,
+    __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512_vnni,
+    |total, x, weight| _mm512_dpbusd_epi32(total, x, weight)
+}
+
+tile! {
+    /// Two products of half words at once, in wide registers.
+    AVX512 = "avx512f,avx512bw", 12, 2,
+    __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512,
+    |total, x, weight| _mm512_add_epi32(total, _mm512_madd_epi16(x, weight))
+}
+
+tile! {
+    /// Four products of bytes at once.
+    AVX_VNNI = "avx2,avxvnni", 6, 4,
+    __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx_vnni,
+    |total, x, weight| _mm256_dpbusd_avx_epi32(total, x, weight)
+}
+
+tile! {
+    /// Two products of half words at once: those of bytes would be cut to 16 bits.
+    AVX2 = "avx2", 6, 2,
+    __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx2,
+    |total, x, weight| _mm256_add_epi32(total, _mm256_madd_epi16(x, weight))
+}
