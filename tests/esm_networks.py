@@ -8,6 +8,7 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
+_FACTORS = {"embeddings": 5, "contact_head": 50}  # of weights; 2 for all others
 SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 
@@ -38,7 +39,7 @@ def make_huggingface(
             if values.ndim == 1:
                 values.add_(0.1 * torch.randn_like(values))
             else:
-                values.mul_(5 if "embeddings" in name else 2)
+                values.mul_(_FACTORS.get(name.split(".")[-3], 2))
     return model
 
 

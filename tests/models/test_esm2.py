@@ -5,6 +5,7 @@ import pytest
 
 import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
+from seqloom.errors import ArgumentError, SeqloomError
 
 TOLERANCE = 2e-5  # most absolute error, in float32
 JAX = pytest.param("jax", marks=pytest.mark.soak)
@@ -92,6 +93,95 @@ def test_embed_gives_chosen_layers_of_a_packed_batch(model, proteins, expected):
     assert list(found) == [2, -1]
     assert error(found[2], expected["hidden"][2]) < TOLERANCE
     assert error(found[-1], expected["hidden"][-1]) < TOLERANCE
+
+
+def test_contacts_of_each_protein_are_theirs(model, proteins, expected):
+    packed = model.contacts(*proteins.packed)
+    padded = model.contacts(proteins.padded())
+    for ours, others, truth in zip(packed, padded, expected["contacts"], strict=True):
+        assert ours.shape == others.shape == truth.shape
+        assert error(ours, truth) < TOLERANCE
+        assert error(others, truth) < TOLERANCE
+    assert np.ptp(expected["contacts"][1]) > 0.01
+
+
+def test_a_protein_without_residues_has_no_contacts(model):
+    ids = np.array([0, 2, 0, 5, 2])
+    assert [x.shape for x in model.contacts(ids, [0, 2, 5])] == [(0, 0), (1, 1)]
+
+
+def test_on_numpy_a_protein_has_the_same_bits_alone_and_in_a_batch(folder, proteins):
+    model = sl.models.ESM2.load(folder)
+    hidden = model(*proteins.packed)
+    alone = [model(ids) for ids in proteins.each]
+    assert (hidden.numpy() == np.concatenate([x.numpy() for x in alone])).all()
+    logits = np.concatenate([model.logits(x).numpy() for x in alone])
+    assert (model.logits(hidden).numpy() == logits).all()
+
+
+def test_a_protein_of_masks_only_has_finite_hidden_states(model):
+    assert np.isfinite(model(np.array([32, 32, 32])).numpy()).all()
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", JAX])
+def test_a_compiled_network_gives_what_it_gives(backend, folder, proteins):
+    model = sl.models.ESM2.load(folder, backend)
+    compiled = sl.tensor.compile(lambda ids, starts: model(ids, starts, 90))
+    ids, starts, _ = proteins.packed
+    given = model.backend.tensor(ids), model.backend.tensor(starts)
+    assert error(compiled(*given), model(*proteins.packed).numpy()) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [
+        ("8M", 7_512_353),
+        ("35M", 33_501_153),
+        ("150M", 148_139_553),
+        ("650M", 651_042_593),
+        ("3B", 2_839_004_193),
+        ("15B", 15_129_098_273),
+    ],
+)
+def test_each_size_has_the_parameters_of_the_published_one(size, count):
+    config = sl.models.ESM2Config.of(size, has_contact_head=False)
+    assert config.build().number_of_parameters == count
+
+
+@pytest.mark.parametrize(
+    ("call", "phrase"),
+    [
+        (lambda m: m(np.array([[0, 2]]), mask=np.ones((1, 3))), "shape of input_ids"),
+        (lambda m: m(np.array([0, 2]), mask=np.ones(2)), "mask is for padded"),
+        (lambda m: m(np.array([[0, 2]]), [0, 2]), "without cu_seqlens"),
+        (lambda m: m(np.array([0, 5, 2]), [0, 2]), "cu_seqlens must be increasing"),
+        (lambda m: m(np.array([0, 33, 2])), "expected integers from 0 to 32"),
+        (lambda m: m(np.array([0, 2]), layers=(7,)), "layers must hold numbers from 0"),
+        (lambda m: m(np.array([0, 2]), layers=()), r"layers must hold .* got \[\]"),
+        (lambda m: m(np.array([0.0, 2.0])), "integer"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_in_plain_words(model, call, phrase):
+    with pytest.raises(SeqloomError, match=phrase):
+        call(model)
+
+
+@pytest.mark.parametrize(
+    ("changes", "phrase"),
+    [
+        ({"layers": 0}, "layers must be at least 1"),
+        ({"heads": 3}, "width must be a multiple of 2"),
+        ({"mask_token": 33}, "mask_token must be from 0 to 32"),
+    ],
+)
+def test_settings_that_make_no_sense_are_an_error(changes, phrase):
+    with pytest.raises(ArgumentError, match=phrase):
+        sl.models.ESM2Config.of("8M", **changes)
+
+
+def test_an_unknown_size_is_an_error():
+    with pytest.raises(ArgumentError, match='size must be "8M"'):
+        sl.models.ESM2Config.of("7M")
 
 
 @pytest.mark.soak

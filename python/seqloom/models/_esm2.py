@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 from seqloom._arguments import as_choice, as_path
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
+from seqloom.models._esm2_contacts import find_contacts
+from seqloom.models._esm2_dtype import check_dtype
 from seqloom.models._esm2_fields import ESM2Fields
 from seqloom.models._esm2_folder import collect, find_heads, index, save_folder
 from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
@@ -15,6 +17,7 @@ from seqloom.models._esm2_layout import Given, Layout, lay_out
 from seqloom.models._esm2_settings import read_settings
 from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, Module
 from seqloom.record import load
+from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
     import os
@@ -86,7 +89,8 @@ class ESM2Config(ESM2Fields):
             (33, 1280, 20)
         """
         layers, width, heads = _SIZES[as_choice("size", size, list(_SIZES))]
-        return cls(layers=layers, width=width, heads=heads, **changes)
+        fields: dict[str, Any] = {"layers": layers, "width": width, "heads": heads}
+        return cls(**fields | changes)
 
     def build(self) -> ESM2:
         """Makes the network, not yet bound to a backend.
@@ -161,12 +165,17 @@ class ESM2(Module):
             folder: Folder with ``config.json`` and ``model.safetensors``, or several files
                 of weights and their index. The head of ``EsmForMaskedLM`` may be absent.
             backend: A backend or its name.
-            dtype: Name of the float type of the weights in memory.
+            dtype: Float type of weights and hidden states: ``"float32"``, ``"float64"``,
+                or on devices and processors that multiply in it ``"bfloat16"`` or
+                ``"float16"``.
 
         Returns:
             The network in evaluation mode; its `load_report` says what was converted.
 
         Raises:
+            ArgumentError: `dtype` is none of these.
+            BackendError: `dtype` would be slower than float32: half precision on NumPy, on
+                JAX's CPU, and on a processor without instructions for it.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder lacks the settings or the weights.
             RecordError: An array is missing, unknown, misshapen or damaged.
@@ -178,10 +187,11 @@ class ESM2(Module):
             >>> sl.models.ESM2.load("small").config.layers
             2
         """
-        place = as_path("folder", folder)
-        arrays = index(load(place))
-        config = ESM2Config(**read_settings(place), **find_heads(arrays))
-        network = cls(config).bind(backend, Key(0)).to(backend, dtype)
+        found = find_backend(backend) if isinstance(backend, str) else backend
+        name, place = check_dtype(found, dtype), as_path("folder", folder)
+        settings, arrays = read_settings(place), index(load(place))
+        config = ESM2Config(**settings, **find_heads(arrays))
+        network = cls(config).bind(found, Key(0)).to(found, name)
         return network.load_record(collect(network, arrays, str(place))).eval()
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -270,6 +280,49 @@ class ESM2(Module):
             )
         return self.lm_head(hidden, self.embedding.weight.value)
 
+    def contacts(
+        self,
+        input_ids: Any,
+        cu_seqlens: Any = None,
+        max_seqlen: int | None = None,
+        *,
+        mask: Any = None,
+    ) -> list[Tensor]:
+        """Predicts which residues of each sequence touch, from the attention of all heads.
+
+        The maps of all heads, without ``<cls>`` and ``<eos>``, are made symmetric and
+        corrected for what each residue explains; a logistic regression weighs them (Rao et
+        al. 2021). The weights of attention are computed in float32 at least.
+
+        Args:
+            input_ids: Token ids as in a call of the network; each sequence begins with
+                ``<cls>`` and ends with ``<eos>``.
+            cu_seqlens: Start of each packed sequence, and the total.
+            max_seqlen: Length of the longest of these.
+            mask: 1 or true at real positions of padded sequences, which are padded at
+                their ends.
+
+        Returns:
+            For each sequence the probabilities of contact ``(residues, residues)``.
+
+        Raises:
+            ArgumentError: The network has no head that predicts contacts.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> [x.shape for x in model.contacts(np.array([0, 20, 15, 4, 2]))]
+            [(3, 3)]
+        """
+        if self.contact_head is None:
+            raise ArgumentError(
+                "the network has no head that predicts contacts (contact_head); load a "
+                "folder that has one, or make it with has_contact_head=True and train it"
+            )
+        layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
+        x = self._embed(layout)
+        return find_contacts(self.layers, self.contact_head, x, layout=layout)
+
     def embed(
         self, batch: Mapping[str, Any], layers: Sequence[int] = (-1,)
     ) -> dict[int, Tensor]:
@@ -324,10 +377,9 @@ class ESM2(Module):
     def _number(self, layers: Sequence[int]) -> list[int]:
         """Returns the numbers of layers from 0; refuses those that do not exist."""
         last = len(self.layers)
-        for layer in layers:
-            if not -last - 1 <= layer <= last:
-                raise ArgumentError(
-                    f"layers must be from 0 (the embeddings) to {last} (the last layer) or "
-                    f"-1 to {-last - 1}, got {layer}"
-                )
+        if not layers or not all(-last - 1 <= layer <= last for layer in layers):
+            raise ArgumentError(
+                f"layers must hold numbers from 0 (the embeddings) to {last} (the last "
+                f"layer), or from -1 back to {-last - 1}, got {list(layers)}"
+            )
         return [layer % (last + 1) for layer in layers]

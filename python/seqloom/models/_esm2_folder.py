@@ -73,7 +73,7 @@ def _split(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, Any]:
     prefix = "esm." if config.has_lm_head else ""
     arrays: dict[str, Any] = {}
     for path, array in record.items():
-        names = _list_theirs(path)
+        names = list_theirs(path)
         parts = np.split(np.asarray(array), len(names))
         if path == "rates":  # in the older folder, which newer versions read too
             names = [_RATES.format(number) for number in range(config.layers)]
@@ -109,9 +109,9 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
 def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Returns the arrays by our paths; refuses those that do not fit."""
     parts = dict(network.named(Stored))
-    if not arrays.keys() & _list_theirs("rates"):
+    if not arrays.keys() & list_theirs("rates"):
         del parts["rates"]  # the network computes them
-    names = {path: _list_theirs(path) for path in parts}
+    names = {path: list_theirs(path) for path in parts}
     shapes = {
         name: (part.shape[0] // len(names[path]), *part.shape[1:])
         for path, part in parts.items()
@@ -125,7 +125,7 @@ def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str
     }
 
 
-def _list_theirs(path: str) -> list[str]:
+def list_theirs(path: str) -> list[str]:
     """Returns the plain names of the arrays that make the array of a path."""
     for pattern, new in _NAMES.items():
         name, count = re.subn(f"^{pattern}", new, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ class Layout(NamedTuple):
     sine: Tensor
     factor: Tensor | None  # (rows, 1) of the embeddings; None: 1
     attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # each (rows, heads, d)
+    find_bounds: Callable[[], list[tuple[int, int]]]  # the rows of each sequence
 
 
 class Given(NamedTuple):
@@ -70,8 +72,11 @@ def _lay_packed(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.attention_varlen(q, k, v, packing.offsets, packing.longest)
 
+    def find_bounds() -> list[tuple[int, int]]:
+        return list(pairwise(packing.offsets.numpy().tolist()))
+
     angles = _turn(rates, packing.position)
-    return Layout(tokens.shape, tokens, *angles, factor, attend)
+    return Layout(tokens.shape, tokens, *angles, factor, attend, find_bounds)
 
 
 def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
@@ -99,10 +104,15 @@ def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
         out = F.scaled_dot_product_attention(q, k, v, real[:, None, None, :])
         return apply("permute_dims", out, (0, 2, 1, 3))
 
+    def find_bounds() -> list[tuple[int, int]]:
+        starts = range(0, rows * length, max(length, 1))
+        counts = real.numpy().sum(axis=1).tolist()
+        return [(at, at + count) for at, count in zip(starts, counts, strict=True)]
+
     place = np.tile(np.arange(length, dtype="int32"), rows)
     angles = _turn(rates, as_operand(tokens, place))
     flat = tokens.reshape(-1)
-    return Layout(tokens.shape, flat, *angles, factor.reshape(-1, 1), attend)
+    return Layout(tokens.shape, flat, *angles, factor.reshape(-1, 1), attend, find_bounds)
 
 
 def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:

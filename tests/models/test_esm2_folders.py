@@ -1,0 +1,246 @@
+"""Folders of ESM-2: those of transformers are read, and transformers reads ours."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+
+import seqloom as sl
+from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
+from seqloom.errors import (
+    ArgumentError,
+    BackendError,
+    ConfigError,
+    MissingFileError,
+    RecordError,
+)
+
+TOLERANCE = 2e-5
+PROTEINS = draw_proteins((6, 40, 21))
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return make_huggingface("8M", layers=2)
+
+
+@pytest.fixture(scope="module")
+def expected(theirs):
+    return run_huggingface(theirs, PROTEINS)
+
+
+@pytest.fixture
+def folder(theirs, tmp_path):
+    theirs.save_pretrained(tmp_path / "esm")
+    return tmp_path / "esm"
+
+
+def change_arrays(folder, change):
+    """Writes the weights again, as a function changes them."""
+    file = folder / "model.safetensors"
+    save_file(change(load_file(file)), file, metadata={"format": "pt"})
+
+
+def change_settings(folder, **values):
+    """Writes config.json again; None leaves a field out."""
+    file = folder / "config.json"
+    settings = {**json.loads(file.read_text()), **values}
+    file.write_text(json.dumps({k: v for k, v in settings.items() if v is not ...}))
+
+
+def error(folder, expected, **options) -> float:
+    """Returns the most absolute error of the logits of a folder."""
+    model = sl.models.ESM2.load(folder, **options)
+    logits = model.logits(model(*PROTEINS.packed)).numpy()
+    return float(np.abs(logits - expected["logits"]).max())
+
+
+def test_a_folder_in_several_files_is_read(theirs, tmp_path, expected):
+    theirs.save_pretrained(tmp_path, max_shard_size="2MB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
+    assert error(tmp_path, expected) < TOLERANCE
+
+
+def test_a_folder_of_esm_model_has_hidden_states_and_no_logits(theirs, tmp_path, expected):
+    theirs.esm.save_pretrained(tmp_path)
+    model = sl.models.ESM2.load(tmp_path)
+    hidden = model(*PROTEINS.packed)
+    assert np.abs(hidden.numpy() - expected["hidden"][-1]).max() < TOLERANCE
+    assert len(model.contacts(*PROTEINS.packed)) == 3
+    with pytest.raises(ArgumentError, match="no head that predicts tokens"):
+        model.logits(hidden)
+
+
+@pytest.mark.parametrize(("weight", "bias"), [("gamma", "beta"), ("weight", "bias")])
+def test_both_names_of_the_arrays_of_norms_are_read(folder, expected, weight, bias):
+    def change(arrays):
+        names = {".gamma": weight, ".weight": weight, ".beta": bias, ".bias": bias}
+        return {
+            f"{name.rpartition('.')[0]}.{names[name[name.rindex('.') :]]}"
+            if "LayerNorm" in name or "layer_norm" in name
+            else name: array
+            for name, array in arrays.items()
+        }
+
+    change_arrays(folder, change)
+    assert any(f"LayerNorm.{weight}" in name for name in sl.record.load(folder))
+    assert error(folder, expected) < TOLERANCE
+
+
+def test_a_file_of_bfloat16_is_read_into_float32(theirs, tmp_path):
+    half = make_huggingface("8M", layers=2).to(torch.bfloat16)
+    half.save_pretrained(tmp_path)
+    model = sl.models.ESM2.load(tmp_path)
+    assert model.load_report.converted["layers.0.qkv.weight"] == ("bfloat16", "float32")
+    rounded = run_huggingface(half.float(), PROTEINS)
+    # Their rates of rotary positions were rounded with the weights; the file has them.
+    logits = model.logits(model(*PROTEINS.packed)).numpy()
+    assert np.abs(logits - rounded["logits"]).max() < TOLERANCE
+
+
+def test_rates_of_rotary_positions_that_a_file_has_are_used(folder, expected):
+    exact = error(folder, expected)
+
+    def change(arrays):
+        kept = {k: v for k, v in arrays.items() if "inv_freq" not in k}
+        rates = next(v for k, v in arrays.items() if "inv_freq" in k)
+        place = "esm.encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
+        rounded = rates.astype(np.float16)
+        return kept | {place.format(number): rounded for number in range(2)}
+
+    change_arrays(folder, change)
+    model = sl.models.ESM2.load(folder)
+    rates = load_file(folder / "model.safetensors")
+    first = next(v for k, v in rates.items() if "inv_freq" in k)
+    assert model.rates.numpy().tolist() == first.astype(np.float32).tolist()
+    assert error(folder, expected) > exact
+    half = sl.models.ESM2.load(folder, "torch").to("torch", "float16")
+    assert half.rates.value.dtype == np.float32
+
+
+def test_arrays_that_are_not_used_are_tolerated(folder, expected):
+    extra = {
+        "lm_head.decoder.weight": np.zeros((33, 320), np.float32),
+        "esm.embeddings.position_ids": np.arange(1026)[None],
+        "esm.embeddings.position_embeddings.weight": np.zeros((1026, 320), np.float32),
+        "esm.pooler.dense.bias": np.zeros(320, np.float32),
+    }
+    change_arrays(folder, lambda arrays: arrays | extra)
+    assert error(folder, expected) < TOLERANCE
+
+
+def test_a_missing_array_is_an_error_that_names_it(folder):
+    name = "esm.encoder.layer.1.attention.self.key.bias"
+    change_arrays(folder, lambda arrays: {k: v for k, v in arrays.items() if k != name})
+    with pytest.raises(RecordError, match=r"layer\.1\..*\.key\.bias is missing"):
+        sl.models.ESM2.load(folder)
+
+
+def test_a_misshapen_array_is_an_error_that_names_it(folder):
+    name = "esm.encoder.layer.0.intermediate.dense.weight"
+    change_arrays(folder, lambda arrays: arrays | {name: arrays[name][:9].copy()})
+    with pytest.raises(RecordError, match=r"dense\.weight has shape \(9, 320\)"):
+        sl.models.ESM2.load(folder)
+
+
+def test_an_unknown_array_is_an_error_that_names_it(folder):
+    change_arrays(folder, lambda arrays: arrays | {"esm.adapter": np.zeros(1, "f4")})
+    with pytest.raises(RecordError, match="adapter is not an array of ESM-2"):
+        sl.models.ESM2.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("values", "phrase"),
+    [
+        ({"model_type": "bert"}, "model_type is 'bert'"),
+        ({"position_embedding_type": "absolute"}, "position_embedding_type is 'absolute'"),
+        ({"position_embedding_type": ...}, "position_embedding_type is 'absolute'"),
+        ({"emb_layer_norm_before": True}, "emb_layer_norm_before is True"),
+        ({"is_folding_model": True}, "is_folding_model is True"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings is False"),
+        ({"hidden_size": ...}, "lacks hidden_size"),
+        ({"layer_norm_eps": ..., "vocab_size": None}, "lacks vocab_size, layer_norm_eps"),
+        ({"num_hidden_layers": "six"}, "layers"),
+        ({"num_attention_heads": 7}, "multiple of 2"),
+    ],
+)
+def test_settings_of_another_network_are_an_error(folder, values, phrase):
+    change_settings(folder, **values)
+    with pytest.raises((ConfigError, ArgumentError), match=phrase):
+        sl.models.ESM2.load(folder)
+
+
+def test_a_folder_without_settings_or_weights_is_an_error(folder):
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(MissingFileError, match="has no weights"):
+        sl.models.ESM2.load(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(ConfigError, match="is not JSON"):
+        sl.models.ESM2.load(folder)
+    (folder / "config.json").unlink()
+    with pytest.raises(MissingFileError, match=r"config\.json: no such file"):
+        sl.models.ESM2.load(folder)
+
+
+@pytest.mark.parametrize("kind", ["EsmForMaskedLM", "EsmModel"])
+def test_transformers_reads_a_folder_that_we_write(theirs, tmp_path, expected, kind):
+    source = theirs if kind == "EsmForMaskedLM" else theirs.esm
+    source.save_pretrained(tmp_path / "theirs")
+    sl.models.ESM2.load(tmp_path / "theirs").save(tmp_path / "ours")
+    options = {"attn_implementation": "eager", "output_loading_info": True}
+    plain = {} if kind == "EsmForMaskedLM" else {"add_pooling_layer": False}
+    again, info = getattr(transformers, kind).from_pretrained(
+        tmp_path / "ours", **options, **plain
+    )
+    assert not info["missing_keys"]
+    assert not info["unexpected_keys"]
+    found = run_huggingface(again.eval(), PROTEINS)
+    assert np.abs(found["hidden"][-1] - expected["hidden"][-1]).max() < TOLERANCE
+    assert np.abs(found["contacts"][1] - expected["contacts"][1]).max() < TOLERANCE
+
+
+def test_a_saved_network_has_the_same_bits(folder, tmp_path):
+    model = sl.models.ESM2.load(folder)
+    model.save(tmp_path / "again")
+    again = sl.models.ESM2.load(tmp_path / "again")
+    assert again.config == model.config
+    for path, values in model.state_dict().items():
+        assert (again.state_dict()[path] == values).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_on_numpy_is_declined_in_a_sentence(folder, dtype):
+    with pytest.raises(BackendError, match=f"NumPy has no products of {dtype}"):
+        sl.models.ESM2.load(folder, dtype=dtype)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9995), ("float16", 0.99999)])
+def test_half_precision_gives_nearly_the_hidden_states(
+    folder, expected, backend, dtype, cosine
+):
+    model = sl.models.ESM2.load(folder, backend).to(backend, dtype)
+    hidden = model(*PROTEINS.packed)
+    assert hidden.dtype.name == dtype
+    found, true = hidden.numpy().astype(np.float64), expected["hidden"][-1]
+    products = (found * true).sum(1) / np.linalg.norm(found, axis=1)
+    assert (products / np.linalg.norm(true, axis=1)).min() > cosine
+
+
+def test_an_unknown_dtype_is_an_error(folder):
+    with pytest.raises(ArgumentError, match='dtype must be "float32"'):
+        sl.models.ESM2.load(folder, dtype="float8")
+
+
+def test_masks_are_hidden_in_each_protein_apart(folder, theirs):
+    ids = PROTEINS.each[1].copy()
+    ids[2:30] = MASK  # most of it
+    both = draw_proteins((ids.size, 12))
+    both.each[0] = ids
+    truth = run_huggingface(theirs, both)["logits"]
+    model = sl.models.ESM2.load(folder)
+    found = model.logits(model(*both.packed)).numpy()
+    assert np.abs(found - truth).max() < TOLERANCE

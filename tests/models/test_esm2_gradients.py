@@ -1,0 +1,65 @@
+"""Gradients of ESM-2 beside those that PyTorch finds for Hugging Face's."""
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from esm_networks import draw_proteins, make_huggingface
+from seqloom.models._esm2_folder import list_theirs
+from seqloom.nn import functional as F
+
+PROTEINS = draw_proteins((9, 30, 17))
+TARGETS = np.random.default_rng(1).integers(4, 24, sum(PROTEINS.lengths))
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return make_huggingface("8M", layers=2)
+
+
+@pytest.fixture(scope="module")
+def expected(theirs):
+    """Gradients of the loss of masked tokens and of the sum of contacts."""
+    ids, mask = torch.tensor(PROTEINS.padded()), torch.tensor(PROTEINS.mask)
+    logits = theirs(ids, attention_mask=mask.long()).logits[mask]
+    loss = torch.nn.functional.cross_entropy(logits, torch.tensor(TARGETS))
+    for length, row in zip(PROTEINS.lengths, ids, strict=True):
+        alone = row[None, :length]
+        loss = loss + theirs.predict_contacts(alone, torch.ones_like(alone)).sum()
+    loss.backward()
+    return {
+        name.removeprefix("esm."): part.grad.numpy()
+        for name, part in theirs.named_parameters()
+        if part.grad is not None
+    }
+
+
+def loss(model, form):
+    if form == "packed":
+        inputs = PROTEINS.packed
+        logits = model.logits(model(*inputs))
+    else:
+        inputs = (PROTEINS.padded(),)
+        rows = np.flatnonzero(PROTEINS.mask)
+        hidden = model(*inputs).reshape(-1, 320)
+        logits = model.logits(hidden)[model.backend.tensor(rows)]
+    contacts = [x.sum() for x in model.contacts(*inputs)]
+    return F.cross_entropy(logits, TARGETS) + sum(contacts[1:], contacts[0])
+
+
+@pytest.mark.parametrize("form", ["packed", "padded"])
+@pytest.mark.parametrize(
+    "backend", ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
+)
+def test_gradients_reach_every_parameter_and_are_theirs(
+    theirs, expected, tmp_path, backend, form
+):
+    theirs.save_pretrained(tmp_path)
+    model = sl.models.ESM2.load(tmp_path, backend)
+    _, gradients = sl.nn.value_and_grad(loss)(model, form)
+    for path, parameter in model.parameters():
+        truth = np.concatenate([expected[name] for name in list_theirs(path)])
+        found = gradients.wrt(parameter).numpy()
+        assert np.abs(found - truth).max() < 1e-4 * max(1, np.abs(truth).max()), path
+        assert np.abs(truth).max() > 0
