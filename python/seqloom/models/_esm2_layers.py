@@ -53,13 +53,7 @@ class ESM2Layer(Module):
 
     def __call__(self, x: Tensor, layout: Layout) -> Tensor:
         """Computes the next representation of each row, ``(rows, width)``."""
-        attended = layout.attend(*self.project(x, layout)).reshape(x.shape)
-        if not _can_join(self.out, self.fc1, self.fc2):
-            x = x + self.out(attended)
-            return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
-        x = apply("linear_by_row", attended, *_arrays(self.out), x)
-        norm, layers = _arrays(self.norm2), (*_arrays(self.fc1), *_arrays(self.fc2))
-        return apply("feed_forward", x, *norm, *layers, eps=self.norm2.eps)
+        return self.finish(x, layout.attend(*self.project(x, layout)))
 
     def project(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
         """Returns turned queries and keys, and values, each ``(rows, heads, d)``."""
@@ -71,6 +65,16 @@ class ESM2Layer(Module):
         joined = self.qkv(normal).reshape(x.shape[0], 3, self.heads, -1)
         turned = _turn(joined[:, :2], layout)
         return turned[:, 0], turned[:, 1], joined[:, 2]
+
+    def finish(self, x: Tensor, attended: Tensor) -> Tensor:
+        """Adds what was attended to, and what the network makes of the sum."""
+        attended = attended.reshape(x.shape)
+        if not _can_join(self.out, self.fc1, self.fc2):
+            x = x + self.out(attended)
+            return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        x = apply("linear_by_row", attended, *_arrays(self.out), x)
+        norm, layers = _arrays(self.norm2), (*_arrays(self.fc1), *_arrays(self.fc2))
+        return apply("feed_forward", x, *norm, *layers, eps=self.norm2.eps)
 
 
 class ESM2TokenHead(Module):

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional as F
-from seqloom.nn.functional._operands import as_operand
+from seqloom.nn.functional._operands import as_operand, require_below
 from seqloom.nn.functional._packed import Packing, find_packing
 from seqloom.tensor import Tensor, apply
 
@@ -46,6 +46,7 @@ class Given(NamedTuple):
 def lay_out(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
     """Describes sequences end to end, or padded ones."""
     tokens = as_operand(rates, given.input_ids)
+    require_below("input_ids", tokens, config.vocabulary)
     if tokens.ndim == _PADDED and given.cu_seqlens is None:
         return _lay_padded(config, rates, given._replace(input_ids=tokens))
     if tokens.ndim != 1:
