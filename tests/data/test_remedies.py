@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 import seqloom as sl
-from seqloom.data import GenotypeDataset, SequenceDataset, SequenceStream, guess_alphabet
+from seqloom.data import (
+    GenotypeDataset,
+    PackedStream,
+    SequenceDataset,
+    SequenceStream,
+    guess_alphabet,
+)
 from seqloom.encode import OneHot
 from seqloom.errors import SeqloomError
 
@@ -26,6 +32,12 @@ def stream(text=PLAIN, **options):
     """Reads a stream of some text to its end."""
     Path("a.fa").write_text(text)
     return list(SequenceStream("a.fa", **options))
+
+
+def packed(text=PLAIN, **options):
+    """Packs the records of a FASTA file of some text."""
+    Path("a.fa").write_text(text)
+    return list(PackedStream("a.fa", **options))
 
 
 def guess(text, **options):
@@ -68,6 +80,10 @@ REMEDIES = [
     (dataset, {"text": COMMENT}, {"comments": "skip"}),
     (stream, {"text": COMMENT}, {"comments": "skip"}),
     (guess, {"text": COMMENT}, {"comments": "skip"}),
+    (packed, {"text": BLANK}, {"whitespace": "strip"}),
+    (packed, {"text": COMMENT}, {"comments": "skip"}),
+    (packed, {"text": ">a\n>b\nACGT\n"}, {"empty": "keep"}),
+    (packed, {"text": PLAIN, "max_tokens": 9}, {"max_tokens": 10}),
     (dataset, {"labels": TWO}, {"unlabelled": "skip"}),
     (stream, {"labels": TWO}, {"unlabelled": "skip"}),
     (dataset, {"labels": TWO | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
@@ -116,7 +132,7 @@ def test_a_remedy_that_is_named_is_accepted_there(door, given, remedy):
     door(**{**given, **remedy})
 
 
-@pytest.mark.parametrize("door", [dataset, stream, guess, look])
+@pytest.mark.parametrize("door", [dataset, stream, packed, guess, look])
 def test_headers_without_a_word_are_numbered_where_asked(door):
     text = PLAIN.replace(">b", ">")
     with pytest.raises(SeqloomError, match=r'expected an id .*ids="number"'):

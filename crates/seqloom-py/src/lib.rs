@@ -125,6 +125,8 @@ mod _native {
     #[pymodule_export]
     use super::load::order::{permutation, permuted, permuted_at};
     #[pymodule_export]
+    use super::load::packed::PackedStream;
+    #[pymodule_export]
     use super::load::store::{ColumnBuilder, RecordStore, first_words, header_ids, turn_rows};
     #[pymodule_export]
     use super::pool::claim_global_pool;

@@ -21,6 +21,7 @@ __all__ = [
     "Letters",
     "Loan",
     "Names",
+    "PackedStream",
     "PlinkTable",
     "RecordStore",
     "Ring",
@@ -391,6 +392,37 @@ class Names:
     def to_list(self) -> builtins.list[str]:
         r"""
         All of them.
+        """
+
+@typing.final
+class PackedStream:
+    r"""
+    Reads files, and packs the tokens of their records.
+    """
+    def __new__(cls, paths: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], index: typing.Optional[SequenceIndex], kernel: typing.Optional[SequenceKernel], function: typing.Optional[typing.Any], place: tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, typing.Sequence[tuple[builtins.int, builtins.int]]], *, max_tokens: builtins.int, window: builtins.int, max_length: typing.Optional[builtins.int], overlap: builtins.int, keeps_empty: builtins.bool, stop: typing.Optional[builtins.int], quality: builtins.str, comments: builtins.str, whitespace: builtins.str, ids: builtins.str, threads: builtins.int) -> PackedStream:
+        r"""
+        Begins at a place. Tokens are made by `kernel`, or by `function`: letters, end to end,
+        and their offsets, to tokens and theirs, up to the first sequence that it refuses.
+        """
+    def next(self) -> typing.Optional[tuple[builtins.list[numpy.typing.NDArray[numpy.uint32]], numpy.typing.NDArray[numpy.int32], builtins.int, Names, builtins.list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.int32], typing.Optional[builtins.list[builtins.int]]]]:
+        r"""
+        The next batch; None behind the last one, or where a record is refused.
+        """
+    def place(self) -> typing.Optional[tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, builtins.list[tuple[builtins.int, builtins.int]]]]:
+        r"""
+        Where the stream goes on behind the last batch; None before the first one.
+        """
+    def content(self) -> typing.Optional[builtins.int]:
+        r"""
+        A hash of the ids and letters of all records, once all batches were taken.
+        """
+    def refusal(self) -> typing.Optional[tuple[builtins.int, builtins.int, bytes, builtins.int, builtins.str, builtins.int, typing.Optional[tuple[builtins.int, builtins.int, builtins.str]]]]:
+        r"""
+        The record that was refused, if one was.
+        """
+    def close(self) -> None:
+        r"""
+        Ends a thread that makes batches, and lets go of the files.
         """
 
 @typing.final

@@ -17,6 +17,7 @@ from seqloom.data.interval._windows import windows
 from seqloom.data.label._labels import Labels
 from seqloom.data.loader._async import create_async_dataloader
 from seqloom.data.loader._loader import DataLoader
+from seqloom.data.packed._stream import PackedStream
 from seqloom.data.sample._epoch_sampler import EpochSampler
 from seqloom.data.sample._length_samplers import LengthBucketSampler, TokenBudgetSampler
 from seqloom.data.sample._weighted_sampler import WeightedSampler
@@ -32,6 +33,7 @@ __all__ = [
     "IntervalDataset",
     "Labels",
     "LengthBucketSampler",
+    "PackedStream",
     "PadCollator",
     "SequenceDataset",
     "SequenceStream",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,13 +10,13 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.data._content import content_digest
+from seqloom.data._file_index import index_of
 from seqloom.data._ids import ids_of
 from seqloom.data._store import check_one_kind
-from seqloom.io import SequenceIndex
 from seqloom.io._records import join
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -29,26 +26,6 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceBatch
 
 _AT_ONCE = 4096
-
-
-def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
-    """Opens the index of a file; of several processes that want it, one makes it."""
-    with _alone_with(path):
-        return SequenceIndex(path, num_threads=num_threads)
-
-
-@contextmanager
-def _alone_with(path: str) -> Generator[None]:
-    """Keeps other processes from making the same index meanwhile, where it can."""
-    try:
-        file = Path(path).open("rb")  # noqa: SIM115 - closed below
-    except OSError:
-        yield  # what is wrong with the file, its index says
-        return
-    with file:
-        with suppress(OSError):  # some file systems have no locks: then each makes its own
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 class IndexedStore:

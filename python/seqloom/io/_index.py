@@ -109,6 +109,11 @@ class SequenceIndex:
         return self._native
 
     @property
+    def native(self) -> _native.SequenceIndex:
+        """The native index of this process, for callers without the interpreter."""
+        return self._open()
+
+    @property
     def _threads(self) -> int:
         """The number of threads, in this process."""
         return count_threads(self._num_threads)

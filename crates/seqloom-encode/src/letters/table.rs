@@ -60,6 +60,15 @@ impl Letters {
         }
     }
 
+    /// The same letters, of which no stop is taken as absent.
+    #[must_use]
+    pub fn unstripped(&self) -> Self {
+        Self {
+            strips: false,
+            ..self.clone()
+        }
+    }
+
     /// What plain letters count as, whatever their case.
     #[inline(always)]
     pub(crate) fn raised<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {

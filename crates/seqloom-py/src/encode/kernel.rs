@@ -201,6 +201,14 @@ impl SequenceKernel {
         }
     }
 
+    /// The letters, and the kernel where its numbers have four bytes.
+    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::Letters, &dyn Kernel<u32>)> {
+        match &self.typed {
+            Typed::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
+            _ => None,
+        }
+    }
+
     fn new(letters: Py<Letters>, typed: PyResult<Typed>) -> PyResult<Self> {
         typed.map(|typed| Self { letters, typed })
     }

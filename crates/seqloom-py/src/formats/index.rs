@@ -77,7 +77,7 @@ pub(crate) fn build_index<'py>(
 /// An index, open together with its file; threads share it.
 #[native(frozen)]
 pub(crate) struct SequenceIndex {
-    index: Index,
+    pub(crate) index: Arc<Index>,
     state: State,
 }
 
@@ -240,6 +240,7 @@ impl SequenceIndex {
 
 impl SequenceIndex {
     fn new((index, state): (Index, State)) -> Self {
+        let index = Arc::new(index);
         Self { index, state }
     }
 }

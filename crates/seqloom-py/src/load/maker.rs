@@ -49,6 +49,12 @@ impl Names {
     }
 }
 
+impl Names {
+    pub(super) fn new(names: Rows) -> Self {
+        Self { names }
+    }
+}
+
 impl Job for Batch {
     type Tool = ();
 

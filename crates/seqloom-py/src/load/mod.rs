@@ -4,4 +4,6 @@ pub(crate) mod checksum;
 pub(crate) mod genotype;
 pub(crate) mod maker;
 pub(crate) mod order;
+pub(crate) mod packed;
 pub(crate) mod store;
+mod tokeniser;

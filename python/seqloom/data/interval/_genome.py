@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from seqloom.data._indexed import index_of
+from seqloom.data._file_index import index_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._ragged import offsets_of
-from seqloom.data._indexed import index_of
+from seqloom.data._file_index import index_of, ready_index
 from seqloom.data.stream._shard import Shard, WholeFile
-from seqloom.errors import FileError, FormatError
-from seqloom.io import SequenceIndex, open_sequences
+from seqloom.errors import FormatError
+from seqloom.io import open_sequences
 from seqloom.io._reader import SequenceReader
 from seqloom.io._settings import ReadSettings
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data.stream._shard import FileBatch, FilePart
-    from seqloom.io import ReadReport
+    from seqloom.io import ReadReport, SequenceIndex
 
 _SEEKABLE = frozenset({"none", "bgzip", "gzip"})
 _RECORDS = 4096
@@ -117,19 +117,11 @@ def part_of(
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
-        index = _ready_index(path) if start else None
+        index = ready_index(path) if start else None
         return whole if index is None else FileRange(index, shard, options)
     if compression_of(path) not in _SEEKABLE:
         return whole
     return FileRange(index_of(path, options.get("num_threads")), shard, options)
-
-
-def _ready_index(path: str) -> SequenceIndex | None:
-    """Takes an index that is there already; to go on reading, none needs to be made."""
-    try:
-        return SequenceIndex(path, build=False)
-    except (FileError, FormatError):
-        return None  # what is wrong with the file itself, its reader says
 
 
 def compression_of(path: str) -> str:

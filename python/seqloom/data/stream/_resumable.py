@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._epoch import Epoch
 from seqloom.data._state import VERSION, check_state
-from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_ENDS = 1 << 16  # bytes that are hashed at the beginning and at the end
 
 
 @dataclass(slots=True)
@@ -52,8 +46,7 @@ class Resumable(ABC):
             ArgumentError: The number is negative.
 
         Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceStream
+            >>>             >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
             >>> SequenceStream("a.fa").set_epoch(2)
         """
@@ -67,8 +60,7 @@ class Resumable(ABC):
             The state, for ``load_state_dict``.
 
         Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceStream
+            >>>             >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> stream = SequenceStream("a.fa")
             >>> _ = next(iter(stream))
@@ -92,8 +84,7 @@ class Resumable(ABC):
             The state, for ``load_state_dict``.
 
         Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceStream
+            >>>             >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> SequenceStream("a.fa").state_at(3, 1)["epoch"]
             3
@@ -116,8 +107,7 @@ class Resumable(ABC):
                 seed, another window or another shard.
 
         Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceStream
+            >>>             >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> stream = SequenceStream("a.fa")
             >>> stream.load_state_dict({**stream.state_dict(), "position": 1})
@@ -139,16 +129,3 @@ class Resumable(ABC):
     @abstractmethod
     def _identity(self) -> dict[str, Any]:
         """Returns what a saved state must agree with."""
-
-
-def file_digest(path: str) -> str:
-    """Hashes the size, the beginning and the end of a file, to recognise it again."""
-    check_regular(path)
-    digest = hashlib.blake2b(digest_size=16)
-    with Path(path).open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        digest.update(b"%d:" % size)
-        digest.update(file.read(_ENDS))
-        file.seek(max(size - _ENDS, 0))
-        digest.update(file.read(_ENDS))
-    return digest.hexdigest()

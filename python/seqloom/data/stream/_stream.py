@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
 from seqloom._key import Key
+from seqloom.data._content import file_digest
 from seqloom.data._describe import as_html
 from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_augment, check_encoder
@@ -21,7 +22,7 @@ from seqloom.data.stream._chunk import cut_chunks
 from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._ranges import part_of
 from seqloom.data.stream._read_ahead import read_ahead
-from seqloom.data.stream._resumable import Cursor, Resumable, file_digest
+from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, read_shard
 from seqloom.data.stream._window import ShuffleWindows
 from seqloom.errors import ArgumentError, FileError, MissingExtraError

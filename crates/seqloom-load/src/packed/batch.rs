@@ -1,0 +1,108 @@
+//! The columns of one batch.
+
+use std::iter;
+
+use seqloom_core::{Result, Shelf};
+
+use super::place::Place;
+use super::row::Row;
+use crate::gather::Rows;
+
+/// Windows end to end, and what is known of each.
+#[derive(Debug)]
+pub struct Packed {
+    /// The tokens of all windows.
+    pub tokens: Vec<u32>,
+    /// The number of each token within its window.
+    pub positions: Vec<u32>,
+    /// Where windows begin, and where the last one ends.
+    pub bounds: Vec<i32>,
+    /// The tokens of the longest window.
+    pub longest: usize,
+    /// The ids of their records.
+    pub ids: Rows,
+    /// The numbers of their records over all files.
+    pub ordinals: Vec<i64>,
+    /// Their first letters.
+    pub starts: Vec<i64>,
+    /// The letters of their records.
+    pub lengths: Vec<i64>,
+    /// Two numbers each: which letters a merge takes.
+    pub keep: Vec<i32>,
+    /// Letters that are not plain, by kind, among what was read since the last batch.
+    pub met: [i64; 7],
+    /// Where the stream goes on behind the batch.
+    pub place: Place,
+}
+
+impl Packed {
+    /// Copies rows into memory that was used before.
+    pub(super) fn new(rows: &[Row], shelf: &Shelf<u32>) -> Result<Self> {
+        let (tokens, positions) = join(rows, shelf)?;
+        let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let column = |of: fn(&Row) -> usize| rows.iter().map(|row| whole(of(row))).collect();
+        Ok(Self {
+            tokens,
+            positions,
+            bounds: bounds(rows),
+            longest: rows.iter().map(Row::size).max().unwrap_or_default(),
+            ids: ids(rows),
+            ordinals: rows.iter().map(|row| row.key().0.cast_signed()).collect(),
+            starts: column(|row| row.about.window.start),
+            lengths: column(|row| row.about.letters),
+            keep: rows.iter().flat_map(keep).collect(),
+            met: [0; 7],
+            place: Place::default(),
+        })
+    }
+}
+
+/// The tokens of all rows, and their numbers within each.
+fn join(rows: &[Row], shelf: &Shelf<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
+    let total = rows.iter().map(Row::size).sum();
+    let (mut tokens, mut positions) = (empty(total, shelf)?, empty(total, shelf)?);
+    for row in rows {
+        tokens.extend_from_slice(&row.tokens);
+        positions.extend((0..).zip(&row.tokens).map(|(number, _)| number));
+    }
+    Ok((tokens, positions))
+}
+
+fn empty(total: usize, shelf: &Shelf<u32>) -> Result<Vec<u32>> {
+    let mut vector = shelf.take();
+    vector.clear();
+    let full = || format!("a batch of {total} tokens does not fit into memory");
+    vector
+        .try_reserve(total)
+        .map_err(|_| seqloom_core::Error::full(full()))?;
+    Ok(vector)
+}
+
+fn bounds(rows: &[Row]) -> Vec<i32> {
+    let ends = rows.iter().scan(0_usize, |end, row| {
+        *end += row.size();
+        Some(small(*end))
+    });
+    iter::once(0).chain(ends).collect()
+}
+
+fn ids(rows: &[Row]) -> Rows {
+    let mut ids = Rows::default();
+    ids.offsets.push(0);
+    for row in rows {
+        ids.data.extend_from_slice(&row.about.id);
+        ids.offsets
+            .push(i64::try_from(ids.data.len()).unwrap_or(i64::MAX));
+    }
+    ids
+}
+
+fn keep(row: &Row) -> [i32; 2] {
+    let (start, stop) = row.about.window.keep;
+    [small(start), small(stop)]
+}
+
+/// A number that is no larger than a batch.
+fn small(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,337 @@
+//! Packed batches, one after the other.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Shelf};
+use seqloom_sequences::Batch;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::batch::Packed;
+use super::cut::{Cut, Window};
+use super::files::Files;
+use super::group::Group;
+use super::place::{Part, Place};
+use super::pool::Pool;
+use super::row::{About, Origin, Row};
+use super::tokens::Tokenise;
+use crate::gather::{Columns, first_word};
+
+/// The kind of a stop that was taken as absent, among those that are counted.
+const STOPS: usize = 4;
+
+/// What makes a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Tokens in a batch at most.
+    pub room: usize,
+    /// Among how many windows a batch is chosen, at least.
+    pub window: usize,
+    /// How records are cut.
+    pub cut: Cut,
+    /// Whether a record without letters is taken.
+    pub keeps_empty: bool,
+}
+
+/// Why there is no further batch.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// A file cannot be read on.
+    Reading(Error),
+    /// A record cannot be packed.
+    Record {
+        /// Where it stands.
+        origin: Origin,
+        /// Its id.
+        id: Box<[u8]>,
+        /// How many letters it has.
+        letters: usize,
+        /// What is wrong.
+        cause: Cause,
+    },
+}
+
+/// Why a record cannot be packed.
+#[derive(Clone, Debug)]
+pub enum Cause {
+    /// It has no letter.
+    Empty,
+    /// It has so many tokens, more than a batch holds.
+    Long(usize),
+    /// It was not turned into tokens; a letter's position counts from the record's first.
+    Tokens(Error),
+}
+
+/// Reads, cuts, turns into tokens, and packs.
+pub struct Stream<T> {
+    files: Files,
+    rule: Rule,
+    tokeniser: T,
+    shelf: Shelf<u32>,
+    /// What was read last, where it stands, and the window of it that comes next.
+    batch: Batch,
+    origin: Origin,
+    record: usize,
+    start: usize,
+    group: Group,
+    /// Windows with their tokens, before they wait in the pool.
+    queue: VecDeque<Row>,
+    pool: Pool,
+    /// Where the stream began, and how many of what waited there have not come yet.
+    begun: Place,
+    missing: usize,
+    /// What comes behind the last window that was put into the pool.
+    next: (Origin, (u64, u64)),
+    /// Of all that was put into the pool, and of all that was read.
+    content: u64,
+    content_read: u64,
+    stops: i64,
+    failed: Option<Failure>,
+}
+
+impl<T: Tokenise> Stream<T> {
+    /// Goes on from a place, at which `files` stands.
+    pub fn new(files: Files, rule: Rule, tokeniser: T, place: Place, shelf: Shelf<u32>) -> Self {
+        Self {
+            files,
+            rule,
+            tokeniser,
+            shelf,
+            batch: Batch::default(),
+            origin: place.from,
+            record: 0,
+            start: 0,
+            group: Group::default(),
+            queue: VecDeque::new(),
+            pool: Pool::new(rule.room, rule.window),
+            missing: place.waiting.len(),
+            next: (place.from, place.next),
+            content: place.content,
+            content_read: place.content,
+            begun: place,
+            stops: 0,
+            failed: None,
+        }
+    }
+
+    /// The next batch; nothing behind the last one. What was read before a failure is handed
+    /// out first.
+    pub fn next(&mut self) -> Result<Option<Packed>, Failure> {
+        loop {
+            while let Some(row) = self.queue.pop_front() {
+                self.admit(row)?;
+                if self.is_new() && self.pool.is_full() {
+                    return self.pack();
+                }
+            }
+            if !self.refill() {
+                break;
+            }
+        }
+        if !self.pool.is_empty() {
+            return self.pack();
+        }
+        match &self.failed {
+            Some(failure) => Err(failure.clone()),
+            None => self.check_found().map(|()| None),
+        }
+    }
+
+    /// A hash of the ids and letters of all records so far, in order.
+    pub fn content(&self) -> u64 {
+        self.content_read
+    }
+
+    /// Whether the last window that was put into the pool was not read before.
+    fn is_new(&self) -> bool {
+        self.next.1 > self.begun.next
+    }
+
+    /// Puts a window into the pool.
+    fn admit(&mut self, row: Row) -> Result<(), Failure> {
+        if self.begun.part(row.key()) == Part::Waiting {
+            self.missing = self.missing.saturating_sub(1);
+        } else {
+            self.check_found()?;
+            self.next = row.about.next();
+            self.content = row.about.content;
+        }
+        self.pool.add(row);
+        Ok(())
+    }
+
+    /// Whether all that waited where the stream began has come.
+    fn check_found(&self) -> Result<(), Failure> {
+        if self.missing == 0 {
+            return Ok(());
+        }
+        let why = "has changed since the state was saved: records that were read then are missing";
+        let path = self.files.path(self.begun.from.file);
+        let error = Error::format(path, Fault::whole(why));
+        Err(Failure::Reading(error))
+    }
+
+    fn pack(&mut self) -> Result<Option<Packed>, Failure> {
+        let rows = self.pool.take();
+        let mut packed = Packed::new(&rows, &self.shelf).map_err(Failure::Reading)?;
+        packed.place = self.place();
+        packed.met = self.tokeniser.met();
+        packed.met[STOPS] += mem::take(&mut self.stops);
+        Ok(Some(packed))
+    }
+
+    fn place(&self) -> Place {
+        let oldest = self.pool.iter().next();
+        Place {
+            from: oldest.map_or(self.next.0, |row| row.about.origin),
+            next: self.next.1,
+            content: self.content,
+            waiting: self.pool.iter().map(Row::key).collect(),
+        }
+    }
+
+    /// Reads on, and turns some windows into tokens; says whether to go on.
+    fn refill(&mut self) -> bool {
+        if self.failed.is_some() {
+            return false;
+        }
+        if self.record >= self.batch.len() {
+            match self.files.read(&mut self.batch) {
+                Ok(Some(origin)) => (self.origin, self.record, self.start) = (origin, 0, 0),
+                Ok(None) => return false,
+                Err(error) => {
+                    self.failed = Some(Failure::Reading(error));
+                    return false;
+                }
+            }
+        }
+        self.gather();
+        self.tokenise();
+        true
+    }
+
+    /// Cuts records into windows, until there are some.
+    fn gather(&mut self) {
+        self.group.clear();
+        while self.record < self.batch.len() && !self.group.is_full() {
+            if let Err((origin, cause)) = self.cut_record() {
+                self.failed = Some(self.failure(origin, cause));
+                return;
+            }
+        }
+    }
+
+    /// Cuts what is left of a record, or as much as the group takes.
+    fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
+        let origin = self.origin.plus(self.record as u64);
+        let (header, sequence) = row(&self.batch, self.record);
+        let letters = self.tokeniser.strip(sequence);
+        if self.start == 0 && !self.begun.has_hashed(origin.ordinal) {
+            self.content_read = chain(self.content_read, first_word(header), sequence);
+            self.stops += i64::from(letters.len() < sequence.len());
+        }
+        if letters.is_empty() && !self.rule.keeps_empty {
+            return Err((origin, Cause::Empty));
+        }
+        while !self.group.is_full() {
+            let window = self.rule.cut.window(letters.len(), self.start);
+            let about = || About {
+                origin,
+                id: first_word(header).into(),
+                letters: letters.len(),
+                window,
+                content: self.content_read,
+            };
+            let key = (origin.ordinal, window.start as u64);
+            if self.begun.part(key) != Part::Done {
+                self.rule
+                    .check(&self.tokeniser, window)
+                    .map_err(|cause| (origin, cause))?;
+                self.group
+                    .push(&letters[window.start..window.stop], about());
+            }
+            self.start = window.next.unwrap_or_default();
+            if window.next.is_none() {
+                self.record += 1;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Turns the windows of the group into tokens.
+    fn tokenise(&mut self) {
+        let group = &mut self.group;
+        if group.abouts.is_empty() {
+            return;
+        }
+        let done = self.tokeniser.tokenise(&group.letters, &mut group.tokens);
+        let before = self.queue.len();
+        self.queue.extend(group.rows());
+        if let Err(error) = done {
+            self.failed = group.abouts.first().map(|about| refused(about, error));
+        }
+        let is_long = |row: &Row| row.size() > self.rule.room;
+        if let Some(position) = self.queue.iter().skip(before).position(is_long) {
+            let long = &self.queue[before + position];
+            self.failed = Some(long.about.failure(Cause::Long(long.size())));
+            self.queue.truncate(before + position);
+        }
+    }
+
+    /// The failure of a record of the batch.
+    fn failure(&self, origin: Origin, cause: Cause) -> Failure {
+        let (header, sequence) = row(&self.batch, self.record);
+        Failure::Record {
+            origin,
+            id: first_word(header).into(),
+            letters: self.tokeniser.strip(sequence).len(),
+            cause,
+        }
+    }
+}
+
+impl Rule {
+    /// Refuses a window that is larger than a batch, where that is known.
+    fn check(&self, tokeniser: &impl Tokenise, window: Window) -> Result<(), Cause> {
+        let size = tokeniser.size(window.stop - window.start);
+        match size.filter(|size| *size > self.room) {
+            Some(size) => Err(Cause::Long(size)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl About {
+    fn failure(&self, cause: Cause) -> Failure {
+        Failure::Record {
+            origin: self.origin,
+            id: self.id.clone(),
+            letters: self.letters,
+            cause,
+        }
+    }
+}
+
+/// The failure of a window that was not turned into tokens.
+fn refused(about: &About, mut error: Error) -> Failure {
+    if let Error::Letter { position, .. } = &mut error {
+        *position += about.window.start;
+    }
+    about.failure(Cause::Tokens(error))
+}
+
+/// The header and the letters of a record.
+fn row(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
+    let number = i64::try_from(record).unwrap_or(i64::MAX);
+    let header = Columns::new(&batch.headers, &batch.header_offsets).get(number);
+    let letters = Columns::new(&batch.data, &batch.offsets).get(number);
+    (header.unwrap_or_default(), letters.unwrap_or_default())
+}
+
+/// The hash of content and one more record.
+fn chain(content: u64, id: &[u8], letters: &[u8]) -> u64 {
+    let parts = [content, xxh3_64(id), xxh3_64(letters)];
+    xxh3_64(parts.map(u64::to_le_bytes).as_flattened())
+}

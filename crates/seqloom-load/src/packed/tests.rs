@@ -1,0 +1,192 @@
+//! A slow packer beside ours, and going on from every batch.
+
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use seqloom_core::Shelf;
+use seqloom_encode::pack::best_fit;
+use seqloom_sequences::Options;
+
+use super::*;
+use crate::gather::Rows;
+
+/// A token for each letter, which is the letter.
+struct Plain;
+
+impl Tokenise for Plain {
+    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> seqloom_core::Result<()> {
+        out.data = windows
+            .data
+            .iter()
+            .map(|letter| u32::from(*letter))
+            .collect();
+        out.offsets.clone_from(&windows.offsets);
+        Ok(())
+    }
+}
+
+/// Removed when the test ends.
+struct File(PathBuf);
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn write(lengths: &[usize]) -> File {
+    static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let name = format!("seqloom-packed-{}-{number}.fa", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let record = |(number, length): (usize, &usize)| {
+        let letters: String = (0..*length)
+            .map(|at| char::from(b'A' + u8::try_from((number + at) % 26).unwrap()))
+            .collect();
+        format!(">r{number} text\n{letters}\n")
+    };
+    let text: String = lengths.iter().enumerate().map(record).collect();
+    fs::write(&path, text).unwrap();
+    File(path)
+}
+
+fn rule(room: usize, window: usize, cut: (usize, usize)) -> Rule {
+    Rule {
+        room,
+        window,
+        cut: Cut::new(Some(cut.0), cut.1).unwrap(),
+        keeps_empty: true,
+    }
+}
+
+fn stream(file: &File, rule: Rule, place: Place) -> Stream<Plain> {
+    let input = Input {
+        path: file.0.clone(),
+        index: None,
+    };
+    let files = Files::new(vec![input], Options::default(), place.from, None);
+    Stream::new(files, rule, Plain, place, Shelf::default())
+}
+
+fn all(mut stream: Stream<Plain>) -> (Vec<Packed>, u64) {
+    let mut found = Vec::new();
+    while let Some(packed) = stream.next().unwrap() {
+        found.push(packed);
+    }
+    (found, stream.content())
+}
+
+fn keys(packed: &Packed) -> Vec<(i64, i64)> {
+    packed
+        .ordinals
+        .iter()
+        .copied()
+        .zip(packed.starts.iter().copied())
+        .collect()
+}
+
+/// The rule in its slowest form: the list of what waits is searched anew for each batch.
+fn slow(sizes: &[i64], room: i64, window: usize) -> Vec<Vec<usize>> {
+    let mut waiting: Vec<usize> = Vec::new();
+    let mut batches = Vec::new();
+    let take = |waiting: &mut Vec<usize>| {
+        let lengths: Vec<i64> = waiting.iter().map(|number| sizes[*number]).collect();
+        let chosen = best_fit(&lengths, room).unwrap();
+        let taken: Vec<usize> = chosen
+            .iter()
+            .map(|position| waiting[usize::try_from(*position).unwrap()])
+            .collect();
+        waiting.retain(|number| !taken.contains(number));
+        taken
+    };
+    for number in 0..sizes.len() {
+        waiting.push(number);
+        let total: i64 = waiting.iter().map(|number| sizes[*number]).sum();
+        if waiting.len() >= window && total >= 2 * room {
+            batches.push(take(&mut waiting));
+        }
+    }
+    while !waiting.is_empty() {
+        batches.push(take(&mut waiting));
+    }
+    batches
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn batches_are_those_of_a_slow_packer(
+        lengths in prop::collection::vec(0_usize..30, 1..200), window in 1_usize..20,
+    ) {
+        let file = write(&lengths);
+        let (found, _) = all(stream(&file, rule(40, window, (40, 0)), Place::default()));
+        let sizes: Vec<i64> = lengths.iter().map(|size| i64::try_from(*size).unwrap()).collect();
+        let wanted = slow(&sizes, 40, window);
+        let ordinals: Vec<Vec<usize>> = found
+            .iter()
+            .map(|packed| packed.ordinals.iter().map(|it| usize::try_from(*it).unwrap()).collect())
+            .collect();
+        prop_assert_eq!(ordinals, wanted);
+    }
+
+    #[test]
+    fn a_stream_goes_on_from_every_batch(
+        lengths in prop::collection::vec(0_usize..90, 1..80), window in 1_usize..20,
+    ) {
+        let file = write(&lengths);
+        let rule = rule(40, window, (25, 7));
+        let (whole, content) = all(stream(&file, rule, Place::default()));
+        for (number, packed) in whole.iter().enumerate() {
+            let (rest, again) = all(stream(&file, rule, packed.place.clone()));
+            let wanted: Vec<_> = whole[number + 1..].iter().map(keys).collect();
+            prop_assert_eq!(rest.iter().map(keys).collect::<Vec<_>>(), wanted);
+            prop_assert_eq!(again, content);
+        }
+    }
+
+    #[test]
+    fn a_thread_ahead_gives_the_same(
+        lengths in prop::collection::vec(0_usize..30, 1..80), ahead in 1_usize..4,
+    ) {
+        let file = write(&lengths);
+        let rule = rule(40, 8, (40, 0));
+        let (whole, content) = all(stream(&file, rule, Place::default()));
+        let thread = Ahead::start(stream(&file, rule, Place::default()), ahead);
+        for packed in &whole {
+            let found = thread.next().unwrap().unwrap().unwrap();
+            prop_assert_eq!(keys(&found), keys(packed));
+            prop_assert_eq!(&found.tokens, &packed.tokens);
+        }
+        prop_assert!(thread.next().unwrap().unwrap().is_none());
+        prop_assert_eq!(thread.content(), Some(content));
+    }
+}
+
+#[test]
+fn a_file_that_has_lost_what_waited_is_an_error() {
+    let file = write(&[3, 4, 5, 6, 7]);
+    let place = Place {
+        next: (9, 0),
+        waiting: vec![(7, 0)],
+        ..Place::default()
+    };
+    let outcome = stream(&file, rule(40, 8, (40, 0)), place).next();
+    assert!(matches!(outcome, Err(Failure::Reading(_))));
+}
+
+#[test]
+fn what_stands_before_a_fault_comes_first() {
+    let file = write(&[3, 4, 50, 6]);
+    let mut stream = stream(&file, rule(10, 8, (90, 0)), Place::default());
+    let first = stream.next().unwrap().unwrap();
+    assert_eq!(first.ordinals, [0, 1]);
+    for _ in 0..2 {
+        let Err(Failure::Record { origin, cause, .. }) = stream.next() else {
+            unreachable!("the third record does not fit");
+        };
+        assert_eq!(origin.record, 2);
+        assert!(matches!(cause, Cause::Long(50)));
+    }
+}

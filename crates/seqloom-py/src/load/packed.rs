@@ -1,0 +1,275 @@
+//! Records of files as packed batches.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_core::{Error, Shelf};
+use seqloom_load::packed::{
+    Ahead, Cause, Cut, Failure, Files, Input, Origin, Packed, Place, Rule, Stream,
+};
+use seqloom_macros::native;
+use seqloom_sequences::Options;
+use seqloom_sequences::options::{Comments, Ids, QualityEncoding, Whitespace};
+
+use super::maker::Names;
+use super::tokeniser::Tokeniser;
+use crate::encode::kernel::SequenceKernel;
+use crate::formats::index::SequenceIndex;
+use crate::{error, lend, pool};
+
+/// Batches that a thread makes ahead.
+const AHEAD: usize = 4;
+
+/// A batch: tokens and their positions, where windows begin and how long the longest is; ids,
+/// ordinals, first letters, lengths of records, and which letters a merge takes; letters that
+/// are not plain, where there are any.
+type Batch<'py> = (
+    [Bound<'py, PyArray1<u32>>; 2],
+    Bound<'py, PyArray1<i32>>,
+    usize,
+    Names,
+    [Bound<'py, PyArray1<i64>>; 3],
+    Bound<'py, PyArray1<i32>>,
+    Option<[i64; 7]>,
+);
+
+/// A place: file, record and ordinal of the first record that is needed again; the ordinal and
+/// the first letter of the window that is read next; the hash of the content before it; and
+/// ordinals and first letters of the windows before it that wait.
+type PlaceRow = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
+
+/// A record that was refused: file, record, id, letters; "empty", "long", "letter" or "other";
+/// the number of tokens; position, letter, and what was expected there.
+type Refusal<'py> = (
+    usize,
+    u64,
+    Bound<'py, PyBytes>,
+    usize,
+    &'static str,
+    usize,
+    Option<(usize, u8, String)>,
+);
+
+/// Reads files, and packs the tokens of their records.
+#[native]
+pub(crate) struct PackedStream {
+    running: Option<Running>,
+    shelf: Shelf<u32>,
+    place: Option<Place>,
+    failed: Option<Failure>,
+}
+
+/// Who makes batches.
+enum Running {
+    /// Whoever asks for one.
+    Here(Box<Stream<Tokeniser>>),
+    /// A thread, ahead.
+    Ahead(Ahead<Tokeniser>),
+}
+
+#[native]
+impl PackedStream {
+    /// Begins at a place. Tokens are made by `kernel`, or by `function`: letters, end to end,
+    /// and their offsets, to tokens and theirs, up to the first sequence that it refuses.
+    #[new]
+    #[pyo3(signature = (paths, index, kernel, function, place, *, max_tokens, window, max_length,
+        overlap, keeps_empty, stop, quality, comments, whitespace, ids, threads))]
+    fn new(
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        index: Option<&SequenceIndex>,
+        kernel: Option<Py<SequenceKernel>>,
+        function: Option<Py<PyAny>>,
+        place: PlaceRow,
+        max_tokens: usize,
+        window: usize,
+        max_length: Option<usize>,
+        overlap: usize,
+        keeps_empty: bool,
+        stop: Option<u64>,
+        quality: &str,
+        comments: &str,
+        whitespace: &str,
+        ids: &str,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let rule = || -> seqloom_core::Result<(Rule, Options)> {
+            let rule = Rule {
+                room: max_tokens,
+                window,
+                cut: Cut::new(max_length, overlap)?,
+                keeps_empty,
+            };
+            let options = Options {
+                quality: QualityEncoding::named(quality)?,
+                comments: Comments::named(comments)?,
+                whitespace: Whitespace::named(whitespace)?,
+                ids: Ids::named(ids)?,
+                with_qualities: false,
+                threads,
+                ..Options::default()
+            };
+            Ok((rule, options))
+        };
+        let (rule, options) = rule().map_err(|failure| error::raised(py, &failure))?;
+        let tokeniser = Tokeniser::new(py, kernel, function)?;
+        let runs_ahead = threads > 1 && !tokeniser.is_python();
+        let place = place_of(place);
+        let inputs = inputs(paths, index, place.from.file);
+        let files = Files::new(inputs, options, place.from, stop);
+        let shelf = Shelf::default();
+        let stream = Stream::new(files, rule, tokeniser, place, shelf.clone());
+        let running = if runs_ahead {
+            Running::Ahead(Ahead::start(stream, AHEAD))
+        } else {
+            Running::Here(Box::new(stream))
+        };
+        Ok(Self {
+            running: Some(running),
+            shelf,
+            place: None,
+            failed: None,
+        })
+    }
+
+    /// The next batch; None behind the last one, or where a record is refused.
+    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Batch<'py>>> {
+        let Some(running) = &mut self.running else {
+            return Ok(None);
+        };
+        let answer = pool::run(py, 1, || match running {
+            Running::Here(stream) => Ok(stream.next()),
+            Running::Ahead(stream) => stream.next(),
+        })?;
+        match answer {
+            Ok(Some(packed)) => self.hand_over(py, packed).map(Some),
+            Ok(None) => Ok(None),
+            Err(Failure::Reading(failure)) => Err(error::raised(py, &failure)),
+            Err(failure) => {
+                self.failed = Some(failure);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Where the stream goes on behind the last batch; None before the first one.
+    fn place(&self) -> Option<PlaceRow> {
+        let place = self.place.as_ref()?;
+        let from = (place.from.file, place.from.record, place.from.ordinal);
+        Some((from, place.next, place.content, place.waiting.clone()))
+    }
+
+    /// A hash of the ids and letters of all records, once all batches were taken.
+    fn content(&self) -> Option<u64> {
+        match self.running.as_ref()? {
+            Running::Here(stream) => Some(stream.content()),
+            Running::Ahead(stream) => stream.content(),
+        }
+    }
+
+    /// The record that was refused, if one was.
+    fn refusal<'py>(&self, py: Python<'py>) -> Option<Refusal<'py>> {
+        let Some(Failure::Record {
+            origin,
+            id,
+            letters,
+            cause,
+        }) = &self.failed
+        else {
+            return None;
+        };
+        let (kind, tokens, fault) = describe(cause);
+        let id = PyBytes::new(py, id);
+        Some((
+            origin.file,
+            origin.record,
+            id,
+            *letters,
+            kind,
+            tokens,
+            fault,
+        ))
+    }
+
+    /// Ends a thread that makes batches, and lets go of the files.
+    fn close(&mut self, py: Python<'_>) {
+        // The thread may wait for the interpreter.
+        let running = self.running.take();
+        py.detach(|| drop(running));
+    }
+}
+
+impl PackedStream {
+    fn hand_over<'py>(&mut self, py: Python<'py>, packed: Packed) -> PyResult<Batch<'py>> {
+        let met = packed.met;
+        self.place = Some(packed.place);
+        Ok((
+            [
+                lend::array(py, packed.tokens, &self.shelf)?,
+                lend::array(py, packed.positions, &self.shelf)?,
+            ],
+            packed.bounds.into_pyarray(py),
+            packed.longest,
+            Names::new(packed.ids),
+            [packed.ordinals, packed.starts, packed.lengths].map(|column| column.into_pyarray(py)),
+            packed.keep.into_pyarray(py),
+            met.iter().any(|count| *count > 0).then_some(met),
+        ))
+    }
+}
+
+impl Drop for PackedStream {
+    fn drop(&mut self) {
+        let running = self.running.take();
+        Python::try_attach(|py| py.detach(move || drop(running)));
+    }
+}
+
+fn place_of(((file, record, ordinal), next, content, waiting): PlaceRow) -> Place {
+    Place {
+        from: Origin {
+            file,
+            record,
+            ordinal,
+        },
+        next,
+        content,
+        waiting,
+    }
+}
+
+/// The files; the one to begin with has an index where it is known.
+fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<Input> {
+    let index = |file| {
+        let index = index.filter(|_| file == first);
+        index.map(|index| Arc::clone(&index.index))
+    };
+    let named = paths.into_iter().enumerate();
+    named
+        .map(|(file, path)| Input {
+            path,
+            index: index(file),
+        })
+        .collect()
+}
+
+fn describe(cause: &Cause) -> (&'static str, usize, Option<(usize, u8, String)>) {
+    match cause {
+        Cause::Empty => ("empty", 0, None),
+        Cause::Long(tokens) => ("long", *tokens, None),
+        Cause::Tokens(Error::Letter {
+            position,
+            letter,
+            expected,
+            ..
+        }) => (
+            "letter",
+            0,
+            Some((*position, *letter, expected.to_string())),
+        ),
+        Cause::Tokens(_) => ("other", 0, None),
+    }
+}

@@ -1,0 +1,121 @@
+//! Letters to tokens: by a kernel, or by a function of Python.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use seqloom_core::{Error, Result};
+use seqloom_encode::Letters;
+use seqloom_load::gather::Rows;
+use seqloom_load::packed::{Tokenise, Tokens, fill_rows};
+
+use crate::encode::kernel::SequenceKernel;
+use crate::error;
+
+/// What turns letters into tokens.
+pub(super) enum Tokeniser {
+    Kernel {
+        kernel: Py<SequenceKernel>,
+        /// The kernel's letters, of which no stop is taken as absent.
+        letters: Box<Letters>,
+        met: [i64; 7],
+    },
+    Function(Py<PyAny>),
+}
+
+impl Tokeniser {
+    /// A kernel of tokens of four bytes, or else a function.
+    pub(super) fn new(
+        py: Python<'_>,
+        kernel: Option<Py<SequenceKernel>>,
+        function: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let missing = || error::raised(py, &Error::argument("tokens of four bytes are needed"));
+        if let Some(function) = function {
+            return Ok(Self::Function(function));
+        }
+        let kernel = kernel.ok_or_else(missing)?;
+        let (letters, _) = kernel.get().of_four().ok_or_else(missing)?;
+        Ok(Self::Kernel {
+            letters: Box::new(letters.unstripped()),
+            kernel,
+            met: [0; 7],
+        })
+    }
+
+    /// Whether the interpreter is needed.
+    pub(super) fn is_python(&self) -> bool {
+        matches!(self, Self::Function(_))
+    }
+}
+
+impl Tokenise for Tokeniser {
+    fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
+        match self {
+            Self::Kernel { kernel, .. } => match kernel.get().of_four() {
+                Some((letters, _)) => letters.stripped(sequence),
+                None => sequence,
+            },
+            Self::Function(_) => sequence,
+        }
+    }
+
+    fn size(&self, letters: usize) -> Option<usize> {
+        match self {
+            Self::Kernel { kernel, .. } => {
+                let (_, kernel) = kernel.get().of_four()?;
+                Some(kernel.size(letters))
+            }
+            Self::Function(_) => None,
+        }
+    }
+
+    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> Result<()> {
+        match self {
+            Self::Kernel {
+                kernel,
+                letters,
+                met,
+            } => {
+                let Some((_, kernel)) = kernel.get().of_four() else {
+                    return Err(Error::argument("tokens of four bytes are needed"));
+                };
+                let counts = fill_rows((letters, kernel), windows, out)?.to_array();
+                for (sum, count) in met.iter_mut().zip(counts) {
+                    *sum += count;
+                }
+                Ok(())
+            }
+            Self::Function(function) => call(function, windows, out),
+        }
+    }
+
+    fn met(&mut self) -> [i64; 7] {
+        match self {
+            Self::Kernel { met, .. } => std::mem::take(met),
+            Self::Function(_) => [0; 7],
+        }
+    }
+}
+
+/// Asks a function of Python. What it raises, it keeps itself: here it has fewer tokens.
+fn call(function: &Py<PyAny>, windows: &Rows, out: &mut Tokens) -> Result<()> {
+    out.offsets.clear();
+    out.data.clear();
+    let called = Python::try_attach(|py| ask(function.bind(py), windows, out));
+    let called = called.unwrap_or(Ok(()));
+    match called {
+        Ok(()) if out.len() == windows.offsets.len().saturating_sub(1) => Ok(()),
+        Ok(()) => Err(Error::argument("the function refused a sequence")),
+        Err(error) => Err(Error::argument(format!("the function failed: {error}"))),
+    }
+}
+
+fn ask(function: &Bound<'_, PyAny>, windows: &Rows, out: &mut Tokens) -> PyResult<()> {
+    let py = function.py();
+    let letters = PyArray1::from_slice(py, &windows.data);
+    let offsets = PyArray1::from_slice(py, &windows.offsets);
+    let (tokens, bounds): (PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, i64>) =
+        function.call1((letters, offsets))?.extract()?;
+    out.data.extend_from_slice(tokens.as_slice()?);
+    out.offsets.extend_from_slice(bounds.as_slice()?);
+    Ok(())
+}

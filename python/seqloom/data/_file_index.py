@@ -1,0 +1,42 @@
+"""The index of a file, whoever makes it."""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom.errors import FileError, FormatError
+from seqloom.io import SequenceIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
+    """Opens the index of a file; of several processes that want it, one makes it."""
+    with _alone_with(path):
+        return SequenceIndex(path, num_threads=num_threads)
+
+
+def ready_index(path: str) -> SequenceIndex | None:
+    """Takes an index that is there already; to go on reading, none needs to be made."""
+    try:
+        return SequenceIndex(path, build=False)
+    except (FileError, FormatError):
+        return None  # what is wrong with the file itself, its reader says
+
+
+@contextmanager
+def _alone_with(path: str) -> Generator[None]:
+    """Keeps other processes from making the same index meanwhile, where it can."""
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 - closed below
+    except OSError:
+        yield  # what is wrong with the file, its index says
+        return
+    with file:
+        with suppress(OSError):  # some file systems have no locks: then each makes its own
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

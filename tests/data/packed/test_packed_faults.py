@@ -1,0 +1,160 @@
+"""Files and records that cannot be packed."""
+
+import gzip
+from typing import Any
+
+import pytest
+
+import seqloom.data
+from packed_oracle import read, tokens_of
+from seqloom.encode import Tokens
+from seqloom.errors import FormatError, LetterError, SeqloomError, ShapeError
+
+PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+
+THREADS = pytest.mark.parametrize("threads", [1, 2])
+
+
+def drain(path, *arguments, **options):
+    """What is handed out before the error, and the error."""
+    found = []
+    with pytest.raises(SeqloomError) as caught:
+        found.extend(PackedStream(path, *arguments, **options))
+    return [n for batch in found for n in batch["ordinals"].tolist()], caught.value
+
+
+@THREADS
+def test_a_letter_is_an_error_that_names_file_record_line_and_byte(fasta, threads):
+    path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
+    before, error = drain(path, num_threads=threads)
+    assert isinstance(error, LetterError)
+    assert before == [0]
+    assert f"{path}: record 1 (b), line 5, byte 17" in str(error)
+    assert (error.record, error.position, error.letter) == (1, 3, "!")
+    assert error.path == str(path)
+
+
+def test_a_letter_in_a_later_window_counts_from_the_record(fasta):
+    path = fasta({"a": "MKTV" * 10 + "!" + "MKTV"})
+    _, error = drain(path, max_length=8, overlap=2)
+    assert isinstance(error, LetterError)
+    assert (error.record, error.position) == (0, 40)
+
+
+@pytest.mark.parametrize("stop", [7, 8, 9, 40])
+def test_a_stop_within_a_record_is_no_end_of_a_window(fasta, stop):
+    letters = "MKTV" * 11
+    path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
+    _, error = drain(path, max_length=8, overlap=2)
+    assert isinstance(error, LetterError)
+    assert (error.position, error.letter) == (stop, "*")
+
+
+def test_two_stops_at_the_end_are_an_error_as_elsewhere(fasta):
+    with pytest.raises(LetterError):
+        Tokens("esm2")("MK**")
+    _, error = drain(fasta({"a": "MK**"}))
+    assert isinstance(error, LetterError)
+    assert error.position == 2
+
+
+@THREADS
+def test_a_record_that_no_batch_holds_is_an_error_that_says_what_to_pass(fasta, threads):
+    path = fasta({"a": "MK", "b": "M" * 100_000})
+    before, error = drain(path, num_threads=threads)
+    assert isinstance(error, ShapeError)
+    assert before == [0]
+    assert str(error) == (
+        f"{path}: record 1 (b): 100,000 letters are 100,002 tokens, more than "
+        "max_tokens=4,096: pass max_tokens=100002 or more, or max_length= with overlap= to "
+        "cut long records into windows"
+    )
+
+
+def test_a_long_record_comes_whole_in_windows(fasta):
+    path = fasta({"a": "MKTV" * 25_000})
+    batches = list(PackedStream(path, max_length=1022, overlap=128))
+    kept = sum(int(stop - first) for b in batches for first, stop in b["keep"])
+    assert kept == 100_000
+
+
+@THREADS
+def test_an_empty_record_is_an_error(fasta, threads):
+    path = fasta({"a": "MK", "b": "", "c": "M"})
+    before, error = drain(path, num_threads=threads)
+    assert isinstance(error, FormatError)
+    assert before == [0]
+    assert f'{path}: record 1 (b): no letters, expected at least one; empty="keep"' in str(
+        error
+    )
+
+
+def test_a_record_of_a_stop_alone_is_empty(fasta):
+    _, error = drain(fasta({"a": "*"}))
+    assert "no letters" in str(error)
+
+
+def test_empty_records_may_be_kept(fasta):
+    path = fasta({"a": "MK", "b": "", "c": "M"})
+    batch = next(iter(PackedStream(path, empty="keep")))
+    assert batch["cu_seqlens"].tolist() == [0, 4, 6, 9]
+    assert batch["lengths"].tolist() == [2, 0, 1]
+
+
+def test_an_empty_file_is_an_error(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text("")
+    before, error = drain(path)
+    assert isinstance(error, FormatError)
+    assert (before, error.path) == ([], str(path))
+
+
+@THREADS
+def test_a_cut_gzip_gives_what_stands_before_the_cut(tmp_path, threads):
+    path = tmp_path / "a.fa.gz"
+    text = "".join(f">r{i}\n{'MKTV' * (i % 50 + 1)}\n" for i in range(5000))
+    path.write_bytes(gzip.compress(text.encode())[:-2000])
+    before, error = drain(path, num_threads=threads)
+    assert isinstance(error, FormatError)
+    assert len(before) > 1000
+    assert sorted(before) == [*range(len(before))]
+
+
+@pytest.mark.parametrize(
+    "text", ["ACGT\n", ">a\nMK\n>b\nM K\n", ">a\nMK\n>\nMK\n", ">a\nM\0K\n"]
+)
+def test_a_faulty_file_is_the_readers_error(tmp_path, text):
+    path = tmp_path / "a.fa"
+    path.write_text(text)
+    with pytest.raises(FormatError) as wanted:
+        list(_records(path))
+    _, error = drain(path)
+    assert str(error) == str(wanted.value)
+
+
+def _records(path):
+    from seqloom.io import open_sequences
+
+    with open_sequences(path) as reader:
+        yield from reader
+
+
+def test_declared_options_of_reading_are_taken(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text(">a\n;note\nM K\n>\nMT\n")
+    options = {"comments": "skip", "whitespace": "strip", "ids": "number"}
+    batch = next(iter(PackedStream(path, **options)))
+    assert batch["sequence_ids"] == ["a", "1"]
+    assert batch["input_ids"].tolist() == tokens_of("MK") + tokens_of("MT")
+
+
+def test_fastq_is_read_too(tmp_path):
+    path = tmp_path / "a.fq"
+    path.write_text("@a\nACGT\n+\nIIII\n")
+    batch = next(iter(PackedStream(path, Tokens("dna"))))
+    assert batch["input_ids"].tolist() == [0, 4, 5, 6, 7, 2]
+
+
+def test_the_readers_of_the_tests_agree(fasta):
+    path = fasta({"a": "MK", "b": "M"})
+    assert read(path) == [("a", "MK"), ("b", "M")]

@@ -1,0 +1,107 @@
+"""Tokens by a user's function, or by a Hugging Face tokenizer."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom.data
+from packed_oracle import VOCABULARY, parts_of, same_batches, tokens_of
+from seqloom.encode import Tokens
+from seqloom.errors import ArgumentError, ShapeError
+
+PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+
+RECORDS = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
+
+
+def test_a_function_gives_the_batches_of_the_kernel(fasta):
+    path = fasta(RECORDS)
+    options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
+    ours = list(PackedStream(path, **options))
+    theirs = PackedStream(path, lambda letters: tokens_of(letters.decode()), **options)
+    assert same_batches(ours, list(theirs))
+
+
+def test_a_kernel_of_any_dtype_gives_int32(fasta):
+    path = fasta(RECORDS)
+    wanted = list(PackedStream(path))
+    for dtype in ("uint8", "int64"):
+        assert same_batches(list(PackedStream(path, Tokens("esm2", dtype=dtype))), wanted)
+
+
+def test_words_of_several_letters_are_packed_whole(fasta):
+    path = fasta({"a": "ACGTACGT", "b": "ACG"})
+    tokens = Tokens("dna", k=3)
+    (batch,) = PackedStream(path, tokens)
+    rows = [row for *_, row in parts_of(batch)]
+    assert rows == [tokens(letters).tolist() for letters in ("ACGTACGT", "ACG")]
+
+
+def test_an_error_of_a_function_names_the_record(fasta):
+    def tokens(sequence):
+        if sequence == b"MKT":
+            raise ZeroDivisionError("mine")
+        return [1, 2]
+
+    path = fasta({"a": "M", "b": "MKT", "c": "MK"})
+    found = []
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        found.extend(PackedStream(path, tokens))
+    assert caught.value.__notes__ == [f"{path}: record 1 (b)"]
+    assert [batch["ordinals"].tolist() for batch in found] == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ([[1, 2]], ShapeError),
+        ([1.5], ArgumentError),
+        ([-1], ArgumentError),
+        ([1 << 31], ArgumentError),
+        (["M"], ArgumentError),
+    ],
+)
+def test_what_is_no_row_of_tokens_is_an_error(fasta, given, kind):
+    with pytest.raises(kind, match="the function gave"):
+        list(PackedStream(fasta({"a": "M"}), lambda _: given))
+
+
+def test_a_functions_row_that_no_batch_holds_is_an_error(fasta):
+    path = fasta({"a": "M", "b": "MK"})
+    with pytest.raises(ShapeError, match=r"record 1 \(b\): 2 letters are 20 tokens"):
+        list(PackedStream(path, lambda letters: [0] * 10 * len(letters), max_tokens=15))
+
+
+def test_tokens_that_are_an_array_or_none_at_all_are_taken(fasta):
+    path = fasta({"a": "M", "b": "MK"})
+    rows = {b"M": np.array([7], np.uint8), b"MK": []}
+    (batch,) = PackedStream(path, rows.__getitem__)
+    assert batch["cu_seqlens"].tolist() == [0, 1, 1]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    """ESM-2's tokenizer of Hugging Face, of the vocabulary alone."""
+    transformers = pytest.importorskip("transformers")
+    words = [*VOCABULARY, "<null_1>", "<mask>"]
+    path = tmp_path_factory.mktemp("hf") / "vocab.txt"
+    path.write_text("\n".join(words))
+    return transformers.EsmTokenizer(str(path))
+
+
+def test_a_hugging_face_tokenizer_gives_the_batches_of_ours(fasta, tokenizer):
+    path = fasta(RECORDS)
+    options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
+    found = list(PackedStream(path, tokenizer, **options))
+    assert same_batches(found, list(PackedStream(path, **options)))
+
+
+def test_a_tokenizer_that_merges_letters_is_an_error_that_says_so(fasta, tokenizer):
+    path = fasta({"a": "MK", "b": "MJJK"})
+    assert len(tokenizer("MJJK")["input_ids"]) == 5
+    with pytest.raises(
+        ShapeError, match=r"3 tokens of 4 letters.*sl\.encode\.Tokens"
+    ) as caught:
+        list(PackedStream(path, tokenizer))
+    assert caught.value.__notes__ == [f"{path}: record 1 (b)"]

@@ -1,0 +1,88 @@
+"""Packing and cutting in the slowest, plainest form; letters as Biopython reads them."""
+
+import gzip
+import itertools
+import pathlib
+from collections import Counter
+
+from Bio import SeqIO
+
+# The vocabulary of ESM-2, as its authors publish it.
+VOCABULARY = dict(
+    zip(
+        ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-"],
+        range(31),
+        strict=True,
+    )
+)
+
+
+def read(path):
+    """Records as Biopython reads them."""
+    is_packed = str(path).endswith(".gz")
+    with gzip.open(path, "rt") if is_packed else pathlib.Path(path).open() as file:
+        return [(record.id, str(record.seq)) for record in SeqIO.parse(file, "fasta")]
+
+
+def tokens_of(letters):
+    """The tokens of one sequence."""
+    return [0, *(VOCABULARY[letter] for letter in letters), 2]
+
+
+def windows_of(letters, most, overlap):
+    """The first letters of the windows of a record, and the letters of each."""
+    found = [(0, letters[:most])]
+    while found[-1][0] + len(found[-1][1]) < len(letters):
+        start = found[-1][0] + most - overlap
+        found.append((start, letters[start : start + most]))
+    return found
+
+
+def pack(sizes, max_tokens, window):
+    """Which go together: the oldest, then the longest that fit, of at least `window`."""
+    batches, waiting = [], []
+    for number in range(len(sizes)):
+        waiting.append(number)
+        if len(waiting) >= window and sum(sizes[i] for i in waiting) >= 2 * max_tokens:
+            batches.append(_take(waiting, sizes, max_tokens))
+    while waiting:
+        batches.append(_take(waiting, sizes, max_tokens))
+    return batches
+
+
+def _take(waiting, sizes, room):
+    taken = []
+    for number in [waiting[0], *sorted(waiting[1:], key=lambda i: (-sizes[i], i))]:
+        if sizes[number] <= room:
+            taken.append(number)
+            room -= sizes[number]
+    waiting[:] = [number for number in waiting if number not in taken]
+    return sorted(taken)
+
+
+def parts_of(batch):
+    """The windows of a batch: id, ordinal, first letter and tokens."""
+    bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
+    rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
+    about = batch["sequence_ids"], batch["ordinals"].tolist(), batch["starts"].tolist()
+    return list(zip(*about, rows, strict=True))
+
+
+def same_batches(left, right):
+    """Whether batches are the same, bit for bit."""
+    return len(left) == len(right) and all(map(_is_same, left, right))
+
+
+def _is_same(left, right):
+    return left.keys() == right.keys() and all(
+        _as_key(left[k]) == _as_key(right[k]) for k in left
+    )
+
+
+def _as_key(value):
+    return (value.dtype.str, value.tolist()) if hasattr(value, "dtype") else value
+
+
+def counted(batches):
+    """How often each window comes."""
+    return Counter(part[1:3] for batch in batches for part in parts_of(batch))
