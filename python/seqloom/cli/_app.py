@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 from seqloom.cli._bed import bed
 from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
+from seqloom.cli._embed import embed
 from seqloom.cli._evaluate import evaluate
 from seqloom.cli._exit import guard
 from seqloom.cli._index import index
@@ -30,7 +31,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-COMMANDS = (demo, inspect, convert, index, train, predict, evaluate)
+COMMANDS = (demo, inspect, convert, index, train, predict, evaluate, embed)
 USAGES: dict[object, str] = {
     convert: (
         "Usage: seqloom convert [OPTIONS] IN OUT\n"

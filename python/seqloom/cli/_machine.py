@@ -37,9 +37,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
 
 def announce(console: Console, machine: MachineOptions) -> None:
     """Prints version, backend, device and threads; an unknown backend is an error here."""
-    from seqloom.tensor import backend as find_backend
-
-    found = find_backend(machine.backend, num_threads=machine.threads)
+    found = machine.find_backend()
     device = found.name.partition(":")[2] or "cpu"
     plural = "" if found.threads == 1 else "s"
     console.print(

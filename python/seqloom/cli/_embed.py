@@ -1,0 +1,94 @@
+"""``seqloom embed``: embeddings of sequences by a published model."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from seqloom.cli._machine import announce, open_console
+from seqloom.cli._options import (
+    MACHINE,
+    MACHINE_DEFAULTS,
+    PATHS,
+    QUIET_DEFAULTS,
+    Count,
+    Flag,
+    MachineOptions,
+    QuietOption,
+)
+
+DType = Literal["float32", "float16", "bfloat16", "int8"]
+
+
+def embed(
+    files: Annotated[list[str], PATHS],
+    /,
+    *,
+    model: Path,
+    out: Path,
+    pool: Literal["mean", "cls", "none"] = "mean",
+    layers: Annotated[tuple[int, ...], Parameter(consume_multiple=1)] = (-1,),
+    save_as: Literal["float32", "float16"] = "float32",
+    format: Literal["safetensors", "parquet"] = "safetensors",  # noqa: A002 - what users call it
+    max_tokens: Count = 4096,
+    max_length: Annotated[Count | None, Parameter(show_default=False)] = None,
+    overlap: int = 0,
+    shard_size: Annotated[
+        Count | None, Parameter(show_default=lambda _: "256 MiB of embeddings")
+    ] = None,
+    resume: Annotated[bool, Parameter(negative="--no-resume")] = True,
+    dtype: Annotated[DType, Parameter(group=MACHINE)] = "float32",
+    machine: MachineOptions = MACHINE_DEFAULTS,
+    shown: QuietOption = QUIET_DEFAULTS,
+) -> None:
+    """Compute embeddings of sequences with ESM-2, each record exactly once.
+
+    The folder gets shards that appear whole. A command that was stopped or killed goes on
+    where it was when it is typed again. The same command, started several times or on
+    several machines with one folder, shares the work.
+
+    Example: seqloom embed proteins.fa --model esm2_t6_8M_UR50D --out embeddings
+
+    Args:
+        files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
+        model: A folder of ESM-2 as Hugging Face writes it: config.json and safetensors.
+        out: The folder of the embeddings.
+        pool: The mean of the residues, the token <cls>, or none: a row for each residue.
+        layers: The layers to keep: 0 for the embedding of tokens, -1 for the last.
+        save_as: The type in which embeddings are written.
+        format: The files' format.
+        max_tokens: Tokens in a batch at most; halved where memory is full.
+        max_length: Cut longer sequences into windows of so many residues, and join these.
+        overlap: Residues that neighbouring windows share.
+        shard_size: Records in a file.
+        resume: Go on where the folder holds a part of this job; otherwise that is an error.
+        dtype: The type in which the model computes.
+        machine: What computes.
+        shown: What is printed.
+    """
+    from seqloom.infer import embed as run
+    from seqloom.infer.embed._bar import embed_bar, summary_table
+    from seqloom.models import ESM2
+
+    console = open_console(quiet=shown.quiet)
+    announce(console, machine)
+    network = ESM2.load(model, dtype=dtype, backend=machine.find_backend())
+    options: dict[str, Any] = {"max_length": max_length, "overlap": overlap}
+    options |= {"shard_size": shard_size, "resume": resume, "format": format}
+    with embed_bar(console) as tell:
+        summary = run(
+            network,
+            files,
+            out=out,
+            pool=pool,
+            layers=layers,
+            dtype=save_as,
+            max_tokens=max_tokens,
+            num_threads=machine.threads,
+            progress=tell,
+            **options,
+        )
+    console.print(summary_table(summary))
+    for note in summary.notes:
+        console.print(f"note: {note}")
+    console.print(f"embeddings of {summary.records:,} records: {out}")

@@ -1,0 +1,1 @@
+"""Embeddings of whole files: planned in shards, computed packed, published once."""

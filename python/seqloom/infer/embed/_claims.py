@@ -1,0 +1,179 @@
+"""Claims: which process works on which shard, without anybody in charge."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom.infer.embed._folder import filesystem_time
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from seqloom.infer.embed._folder import OutputFolder
+
+# A claim that was not renewed for so many seconds is another process's to take.
+LEASE = 60.0
+_RENEWALS = 4  # within a lease
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process: its claims, and whether it is known to be dead."""
+
+    host: str
+    boot: str
+    space: str  # of process numbers
+    pid: int
+    started: str
+    key: str
+
+    @classmethod
+    def here(cls) -> Self:
+        """Describes this process."""
+        pid = os.getpid()
+        boot = _read("/proc/sys/kernel/random/boot_id")
+        space = _link("/proc/self/ns/pid")
+        key = secrets.token_hex(8)
+        return cls(socket.gethostname(), boot, space, pid, _start_of(pid), key)
+
+    def is_dead(self, here: Owner) -> bool:
+        """Says whether the process ended; of another machine nobody here can know."""
+        same = (self.host, self.boot, self.space) == (here.host, here.boot, here.space)
+        return bool(self.boot and same) and _start_of(self.pid) != self.started
+
+
+class Claims:
+    """The claims of this process, which a thread renews while it works.
+
+    A claim is a file that is made exclusively. It saves work, and protects nothing: two
+    processes that work on one shard, after a claim was taken over, publish it once.
+    """
+
+    def __init__(self, folder: OutputFolder, lease: float = LEASE) -> None:
+        self._folder, self._lease = folder, lease
+        self._owner = Owner.here()
+        self._held: set[str] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+        for name in [*self._held]:
+            self.release(name)
+
+    def take(self, shard: str) -> bool:
+        """Claims a shard; False if another process that lives works on it."""
+        name = f"{shard}.claim"
+        content = json.dumps(_values(self._owner)).encode()
+        if not self._folder.create(name, [content]) and not (
+            self._take_over(name) and self._folder.create(name, [content])
+        ):
+            return False
+        self._held.add(shard)
+        return True
+
+    def release(self, shard: str) -> None:
+        """Removes a claim, unless another process has taken it over."""
+        self._held.discard(shard)
+        path = self._folder.path / f"{shard}.claim"
+        owner = _owner_of(path)
+        if owner is not None and owner.key == self._owner.key:
+            with suppress(OSError):
+                path.unlink()
+
+    def _take_over(self, name: str) -> bool:
+        """Removes a claim whose owner is dead or silent."""
+        path = self._folder.path / name
+        owner = _owner_of(path)
+        if owner is None and not path.exists():
+            return True
+        is_dead = owner is not None and owner.is_dead(self._owner)
+        if not is_dead and not self._is_silent(path):
+            return False
+        stale = path.with_name(f".{name}.{secrets.token_hex(8)}.part")
+        try:
+            path.rename(stale)
+        except OSError:
+            return False  # another process was quicker
+        return self._is_the_stale(stale, path, owner)
+
+    def _is_the_stale(self, stale: Path, path: Path, owner: Owner | None) -> bool:
+        """Makes sure that what was removed was the old claim, not one made since."""
+        is_old = _owner_of(stale) == owner
+        if not is_old:
+            with suppress(OSError):
+                os.link(stale, path)
+        stale.unlink(missing_ok=True)
+        return is_old
+
+    def _is_silent(self, path: Path) -> bool:
+        """Says whether a claim was not renewed for the length of a lease."""
+        try:
+            renewed = path.stat().st_mtime
+        except OSError:
+            return False
+        return filesystem_time(self._folder.path) - renewed > self._lease
+
+    def _renew(self) -> None:
+        """Renews the claims of this process until it ends."""
+        while not self._over.wait(self._lease / _RENEWALS):
+            for shard in [*self._held]:
+                path = self._folder.path / f"{shard}.claim"
+                owner = _owner_of(path)
+                if owner is not None and owner.key == self._owner.key:
+                    with suppress(OSError):
+                        os.utime(path)
+
+
+def _owner_of(path: Path) -> Owner | None:
+    """Reads whose a claim is; None where it is gone or unreadable."""
+    try:
+        return Owner(**json.loads(path.read_bytes()))
+    except (OSError, TypeError, ValueError):
+        return None
+
+
+def _values(owner: Owner) -> dict[str, Any]:
+    """Lists the fields of an owner."""
+    return {name: getattr(owner, name) for name in Owner.__slots__}
+
+
+def _read(path: str) -> str:
+    """Reads a line that the system tells; empty where it does not."""
+    try:
+        return Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    """Reads a link that the system keeps; empty where there is none."""
+    try:
+        return os.readlink(path)  # noqa: PTH115 - no path: a name such as pid:[4026531836]
+    except OSError:
+        return ""
+
+
+def _start_of(pid: int) -> str:
+    """Reads when a process started, which tells it from a later one of its number."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    # The 22nd field; a dead process whose parent has not asked for it yet is a zombie.
+    return "" if not fields or fields[0] in "ZX" else fields[19]

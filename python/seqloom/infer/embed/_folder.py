@@ -1,0 +1,118 @@
+"""The output folder: files that are made once, whole, by one of many writers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seqloom._files import sync
+from seqloom.errors import FileError, MissingFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class OutputFolder:
+    """A folder of a disk, to which several processes and machines may write at once.
+
+    `create` is the one way in which a file comes to be there: whole, synced, and by one
+    writer only. Nothing is ever written over.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(
+                f"{self.path}: the output folder cannot be made: "
+                f"{error.strerror or error}"
+            ) from error
+
+    def create(self, name: str, pieces: Iterable[bytes | memoryview]) -> bool:
+        """Writes a new file; says False, and changes nothing, if it is there already."""
+        final = self.path / name
+        part = self.path / f".{name}.{secrets.token_hex(8)}.part"
+        try:
+            return self._publish(part, final, pieces)
+        except OSError as error:
+            raise FileError(
+                f"{final}: cannot be written: {error.strerror or error}; what was finished "
+                "stays, and the same command goes on from there"
+            ) from error
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+
+    def _publish(
+        self, part: Path, final: Path, pieces: Iterable[bytes | memoryview]
+    ) -> bool:
+        """Writes a part, and gives it its name unless somebody else was first."""
+        with part.open("xb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, final)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK}:
+                raise
+            # A file system without links: the name itself is made by one writer only.
+            if not _rename_new(part, final):
+                return False
+        sync(self.path)
+        return True
+
+    def read(self, name: str) -> bytes:
+        """Reads a whole file."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{self.path / name}: no such file") from error
+        except OSError as error:
+            raise FileError(
+                f"{self.path / name}: cannot be read: {error.strerror}"
+            ) from error
+
+    def names(self) -> set[str]:
+        """Lists the files."""
+        try:
+            return {entry.name for entry in os.scandir(self.path)}
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
+
+    def remove_old_parts(self, seconds: float) -> None:
+        """Removes what killed writers left, once it is old enough to be nobody's."""
+        now = filesystem_time(self.path)
+        for name in self.names():
+            path = self.path / name
+            with suppress(OSError):
+                if name.endswith(".part") and now - path.stat().st_mtime > seconds:
+                    path.unlink()
+
+
+def _rename_new(part: Path, final: Path) -> bool:
+    """Gives a part its name where there are no links; False if the name is taken."""
+    try:
+        os.close(os.open(final, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    part.replace(final)
+    return True
+
+
+def filesystem_time(folder: Path) -> float:
+    """Asks a file system's clock, by which it dates its files."""
+    probe = folder / f".clock.{secrets.token_hex(8)}.part"
+    try:
+        probe.touch()
+        return probe.stat().st_mtime
+    finally:
+        probe.unlink(missing_ok=True)

@@ -1,0 +1,92 @@
+"""One shard of embeddings, opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._ragged import Ragged, offsets_of
+from seqloom.errors import FileError, FormatError, RecordError
+from seqloom.infer.embed._shard_file import import_arrow
+from seqloom.record import load as load_record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from seqloom.infer.embed._shard_file import Done
+
+
+@dataclass(slots=True)
+class HeldShard:
+    """The columns of one shard; arrays of safetensors are views of the file."""
+
+    ids: list[str]
+    lengths: NDArray[np.int64]
+    arrays: Mapping[str, NDArray[Any]]
+    is_by_residue: bool
+
+    def rows(self, name: str, record: int) -> NDArray[Any]:
+        """Returns the row of a record, or the rows of its residues."""
+        array = self.arrays[name]
+        if not self.is_by_residue:
+            return array[record]
+        offsets = offsets_of(self.lengths)
+        return array[int(offsets[record]) : int(offsets[record + 1])]
+
+
+def open_shard(folder: Path, done: Done, *, is_by_residue: bool) -> HeldShard:
+    """Opens the file of a shard and compares it with its checksums."""
+    path = folder / done.file
+    size = path.stat().st_size if path.exists() else None
+    if size != done.bytes:
+        found = "is gone" if size is None else f"has {size:,} bytes"
+        raise FileError(
+            f"{path}: {found}, its .done file says {done.bytes:,}; delete both, and the "
+            "same `embed` computes the shard again"
+        )
+    if path.suffix == ".parquet":
+        return _open_parquet(path, is_by_residue=is_by_residue)
+    try:
+        record = load_record(path, mapped=True)
+        record.verify()
+        arrays = {name: np.asarray(array) for name, array in record.items()}
+    except RecordError as error:
+        raise FormatError(
+            f"{error}; delete {path.name} and {path.stem}.done, and the same `embed` "
+            "computes the shard again",
+            path=str(path),
+        ) from error
+    ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
+    names = [name.decode() for name in ids]
+    return HeldShard(names, arrays["lengths"], arrays, is_by_residue)
+
+
+def _open_parquet(path: Path, *, is_by_residue: bool) -> HeldShard:
+    """Reads a table."""
+    import_arrow()
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(path)
+    names = [name for name in table.column_names if name.startswith("embedding")]
+    arrays = {
+        name.replace("embedding", "embeddings", 1): _flatten(
+            table[name], is_by_residue=is_by_residue
+        )
+        for name in names
+    }
+    lengths = table["length"].to_numpy()
+    return HeldShard(table["id"].to_pylist(), lengths, arrays, is_by_residue)
+
+
+def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
+    """Reads a column of lists as one array of rows."""
+    values = column.combine_chunks()
+    if is_by_residue:
+        values = values.flatten()
+    width = values.type.list_size
+    return values.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)

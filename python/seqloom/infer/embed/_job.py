@@ -1,0 +1,176 @@
+"""A job: which shards are left, who computes them, and whether all are there."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from seqloom.data import PackedStream
+from seqloom.errors import FileError, InternalError
+from seqloom.infer.embed._clock import Clock
+from seqloom.infer.embed._loop import Loop
+from seqloom.infer.embed._padded import PaddedBatches
+from seqloom.infer.embed._shard_file import read_done
+from seqloom.infer.embed._summary import EmbedSummary, Progress, shares_of
+from seqloom.infer.embed._tokens import pad_value_of
+from seqloom.io import SequenceIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from seqloom.infer.embed._claims import Claims
+    from seqloom.infer.embed._folder import OutputFolder
+    from seqloom.infer.embed._model import Embedder
+    from seqloom.infer.embed._plan import Plan, Shard
+    from seqloom.infer.embed._settings import Settings
+
+COMPLETE = "complete.json"
+_POLL = 0.25  # seconds between looks at what other processes finish
+
+
+@dataclass(slots=True)
+class Job:
+    """The shards of a folder that this process computes, and their counts."""
+
+    plan: Plan
+    digest: str  # of plan.json
+    folder: OutputFolder
+    embedder: Embedder
+    settings: Settings
+    progress: Callable[[Progress], Any] | None = None
+    clock: Clock = field(default_factory=Clock)
+    computed: int = 0
+    _finished: int = 0  # records in shards that somebody has finished
+    stop: threading.Event = field(default_factory=threading.Event)
+    _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
+
+    def run(self, claims: Claims) -> EmbedSummary:
+        """Computes what nobody else does, until every shard is there."""
+        loop = Loop(self, claims)
+        loop.run(self._claim_shards(claims))
+        self._complete()
+        self.tell()
+        return self._summary(tuple(loop.notes))
+
+    def read(self, shard: Shard) -> Any:
+        """Opens the packed batches of a shard."""
+        settings = self.settings
+        stream = PackedStream(
+            self.plan.sources[shard.file].path,
+            settings.tokens,
+            max_tokens=settings.max_tokens,
+            max_length=settings.max_length,
+            overlap=settings.overlap,
+            records=(shard.start, shard.stop),
+            num_threads=settings.threads,
+        )
+        if settings.packing:
+            return stream
+        return PaddedBatches(stream, settings.max_tokens, pad_value_of(settings.tokens))
+
+    def lengths(self, shard: Shard) -> Any:
+        """Looks up the letters of a shard's records."""
+        if shard.file not in self._indexes:
+            path = self.plan.sources[shard.file].path
+            self._indexes[shard.file] = SequenceIndex(path)
+        return self._indexes[shard.file].lengths[shard.start : shard.stop]
+
+    def finish(self, shard: Shard, *, is_ours: bool) -> None:
+        """Notes that a shard was published, by this process or by another one."""
+        self.computed += is_ours
+        self.tell()
+
+    def tell(self) -> None:
+        """Tells the caller how far the job is."""
+        if self.progress is not None:
+            self.progress(self._progress())
+
+    def _progress(self) -> Progress:
+        """Counts what is done."""
+        clock = self.clock
+        return Progress(
+            records=self.plan.records,
+            done=self._finished,
+            sequences=clock.sequences,
+            tokens=clock.tokens,
+            seconds=clock.wall,
+            fill=self._fill,
+            waiting=clock.seconds["input"] / max(clock.wall, 1e-9),
+        )
+
+    @property
+    def _fill(self) -> float:
+        """Tokens by tokens that the batches could have held."""
+        room = self.clock.batches * self.settings.max_tokens
+        return self.clock.tokens / room if room else 0.0
+
+    def _claim_shards(self, claims: Claims) -> Iterator[Shard]:
+        """Claims one shard after the other; waits for those that others work on."""
+        while not self.stop.is_set():
+            open_shards = self._open_shards()
+            if not open_shards:
+                return
+            taken = 0
+            for shard in open_shards:
+                if self._claim(shard, claims):
+                    taken += 1
+                    yield shard
+            if not taken:
+                self.stop.wait(_POLL)
+
+    def _open_shards(self) -> list[Shard]:
+        """Lists the shards that nobody has finished."""
+        names = self.folder.names()
+        left = [it for it in self.plan.shards if f"{it.name}.done" not in names]
+        self._finished = self.plan.records - sum(map(len, left))
+        self._check_files(names)
+        return left
+
+    def _check_files(self, names: set[str]) -> None:
+        """Refuses a marker whose shard is gone."""
+        kind = self.settings.format
+        for shard in self.plan.shards:
+            if f"{shard.name}.done" in names and f"{shard.name}.{kind}" not in names:
+                raise FileError(
+                    f"{self.folder.path / shard.name}.{kind}: is gone, but its .done file "
+                    "is there; delete that, and the same command computes the shard again"
+                )
+
+    def _claim(self, shard: Shard, claims: Claims) -> bool:
+        """Claims a shard, unless another process has it or has just finished it."""
+        if not claims.take(shard.name):
+            return False
+        if (self.folder.path / f"{shard.name}.done").exists():
+            claims.release(shard.name)
+            return False
+        return True
+
+    def _complete(self) -> None:
+        """Makes sure that each record is there once, and writes that down."""
+        done = [read_done(self.folder, shard) for shard in self.plan.shards]
+        at = 0
+        for shard, marker in zip(self.plan.shards, done, strict=True):
+            if (marker.first, marker.records, marker.plan) != (at, len(shard), self.digest):
+                raise InternalError(f"{shard.name}: its .done file is of another plan")
+            at += marker.records
+        sums = {marker.file: marker.sha256 for marker in done}
+        text = json.dumps({"records": at, "plan": self.digest, "sha256": sums}, indent=1)
+        self.folder.create(COMPLETE, [text.encode()])
+        self.folder.remove_old_parts(self.settings.lease)
+
+    def _summary(self, notes: tuple[str, ...]) -> EmbedSummary:
+        """Says what this process did."""
+        return EmbedSummary(
+            records=self.plan.records,
+            shards=len(self.plan.shards),
+            computed=self.computed,
+            sequences=self.clock.sequences,
+            tokens=self.clock.tokens,
+            seconds=self.clock.wall,
+            shares=shares_of(self.clock),
+            fill=self._fill,
+            notes=notes,
+        )

@@ -1,0 +1,276 @@
+"""load: embeddings that `embed` wrote, by id or by ordinal, read when they are used."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._arguments import quote
+from seqloom.errors import ArgumentError, FileError, IdError, OutOfRangeError
+from seqloom.infer.embed._agree import read_plan
+from seqloom.infer.embed._folder import OutputFolder
+from seqloom.infer.embed._held import HeldShard, open_shard
+from seqloom.infer.embed._shard_file import name_of_array, read_done
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+
+class Embeddings:
+    """Embeddings in a folder, by id or by ordinal.
+
+    Equal ids are told apart by their ordinals: the position of the record in the input,
+    from 0 on.
+
+    Args:
+        folder: The folder.
+        partial: Whether a job that is not finished is opened too.
+
+    Attributes:
+        layers: The layers that are there.
+        pool: How residues were joined; with ``"none"`` a record has a row for each.
+        ordinals: The ordinals of the records, ``(n,)``.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> _ = Path("two.fa").write_text(">x\\nMKTA\\n>y\\nMK\\n")
+        >>> def one_hot(batch):
+        ...     return np.eye(33, dtype=np.float32)[batch["input_ids"]]
+        >>> _ = sl.infer.embed(one_hot, "two.fa", out="residues", pool="none")
+        >>> found = sl.infer.load("residues")
+        >>> found["x"].shape, found[1].shape, found.lengths.tolist()
+        ((4, 33), (2, 33), [4, 2])
+    """
+
+    def __init__(self, folder: OutputFolder, *, partial: bool = False) -> None:
+        self._folder = folder.path
+        plan, _ = read_plan(folder)
+        names = folder.names()
+        shards = [it for it in plan.shards if f"{it.name}.done" in names]
+        if len(shards) < len(plan.shards) and not partial:
+            raise FileError(
+                f"{folder.path}: {len(plan.shards) - len(shards)} of {len(plan.shards)} "
+                "shards are not finished; repeat the `embed` that began, or give "
+                "partial=True to open what is there"
+            )
+        self.layers, self.pool = plan.rules.layers, plan.rules.pool
+        self._done = [read_done(folder, shard) for shard in shards]
+        self._firsts = [done.first for done in self._done]
+        ranges = [np.arange(done.first, done.last + 1) for done in self._done]
+        self.ordinals: NDArray[np.int64] = np.concatenate([np.arange(0), *ranges])
+        self._held: dict[int, HeldShard] = {}
+
+    def __len__(self) -> int:
+        return len(self.ordinals)
+
+    def __repr__(self) -> str:
+        return f"Embeddings({str(self._folder)!r}): {len(self):,} records"
+
+    def __getitem__(self, record: int | str) -> NDArray[Any]:
+        return self.get(record)
+
+    def get(self, record: int | str, *, layer: int | None = None) -> NDArray[Any]:
+        """Reads the embedding of a record.
+
+        Args:
+            record: Id or ordinal.
+            layer: The layer, where there are several.
+
+        Returns:
+            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; a view of the file.
+
+        Raises:
+            ArgumentError: ``layer`` is not there, or there are several and none was named.
+            IdError: No record has the id, or several have.
+            OutOfRangeError: No record has the ordinal.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n")
+            >>> def count_tokens(batch):
+            ...     return batch["input_ids"][:, None].astype("float32")
+            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
+            >>> sl.infer.load("e").get("x").tolist()
+            [15.333333015441895]
+        """
+        ordinal = self.ordinal(record) if isinstance(record, str) else record
+        shard = bisect_right(self._firsts, ordinal) - 1
+        if shard < 0 or ordinal > self._done[shard].last:
+            raise OutOfRangeError(
+                f"there is no record with the ordinal {quote(record)}: expected an id, or "
+                f"an integer from 0 to {len(self) - 1}"
+            )
+        name = self._name_of(layer)
+        return self._open(shard).rows(name, ordinal - self._firsts[shard])
+
+    def ordinal(self, name: str) -> int:
+        """Finds the ordinal of the only record with an id.
+
+        Args:
+            name: The id.
+
+        Returns:
+            The position of the record in the input, from 0 on.
+
+        Raises:
+            IdError: No record has the id, or several have: the message lists ordinals.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> def count_tokens(batch):
+            ...     return batch["input_ids"][:, None].astype("float32")
+            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
+            >>> sl.infer.load("e").ordinal("y")
+            1
+        """
+        found = self._by_id.get(name, [])
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise IdError(f"{self._folder}: no record has the id {quote(name)}")
+        first = ", ".join(map(str, found[:3])) + ", ..." * (len(found) > 3)  # noqa: PLR2004 - shown
+        raise IdError(
+            f"{self._folder}: {len(found)} records have the id {quote(name)}: give the "
+            f"ordinal of one of them ({first})"
+        )
+
+    @cached_property
+    def _by_id(self) -> dict[str, list[int]]:
+        """The ordinals of each id."""
+        found: dict[str, list[int]] = {}
+        for ordinal, name in zip(self.ordinals.tolist(), self.ids, strict=True):
+            found.setdefault(name, []).append(ordinal)
+        return found
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each record, in input order."""
+        return [name for shard in self._shards() for name in shard.ids]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of residues of each record."""
+        return np.concatenate([np.arange(0), *(shard.lengths for shard in self._shards())])
+
+    def to_numpy(self, *, layer: int | None = None) -> NDArray[Any]:
+        """Reads all embeddings into one array.
+
+        Args:
+            layer: The layer, where there are several.
+
+        Returns:
+            ``(n, width)`` in input order; with ``pool="none"`` ``(residues, width)``: those
+            of one record after those of the one before, as ``lengths`` says.
+
+        Raises:
+            ArgumentError: ``layer`` is not there, or there are several and none was named.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> def count_tokens(batch):
+            ...     return batch["input_ids"][:, None].astype("float32")
+            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e", pool="none")
+            >>> sl.infer.load("e").to_numpy().shape
+            (5, 1)
+        """
+        name = self._name_of(layer)
+        arrays = [shard.arrays[name] for shard in self._shards()]
+        if not arrays:
+            raise FileError(f"{self._folder}: no shard is finished yet")
+        return np.concatenate(arrays)
+
+    def to_table(self, *, layer: int | None = None) -> dict[str, Any]:
+        """Reads the embeddings as columns, which pandas and polars take as they are.
+
+        Args:
+            layer: The layer, where there are several.
+
+        Returns:
+            ``ordinal``, ``id``, ``length`` and ``embedding``, a list of arrays.
+
+        Raises:
+            ArgumentError: ``layer`` is not there, or there are several and none was named.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> import seqloom as sl
+            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> def count_tokens(batch):
+            ...     return batch["input_ids"][:, None].astype("float32")
+            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
+            >>> table = sl.infer.load("e").to_table()
+            >>> table["id"], table["length"].tolist()
+            (['x', 'y'], [3, 2])
+        """
+        rows = [self.get(int(ordinal), layer=layer) for ordinal in self.ordinals]
+        columns: dict[str, Any] = {"ordinal": self.ordinals, "id": self.ids}
+        return {**columns, "length": self.lengths, "embedding": rows}
+
+    def _shards(self) -> Iterator[HeldShard]:
+        """Opens one shard after the other."""
+        return map(self._open, range(len(self._done)))
+
+    def _open(self, number: int) -> HeldShard:
+        """Opens a shard, once."""
+        if number not in self._held:
+            is_by_residue = self.pool == "none"
+            self._held[number] = open_shard(
+                self._folder, self._done[number], is_by_residue=is_by_residue
+            )
+        return self._held[number]
+
+    def _name_of(self, layer: int | None) -> str:
+        """Names the array of a layer."""
+        if layer is None and len(self.layers) == 1:
+            return name_of_array(self.layers[0], self.layers)
+        if layer not in self.layers:
+            raise ArgumentError(
+                f"layer must be one of {list(self.layers)}, got {quote(layer)}"
+            )
+        return name_of_array(layer, self.layers)
+
+
+def load(folder: str | os.PathLike[str], *, partial: bool = False) -> Embeddings:
+    """Opens a folder of embeddings; a shard is read when somebody looks at it.
+
+    Args:
+        folder: The folder that `embed` wrote.
+        partial: Whether to open a folder whose job is not finished: it has the records of
+            the shards that are.
+
+    Returns:
+        The embeddings, by id or by ordinal.
+
+    Raises:
+        FileError: The job is not finished, or a file is gone.
+        FormatError: A file is damaged.
+        MissingFileError: The folder holds no embeddings.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> _ = Path("two.fa").write_text(">x\\nMKTA\\n>y\\nMK\\n")
+        >>> def one_hot(batch):
+        ...     return np.eye(33, dtype=np.float32)[batch["input_ids"]]
+        >>> _ = sl.infer.embed(one_hot, "two.fa", out="embeddings")
+        >>> found = sl.infer.load("embeddings")
+        >>> len(found), found.ids, found.to_numpy().shape
+        (2, ['x', 'y'], (2, 33))
+    """
+    if not os.path.isdir(folder):  # noqa: PTH112 - a folder that is not made
+        raise FileError(f"{folder}: no such folder; expected one that `embed` wrote")
+    return Embeddings(OutputFolder(folder), partial=partial)

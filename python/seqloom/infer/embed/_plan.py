@@ -1,0 +1,230 @@
+"""The plan of a job: which records make which shard, and what every shard agrees on."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom.errors import ConfigError, FormatError, ShapeError
+from seqloom.io import SequenceIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+VERSION = 1
+# Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
+_BYTES = 256 << 20
+_RECORDS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides the numbers of an output: two jobs with equal rules agree."""
+
+    model: str  # names the weights
+    tokens: str  # names the tokenizer
+    pool: str
+    layers: tuple[int, ...]
+    dtype: str
+    format: str
+    max_length: int | None
+    overlap: int
+    packing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file as it was when the job was planned."""
+
+    path: str
+    size: int
+    modified: int  # nanoseconds
+    records: int
+
+    @classmethod
+    def of(cls, index: SequenceIndex) -> Self:
+        """Describes the file of an index."""
+        stat = Path(index.path).stat()
+        path = os.path.realpath(index.path)
+        return cls(path, stat.st_size, stat.st_mtime_ns, len(index))
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Consecutive records of one file that are computed and written together."""
+
+    number: int
+    file: int  # which of the plan's sources
+    start: int  # the first record, counted in its file
+    stop: int
+    ordinal: int  # the first record, counted over all files
+
+    @property
+    def name(self) -> str:
+        """The name of the shard's files, without an ending."""
+        return f"shard-{self.number:06d}"
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The rules, the files and the shards of a job, as ``plan.json`` holds them."""
+
+    rules: Rules
+    sources: tuple[Source, ...]
+    shards: tuple[Shard, ...]
+
+    @property
+    def records(self) -> int:
+        """The number of records of all files."""
+        return sum(source.records for source in self.sources)
+
+    def to_json(self) -> str:
+        """Writes the plan; shards as lists, because there may be many."""
+        shards = [[s.file, s.start, s.stop] for s in self.shards]
+        values: dict[str, Any] = {
+            "version": VERSION,
+            "rules": asdict(self.rules),
+            "sources": [asdict(source) for source in self.sources],
+            "shards": shards,
+        }
+        return json.dumps(values, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Reads what `to_json` wrote."""
+        try:
+            values = json.loads(text)
+            if values["version"] != VERSION:
+                raise ConfigError(
+                    f"the plan has version {values['version']}, this seqloom reads "
+                    f"{VERSION}; use the seqloom that wrote it, or another folder"
+                )
+            rules = values["rules"] | {"layers": tuple(values["rules"]["layers"])}
+            sources = tuple(Source(**source) for source in values["sources"])
+            shards = _number([tuple(shard) for shard in values["shards"]])
+            return cls(Rules(**rules), sources, shards)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, ConfigError):
+                raise
+            raise FormatError(f"plan.json cannot be read: {error}") from None
+
+    def differences(self, other: Plan) -> list[str]:
+        """Names what differs in another plan, with both values."""
+        ours, theirs = dict(_facts(self)), dict(_facts(other))
+        names = dict.fromkeys([*theirs, *ours])
+        return [
+            f"{name}: {theirs.get(name)!r} there, {ours.get(name)!r} now"
+            for name in names
+            if ours.get(name) != theirs.get(name)
+        ]
+
+
+def make_plan(
+    indexes: Sequence[SequenceIndex], rules: Rules, *, shard_size: int | None, width: int
+) -> Plan:
+    """Cuts the records of files into shards, which depend on nothing else."""
+    sources = tuple(Source.of(index) for index in indexes)
+    shards: list[tuple[int, ...]] = []
+    for file, index in enumerate(indexes):
+        bounds = _bounds(index, rules, shard_size, width)
+        shards += [(file, *bound) for bound in bounds]
+    return Plan(rules, sources, _number(shards))
+
+
+def _number(shards: Sequence[tuple[int, ...]]) -> tuple[Shard, ...]:
+    """Numbers shards, and counts the records before each."""
+    sizes = (stop - start for _, start, stop in shards)
+    firsts = accumulate(sizes, initial=0)
+    return tuple(
+        Shard(number, *shard, first)
+        for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
+    )
+
+
+def _bounds(
+    index: SequenceIndex, rules: Rules, shard_size: int | None, width: int
+) -> Iterator[tuple[int, int]]:
+    """Cuts the records of one file: so many, or so many bytes of embeddings."""
+    if shard_size is not None:
+        starts = range(0, len(index), shard_size)
+        yield from ((start, min(start + shard_size, len(index))) for start in starts)
+        return
+    rows = index.lengths if rules.pool == "none" else np.ones(len(index), np.int64)
+    cost = np.dtype(rules.dtype).itemsize * width * len(rules.layers)
+    ends = np.cumsum(rows) * cost
+    start = 0
+    while start < len(index):
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + _BYTES, side="right"))
+        stop = min(max(stop, start + 1), start + _RECORDS, len(index))
+        yield start, stop
+        start = stop
+
+
+def _facts(plan: Plan) -> Iterator[tuple[str, Any]]:
+    """Lists what two plans must agree on, by the name that a message gives it."""
+    yield from asdict(plan.rules).items()
+    yield "number of files", len(plan.sources)
+    for source in plan.sources:
+        for field in ("size", "modified", "records"):
+            yield f"{field} of {source.path}", getattr(source, field)
+    shards = [(shard.file, shard.start, shard.stop) for shard in plan.shards]
+    yield "number of shards (shard_size)", len(shards)
+    yield "records of the first shard (shard_size)", len(plan.shards[0]) if shards else 0
+
+
+def check_records(
+    indexes: Sequence[SequenceIndex], *, most: int | None, max_length: int | None
+) -> None:
+    """Refuses records that cannot be embedded, before anything is computed."""
+    for index in indexes:
+        lengths = index.lengths
+        _check_empty(index, lengths)
+        if max_length is None and most is not None:
+            _check_long(index, lengths, most)
+
+
+def _check_empty(index: SequenceIndex, lengths: NDArray[np.int64]) -> None:
+    """Refuses a file without records, and records without letters."""
+    if not lengths.size:
+        raise FormatError(f"{index.path}: the file has no records", path=index.path)
+    empty = np.flatnonzero(lengths == 0)
+    if empty.size:
+        raise FormatError(
+            f"{index.path}: record {int(empty[0])} ({_id_of(index, empty[0])}) has no "
+            f"letters, so that it has no embedding ({empty.size:,} such records); leave "
+            "them out of the file",
+            path=index.path,
+            record=int(empty[0]),
+        )
+
+
+def _check_long(index: SequenceIndex, lengths: NDArray[np.int64], most: int) -> None:
+    """Refuses records that no batch holds, where nobody asked for windows."""
+    long = np.flatnonzero(lengths > most)
+    if long.size:
+        first = int(long[0])
+        raise ShapeError(
+            f"{index.path}: record {first} ({_id_of(index, first)}) has "
+            f"{int(lengths[first]):,} letters, but a batch takes {most:,} "
+            f"({long.size:,} such records). To embed it in windows whose residues are "
+            "joined, give max_length=1022, overlap=200 (--max-length 1022 --overlap 200); "
+            f"to embed it whole, max_tokens={int(lengths.max()) + 2} "
+            f"(--max-tokens {int(lengths.max()) + 2})"
+        )
+
+
+def _id_of(index: SequenceIndex, row: Any) -> str:
+    """Returns the id of a record, for a message."""
+    return index.fetch_many([int(row)])[0].id

@@ -1,0 +1,348 @@
+"""Embeddings of files: what is computed, joined, written and read back."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import embed_job
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+
+import seqloom as sl
+from seqloom.errors import (
+    ArgumentError,
+    ConfigError,
+    FileError,
+    FormatError,
+    IdError,
+    LetterError,
+    MissingFileError,
+    NotFiniteError,
+    OutOfRangeError,
+    RunFolderError,
+    ShapeError,
+)
+
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def write_fasta(path, lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    records = ["".join(rng.choice(list(LETTERS), size)) for size in lengths]
+    Path(path).write_text(
+        "".join(f">s{number}\n{record}\n" for number, record in enumerate(records))
+    )
+    return records
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lengths = np.random.default_rng(1).integers(1, 300, 90)
+    return write_fasta("a.fa", lengths), write_fasta("b.fa", lengths[:40], seed=5)
+
+
+@pytest.mark.parametrize("packing", [True, False])
+@pytest.mark.parametrize("format", ["safetensors", "parquet"])
+def test_the_mean_is_that_of_the_residues(files, packing, format):
+    records = [*files[0], *files[1]]
+    options = {"packing": packing, "format": format}
+    sl.infer.embed(
+        embed_job.embed_tokens, ["a.fa", "b.fa"], out="e", shard_size=32, **options
+    )
+    found = sl.infer.load("e")
+    expected = [embed_job.expected_mean(record) for record in records]
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-6, atol=1e-6)
+    assert found.ids == [f"s{n}" for n in range(90)] + [f"s{n}" for n in range(40)]
+    assert found.lengths.tolist() == [len(record) for record in records]
+
+
+@pytest.mark.parametrize("packing", [True, False])
+@pytest.mark.parametrize("format", ["safetensors", "parquet"])
+def test_each_residue_has_its_row(files, packing, format):
+    options = {"packing": packing, "format": format, "dtype": "float16"}
+    sl.infer.embed(
+        embed_job.embed_tokens, "a.fa", out="e", shard_size=32, pool="none", **options
+    )
+    found = sl.infer.load("e")
+    tokens = sl.encode.Tokens("esm2")
+    for ordinal in (0, 31, 32, 89):
+        rows = embed_job.TABLE[tokens(files[0][ordinal])[1:-1]].astype(np.float16)
+        np.testing.assert_array_equal(found[ordinal], rows)
+
+
+def test_the_first_token_is_kept(files):
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", pool="cls")
+    np.testing.assert_array_equal(
+        sl.infer.load("e").to_numpy(), np.tile(embed_job.TABLE[0], (90, 1))
+    )
+
+
+def embed_positions(batch):
+    """Shows in which window, and where in it, a residue was."""
+    sizes = np.diff(batch["cu_seqlens"])
+    starts = np.repeat(batch["starts"], sizes)
+    return np.stack([starts, batch["position_ids"]], axis=1).astype(np.float32)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19)
+)
+def test_windows_give_each_residue_once_from_where_it_lies_inside(
+    tmp_path_factory, length, longest, overlap
+):
+    overlap = min(overlap, longest - 1)
+    folder = tmp_path_factory.mktemp("windows")
+    write_fasta(folder / "a.fa", [length])
+    sl.infer.embed(
+        embed_positions,
+        folder / "a.fa",
+        out=folder / "e",
+        pool="none",
+        max_length=longest,
+        overlap=overlap,
+    )
+    starts, positions = sl.infer.load(folder / "e")[0].T
+    np.testing.assert_array_equal(starts + positions - 1, np.arange(length))
+    # Of what two neighbours share, no residue is nearer to its own window's edge than to
+    # the other's, but for the window that ends the record.
+    for start in np.unique(starts)[1:]:
+        first = int((starts >= start).argmax())
+        assert first - start == overlap // 2 or overlap == 0 or first - start <= overlap
+
+
+def test_a_mean_over_windows_is_that_of_all_residues(files):
+    options = {"max_length": 50, "overlap": 7}
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32, **options)
+    expected = [embed_job.expected_mean(record) for record in files[0]]
+    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_module_of_torch_is_called_with_what_it_asks_for(files):
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding.from_pretrained(torch.tensor(embed_job.TABLE))
+
+        def forward(self, input_ids, mask):
+            return self.table(input_ids) * mask[..., None]
+
+    sl.infer.embed(Network(), "a.fa", out="e", packing=False)
+    expected = [embed_job.expected_mean(record) for record in files[0]]
+    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_a_module_of_ours_is_called_with_what_it_asks_for(files, backend):
+    class Table(sl.nn.Module):
+        table: sl.nn.Embedding
+
+        def __init__(self):
+            self.table = sl.nn.Embedding(33, embed_job.WIDTH)
+
+        def __call__(self, input_ids):
+            return self.table(input_ids)
+
+    network = Table().bind(backend, 0)
+    network.load_record({"table.weight": embed_job.TABLE})
+    sl.infer.embed(network, "a.fa", out="e")
+    expected = [embed_job.expected_mean(record) for record in files[0]]
+    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_may_pool_itself(files):
+    sl.infer.embed(
+        lambda batch: np.diff(batch["cu_seqlens"])[:, None].astype(np.float32),
+        "a.fa",
+        out="e",
+        pool="model",
+        identity="lengths",
+    )
+    lengths = [len(record) + 2 for record in files[0]]
+    assert sl.infer.load("e").to_numpy()[:, 0].tolist() == lengths
+
+
+def test_the_files_can_be_read_without_seqloom(files):
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=50)
+    arrays = load_file("e/shard-000001.safetensors")
+    assert arrays["ordinals"].tolist() == list(range(50, 90))
+    done = json.loads(Path("e/shard-000001.done").read_text())
+    data = Path("e/shard-000001.safetensors").read_bytes()
+    assert done["sha256"] == hashlib.sha256(data).hexdigest()
+
+
+def test_equal_ids_are_kept_apart(tmp_path):
+    (tmp_path / "a.fa").write_text(">x\nMK\n>x\nML\n>y\nM\n")
+    embed_job.run(tmp_path / "a.fa", tmp_path / "e")
+    found = sl.infer.load(tmp_path / "e")
+    np.testing.assert_allclose(found[1], embed_job.expected_mean("ML"), rtol=1e-6)
+    with pytest.raises(IdError, match=r"2 records have the id 'x'.*\(0, 1\)"):
+        found["x"]
+    with pytest.raises(IdError, match="no record has the id 'z'"):
+        found["z"]
+    with pytest.raises(OutOfRangeError, match="from 0 to 2"):
+        found[3]
+
+
+def test_an_id_is_never_a_path(tmp_path):
+    names = ["../../up", "a/b", "'q'", '"', "\x1b[31mred", "x" * 300, ".", "ä"]
+    text = "".join(f">{name}\nMK\n" for name in names)
+    (tmp_path / "a.fa").write_text(text)
+    embed_job.run(tmp_path / "a.fa", tmp_path / "e")
+    assert sl.infer.load(tmp_path / "e").ids == names
+    assert {path.name for path in (tmp_path / "e").iterdir()} == {
+        "plan.json",
+        "complete.json",
+        "shard-000000.safetensors",
+        "shard-000000.done",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"pool": "cls"}, "pool: 'mean' there, 'cls' now"),
+        ({"dtype": "float16"}, "dtype"),
+        ({"identity": "other"}, "model"),
+        ({"shard_size": 10}, "shard_size"),
+        ({"tokens": sl.encode.Tokens("esm2", unknown="mask")}, "tokens"),
+    ],
+)
+def test_another_plan_is_refused_by_the_name_of_what_differs(files, changed, named):
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
+    with pytest.raises(ConfigError, match=named):
+        sl.infer.embed(
+            embed_job.embed_tokens, "a.fa", out="e", **{"shard_size": 32, **changed}
+        )
+
+
+def test_a_changed_file_is_refused(files):
+    sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
+    with Path("a.fa").open("a") as file:
+        file.write(">one more\nMK\n")
+    with pytest.raises(ConfigError, match=r"size of .*a\.fa"):
+        sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
+
+
+def test_a_second_call_computes_nothing(files):
+    assert embed_job.run("a.fa", "e", 32).computed == 3
+    again = embed_job.run("a.fa", "e", 32)
+    assert (again.computed, again.sequences, again.records) == (0, 0, 90)
+
+
+def test_a_folder_of_embeddings_is_kept_where_resume_is_off(files):
+    embed_job.run("a.fa", "e")
+    with pytest.raises(RunFolderError, match="--no-resume"):
+        embed_job.run("a.fa", "e", resume=False)
+
+
+def test_a_letter_that_is_none_stops_behind_what_was_finished(tmp_path):
+    text = "".join(f">s{n}\nMKT\n" for n in range(8)) + ">bad\nMK1T\n"
+    (tmp_path / "a.fa").write_text(text)
+    with pytest.raises((LetterError, FormatError), match="bad"):
+        embed_job.run(tmp_path / "a.fa", tmp_path / "e", 4)
+    assert len(sl.infer.load(tmp_path / "e", partial=True)) == 8
+    with pytest.raises(FileError, match="1 of 3 shards are not finished"):
+        sl.infer.load(tmp_path / "e")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no records|empty"),
+        (">a\nMK\n>b\n>c\nM\n", r"record 1 \(b\) has no letters"),
+        (">a\nMK\n>b\n" + "M" * 100_000 + "\n", "100,000 letters.*--max-length"),
+    ],
+)
+def test_what_cannot_be_embedded_is_an_error_before_the_work(tmp_path, text, message):
+    (tmp_path / "a.fa").write_text(text)
+    with pytest.raises((FormatError, ShapeError), match=message):
+        embed_job.run(tmp_path / "a.fa", tmp_path / "e")
+
+
+def test_an_embedding_that_is_not_finite_names_its_record(files):
+    def overflow(batch):
+        values = embed_job.TABLE[batch["input_ids"]]
+        return np.where((batch["input_ids"] == 20)[:, None], np.nan, values)
+
+    with pytest.raises(NotFiniteError, match=r"record \d+ \('s\d+'\) is not finite"):
+        sl.infer.embed(overflow, "a.fa", out="e")
+
+
+def test_what_does_not_fit_float16_says_so(files):
+    def large(batch):
+        return np.full((batch["input_ids"].size, 2), 1e6, np.float32)
+
+    with pytest.raises(NotFiniteError, match="float16"):
+        sl.infer.embed(large, "a.fa", out="e", dtype="float16")
+
+
+def test_the_message_of_a_wrong_shape_names_the_remedy(files):
+    with pytest.raises(ShapeError, match='pool="model" takes one row for each'):
+        sl.infer.embed(
+            lambda batch: np.zeros((batch["num_sequences"], 3)), "a.fa", out="e"
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool": "max"}, "pool must be"),
+        ({"dtype": "float64"}, "dtype must be"),
+        ({"format": "csv"}, "format must be"),
+        ({"layers": ()}, "layers must be"),
+        ({"layers": (1, 1)}, "layers must be"),
+        ({"max_tokens": 2}, "max_tokens"),
+        ({"overlap": 3}, "overlap= is of windows"),
+        ({"max_length": 10, "overlap": 10}, "overlap must be below"),
+        ({"max_length": 5000}, "max_length must be at most 4094"),
+        ({"shard_size": 0}, "shard_size"),
+        ({"lease": 0}, "lease"),
+        ({"layers": (0, 3)}, "needs a model with a method embed"),
+    ],
+)
+def test_a_wrong_argument_is_named(files, options, message):
+    with pytest.raises(ArgumentError, match=message):
+        sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
+
+
+def test_memory_that_is_full_halves_the_batches_and_says_so(files):
+    seen = []
+
+    def small_memory(batch):
+        seen.append(batch["input_ids"].size)
+        if seen[-1] > 1000:
+            raise MemoryError
+        return embed_job.TABLE[batch["input_ids"]]
+
+    summary = sl.infer.embed(small_memory, "a.fa", out="e", max_tokens=3000)
+    assert "max_tokens=" in summary.notes[0]
+    expected = [embed_job.expected_mean(record) for record in files[0]]
+    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_folder_without_embeddings_is_named(tmp_path):
+    with pytest.raises(FileError, match="no such folder"):
+        sl.infer.load(tmp_path / "none")
+    with pytest.raises(MissingFileError, match=r"no plan\.json"):
+        sl.infer.load(tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
+def test_a_damaged_shard_is_an_error_that_names_it(files, damage):
+    embed_job.run("a.fa", "e", 32)
+    path = Path("e/shard-000001.safetensors")
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data[:-8] if damage == "cut" else data)
+    with pytest.raises((FileError, FormatError), match="shard-000001"):
+        sl.infer.load("e").to_numpy()
