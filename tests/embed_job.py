@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def expected_mean(letters):
     return TABLE[tokens].astype(np.float64).mean(axis=0)
 
 
-def run(file, out, shard_size=500, **options):
+def run(file, out, shard_size: Any = 500, **options):
     """Embeds a file as every test does."""
     return sl.infer.embed(
         embed_tokens, file, out=out, shard_size=int(shard_size), num_threads=1, **options
@@ -30,7 +31,7 @@ def run(file, out, shard_size=500, **options):
 
 
 if __name__ == "__main__":
-    lease = float(sys.argv[4]) if len(sys.argv) > 4 else 60.0  # noqa: PLR2004
+    lease = float(sys.argv[4]) if len(sys.argv) > 4 else 60.0
     begun = time.perf_counter()
     summary = run(*sys.argv[1:4], lease=lease)
     print(summary.computed, summary.sequences, time.perf_counter() - begun)  # noqa: T201

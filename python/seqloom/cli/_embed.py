@@ -12,7 +12,6 @@ from seqloom.cli._options import (
     PATHS,
     QUIET_DEFAULTS,
     Count,
-    Flag,
     MachineOptions,
     QuietOption,
 )

@@ -3,14 +3,14 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
-import embed_job
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from safetensors.numpy import load_file
 
+import embed_job
 import seqloom as sl
 from seqloom.errors import (
     ArgumentError,
@@ -46,10 +46,10 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("packing", [True, False])
-@pytest.mark.parametrize("format", ["safetensors", "parquet"])
-def test_the_mean_is_that_of_the_residues(files, packing, format):
+@pytest.mark.parametrize("kind", ["safetensors", "parquet"])
+def test_the_mean_is_that_of_the_residues(files, packing, kind):
     records = [*files[0], *files[1]]
-    options = {"packing": packing, "format": format}
+    options: Any = {"packing": packing, "format": kind}
     sl.infer.embed(
         embed_job.embed_tokens, ["a.fa", "b.fa"], out="e", shard_size=32, **options
     )
@@ -61,9 +61,9 @@ def test_the_mean_is_that_of_the_residues(files, packing, format):
 
 
 @pytest.mark.parametrize("packing", [True, False])
-@pytest.mark.parametrize("format", ["safetensors", "parquet"])
-def test_each_residue_has_its_row(files, packing, format):
-    options = {"packing": packing, "format": format, "dtype": "float16"}
+@pytest.mark.parametrize("kind", ["safetensors", "parquet"])
+def test_each_residue_has_its_row(files, packing, kind):
+    options: Any = {"packing": packing, "format": kind, "dtype": "float16"}
     sl.infer.embed(
         embed_job.embed_tokens, "a.fa", out="e", shard_size=32, pool="none", **options
     )
@@ -89,9 +89,7 @@ def embed_positions(batch):
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19)
-)
+@given(length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19))
 def test_windows_give_each_residue_once_from_where_it_lies_inside(
     tmp_path_factory, length, longest, overlap
 ):
@@ -116,10 +114,12 @@ def test_windows_give_each_residue_once_from_where_it_lies_inside(
 
 
 def test_a_mean_over_windows_is_that_of_all_residues(files):
-    options = {"max_length": 50, "overlap": 7}
+    options: Any = {"max_length": 50, "overlap": 7}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32, **options)
     expected = [embed_job.expected_mean(record) for record in files[0]]
-    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_module_of_torch_is_called_with_what_it_asks_for(files):
@@ -135,7 +135,9 @@ def test_a_module_of_torch_is_called_with_what_it_asks_for(files):
 
     sl.infer.embed(Network(), "a.fa", out="e", packing=False)
     expected = [embed_job.expected_mean(record) for record in files[0]]
-    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
@@ -153,7 +155,9 @@ def test_a_module_of_ours_is_called_with_what_it_asks_for(files, backend):
     network.load_record({"table.weight": embed_job.TABLE})
     sl.infer.embed(network, "a.fa", out="e")
     expected = [embed_job.expected_mean(record) for record in files[0]]
-    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        sl.infer.load("e").to_numpy(), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_model_may_pool_itself(files):
@@ -216,10 +220,9 @@ def test_an_id_is_never_a_path(tmp_path):
 )
 def test_another_plan_is_refused_by_the_name_of_what_differs(files, changed, named):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
+    options: Any = {"shard_size": 32, **changed}
     with pytest.raises(ConfigError, match=named):
-        sl.infer.embed(
-            embed_job.embed_tokens, "a.fa", out="e", **{"shard_size": 32, **changed}
-        )
+        sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
 def test_a_changed_file_is_refused(files):
@@ -285,9 +288,7 @@ def test_what_does_not_fit_float16_says_so(files):
 
 def test_the_message_of_a_wrong_shape_names_the_remedy(files):
     with pytest.raises(ShapeError, match='pool="model" takes one row for each'):
-        sl.infer.embed(
-            lambda batch: np.zeros((batch["num_sequences"], 3)), "a.fa", out="e"
-        )
+        sl.infer.embed(lambda batch: np.zeros((batch["num_sequences"], 3)), "a.fa", out="e")
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,9 @@ def test_memory_that_is_full_halves_the_batches_and_says_so(files):
     summary = sl.infer.embed(small_memory, "a.fa", out="e", max_tokens=3000)
     assert "max_tokens=" in summary.notes[0]
     expected = [embed_job.expected_mean(record) for record in files[0]]
-    np.testing.assert_allclose(sl.infer.load("e").to_numpy(), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        sl.infer.load("e").to_numpy(), expected, rtol=1e-6, atol=1e-6
+    )
 
 
 def test_a_folder_without_embeddings_is_named(tmp_path):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from seqloom.data._path import expand
-from seqloom.errors import ConfigError, FileError, FormatError, MissingFileError, RunFolderError
-from seqloom.infer.embed._plan import Plan, check_records, make_plan
+from seqloom.errors import ConfigError, MissingFileError, RunFolderError
+from seqloom.infer.embed._plan import Plan, Source, check_records, make_plan
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from seqloom.infer.embed._folder import OutputFolder
     from seqloom.infer.embed._plan import Rules
@@ -21,18 +20,47 @@ PLAN = "plan.json"
 
 
 def agree(
-    folder: OutputFolder, files: Any, rules: Rules, settings: Settings, *, width: int
+    folder: OutputFolder,
+    paths: Sequence[str],
+    *,
+    rules: Rules,
+    settings: Settings,
+    width: int,
 ) -> tuple[Plan, str]:
     """Finds the plan of the folder, or makes it; returns it with the hash of its text."""
-    indexes = [*_open(files)]
+    sources = [Source.of(path) for path in paths]
+    if PLAN not in folder.names():
+        plan = _make(paths, sources, rules=rules, settings=settings, width=width)
+        if folder.create(PLAN, [plan.to_json().encode()]):
+            return read_plan(folder)
+    elif not settings.resume:
+        raise RunFolderError(
+            f"{folder.path}: holds embeddings already; leave out resume=False "
+            "(--no-resume) to go on with them, or give another folder"
+        )
+    plan, digest = read_plan(folder)
+    if differences := plan.differences(rules, sources):
+        listed = "; ".join(differences[:5])
+        raise ConfigError(
+            f"{folder.path}: holds embeddings of another plan: {listed}. Give the same "
+            "settings and files, or another folder"
+        )
+    return plan, digest
+
+
+def _make(
+    paths: Sequence[str],
+    sources: Sequence[Source],
+    *,
+    rules: Rules,
+    settings: Settings,
+    width: int,
+) -> Plan:
+    """Divides the records of files, once all are known to fit."""
+    indexes = [*map(SequenceIndex, paths)]
     most = None if settings.pool == "model" else settings.letters
     check_records(indexes, most=most, max_length=settings.max_length)
-    plan = make_plan(indexes, rules, shard_size=settings.shard_size, width=width)
-    text = plan.to_json().encode()
-    if not folder.create(PLAN, [text]):
-        text = folder.read(PLAN)
-        _compare(folder, Plan.from_json(text.decode()), plan, resume=settings.resume)
-    return plan, hashlib.sha256(text).hexdigest()
+    return make_plan(rules, sources, indexes, width=width)
 
 
 def read_plan(folder: OutputFolder) -> tuple[Plan, str]:
@@ -44,29 +72,3 @@ def read_plan(folder: OutputFolder) -> tuple[Plan, str]:
             f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
         ) from error
     return Plan.from_json(text.decode()), hashlib.sha256(text).hexdigest()
-
-
-def _open(files: Any) -> Iterator[SequenceIndex]:
-    """Opens the index of each file; what has none cannot be divided."""
-    for path in expand(files):
-        try:
-            yield SequenceIndex(path)
-        except FormatError as error:
-            if "compress" not in str(error):
-                raise
-            raise FileError(f"{error}; or unpack it first") from error
-
-
-def _compare(folder: OutputFolder, there: Plan, now: Plan, *, resume: bool) -> None:
-    """Refuses to go on with another job's folder."""
-    if not resume:
-        raise RunFolderError(
-            f"{folder.path}: holds embeddings already; leave out resume=False (--no-resume) "
-            "to go on with them, or give another folder"
-        )
-    if differences := now.differences(there):
-        listed = "; ".join(differences[:5])
-        raise ConfigError(
-            f"{folder.path}: holds embeddings of another plan: {listed}. Give the same "
-            "settings and files, or another folder"
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,6 +16,8 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+    from rich.console import Console
 
     from seqloom.infer.embed._summary import EmbedSummary, Progress
 

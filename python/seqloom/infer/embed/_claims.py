@@ -93,9 +93,8 @@ class Claims:
     def release(self, shard: str) -> None:
         """Removes a claim, unless another process has taken it over."""
         self._held.discard(shard)
-        path = self._folder.path / f"{shard}.claim"
-        owner = _owner_of(path)
-        if owner is not None and owner.key == self._owner.key:
+        path = self._path(shard)
+        if self._is_own(path):
             with suppress(OSError):
                 path.unlink()
 
@@ -135,12 +134,18 @@ class Claims:
     def _renew(self) -> None:
         """Renews the claims of this process until it ends."""
         while not self._over.wait(self._lease / _RENEWALS):
-            for shard in [*self._held]:
-                path = self._folder.path / f"{shard}.claim"
-                owner = _owner_of(path)
-                if owner is not None and owner.key == self._owner.key:
-                    with suppress(OSError):
-                        os.utime(path)
+            for path in filter(self._is_own, map(self._path, [*self._held])):
+                with suppress(OSError):
+                    os.utime(path)
+
+    def _path(self, shard: str) -> Path:
+        """Returns the path of a claim."""
+        return self._folder.path / f"{shard}.claim"
+
+    def _is_own(self, path: Path) -> bool:
+        """Says whether a claim is still this process's."""
+        owner = _owner_of(path)
+        return owner is not None and owner.key == self._owner.key
 
 
 def _owner_of(path: Path) -> Owner | None:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from seqloom._threads import limit_blas
+from seqloom.data._path import expand
 from seqloom.infer.embed._agree import agree
 from seqloom.infer.embed._claims import LEASE, Claims
 from seqloom.infer.embed._folder import OutputFolder
@@ -54,8 +55,8 @@ def embed(
     several machines, may be given the same call at once; they share the shards.
 
     Args:
-        model: `sl.models.ESM2`; another model with ``embed(batch, layers=...)``; a module of
-            seqloom or torch, which is called with the arrays that it asks for by name; or a
+        model: `sl.models.ESM2`; another model with ``embed(batch, layers=...)``; a module
+            of seqloom or torch, which is called with the arrays that it asks for by name; or a
             function of the batch, a dict of NumPy arrays: ``input_ids``, ``position_ids``,
             ``cu_seqlens``, ``max_seqlen``, or with ``packing=False`` ``input_ids`` and
             ``mask``. It returns a row for each token.
@@ -128,18 +129,24 @@ def embed(
         lease=lease,
         num_threads=num_threads,
     )
-    return run_job(Embedder(model, settings.layers), files, out, settings, progress)
+    paths, folder = expand(files), OutputFolder(out)
+    embedder = Embedder(model, settings.layers)
+    return _run_job(embedder, paths, folder, settings=settings, progress=progress)
 
 
-def run_job(
-    embedder: Embedder, files: Paths, out: Any, settings: Settings, progress: Watch | None
+def _run_job(
+    embedder: Embedder,
+    paths: Sequence[str],
+    folder: OutputFolder,
+    *,
+    settings: Settings,
+    progress: Watch | None,
 ) -> EmbedSummary:
     """Agrees on a plan with other processes, and computes what is left of it."""
-    folder = OutputFolder(out)
     rules, width = settings.rules(embedder.name), embedder.width
-    plan, digest = agree(folder, files, rules, settings, width=width)
-    job = Job(plan, digest, folder, embedder, settings, progress)
-    limit = embedder.device.name == "cpu"
-    with limit_blas(settings.threads) if limit else nullcontext():
-        with Claims(folder, settings.lease) as claims:
-            return job.run(claims)
+    plan, digest = agree(folder, paths, rules=rules, settings=settings, width=width)
+    job = Job(plan, digest, folder, paths, embedder, settings, progress)
+    on_host = embedder.device.name == "cpu"
+    limit = limit_blas(settings.threads) if on_host else nullcontext()
+    with limit, Claims(folder, settings.lease) as claims:
+        return job.run(claims)

@@ -29,8 +29,7 @@ class OutputFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(
-                f"{self.path}: the output folder cannot be made: "
-                f"{error.strerror or error}"
+                f"{self.path}: the output folder cannot be made: {error.strerror or error}"
             ) from error
 
     def create(self, name: str, pieces: Iterable[bytes | memoryview]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from seqloom.record import load as load_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -69,9 +69,10 @@ def open_shard(folder: Path, done: Done, *, is_by_residue: bool) -> HeldShard:
 def _open_parquet(path: Path, *, is_by_residue: bool) -> HeldShard:
     """Reads a table."""
     import_arrow()
-    import pyarrow.parquet
+    from pyarrow import parquet
 
-    table = pyarrow.parquet.read_table(path)
+    read_table: Any = parquet.read_table  # pyright: ignore[reportUnknownMemberType]
+    table: Any = read_table(path)
     names = [name for name in table.column_names if name.startswith("embedding")]
     arrays = {
         name.replace("embedding", "embeddings", 1): _flatten(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data import PackedStream
@@ -19,7 +18,7 @@ from seqloom.infer.embed._tokens import pad_value_of
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from seqloom.infer.embed._claims import Claims
     from seqloom.infer.embed._folder import OutputFolder
@@ -38,6 +37,7 @@ class Job:
     plan: Plan
     digest: str  # of plan.json
     folder: OutputFolder
+    paths: Sequence[str]  # of the plan's sources, on this machine
     embedder: Embedder
     settings: Settings
     progress: Callable[[Progress], Any] | None = None
@@ -59,7 +59,7 @@ class Job:
         """Opens the packed batches of a shard."""
         settings = self.settings
         stream = PackedStream(
-            self.plan.sources[shard.file].path,
+            self.paths[shard.file],
             settings.tokens,
             max_tokens=settings.max_tokens,
             max_length=settings.max_length,
@@ -74,11 +74,11 @@ class Job:
     def lengths(self, shard: Shard) -> Any:
         """Looks up the letters of a shard's records."""
         if shard.file not in self._indexes:
-            path = self.plan.sources[shard.file].path
+            path = self.paths[shard.file]
             self._indexes[shard.file] = SequenceIndex(path)
         return self._indexes[shard.file].lengths[shard.start : shard.stop]
 
-    def finish(self, shard: Shard, *, is_ours: bool) -> None:
+    def finish(self, *, is_ours: bool) -> None:
         """Notes that a shard was published, by this process or by another one."""
         self.computed += is_ours
         self.tell()

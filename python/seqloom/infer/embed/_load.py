@@ -175,6 +175,7 @@ class Embeddings:
 
         Raises:
             ArgumentError: ``layer`` is not there, or there are several and none was named.
+            FileError: No shard is finished yet.
 
         Examples:
             >>> from pathlib import Path

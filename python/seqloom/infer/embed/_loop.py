@@ -113,7 +113,7 @@ class Loop:
         with self.clock.spending("host"), device.computing():
             return {
                 layer: device.fetch(
-                    reduce_batch(device, values, batch, self.rules.pool, before)
+                    reduce_batch(device, values, batch, pool=self.rules.pool, before=before)
                 )
                 for layer, values in found.items()
             }
@@ -155,9 +155,12 @@ class Loop:
         """Writes a shard and its marker."""
         job, kind = self.job, self.rules.format
         data = encode_shard(work.rows, self.rules.layers, kind)
-        is_ours = publish(job.folder, work.shard, kind, data, work.content, job.digest)
+        name = f"{work.shard.name}.{kind}"
+        is_ours = publish(
+            job.folder, work.shard, data, name=name, content=work.content, plan=job.digest
+        )
         self.claims.release(work.shard.name)
-        job.finish(work.shard, is_ours=is_ours)
+        job.finish(is_ours=is_ours)
 
 
 _BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")

@@ -36,14 +36,14 @@ class Embedder:
     def __init__(self, model: Any, layers: tuple[int, ...]) -> None:
         if not callable(model):
             raise ArgumentError(
-                "model must be a module, such as sl.models.ESM2.load(folder), or a function "
-                f"of a batch, got {type(model).__name__}"
+                "model must be a module, such as sl.models.ESM2.load(folder), or a "
+                f"function of a batch, got {type(model).__name__}"
             )
         self.model, self.layers = model, layers
         self.device = device_of(model)
         self._call = _find_call(model, layers)
-        if hasattr(model, "eval"):
-            model.eval()
+        if (evaluate := getattr(model, "eval", None)) is not None:
+            evaluate()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[int, Any]:
         """Computes the embeddings of a batch that is on the device."""
@@ -56,7 +56,6 @@ class Embedder:
         kind = getattr(self.model, "__qualname__", type(self.model).__qualname__)
         found = hash_weights(self.model)
         return f"{kind}:{found}" if found else kind
-
 
     @property
     def width(self) -> int:
@@ -101,7 +100,7 @@ def _find_call(
 
 
 def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
-    """Calls a module with what it asks for; a result with several parts is of transformers."""
+    """Calls a module with what it asks for; transformers return several results."""
     method = getattr(model, "forward", None) or model.__call__
     asked = inspect.signature(method).parameters.values()
     values = {**batch, "inputs": batch["input_ids"], "x": batch["input_ids"]}
@@ -122,7 +121,7 @@ def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
 
 def _to_model(model: Any, value: Any) -> Any:
     """Makes an array one of the module's library."""
-    if isinstance(value, (int, str, list)):
+    if not hasattr(value, "dtype"):
         return value
     if isinstance(model, Module):
         return Tensor(model.backend.asarray(value), model.backend)

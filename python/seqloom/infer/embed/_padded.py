@@ -30,7 +30,7 @@ class PaddedBatches:
         self._stream, self._max_tokens, self._pad = stream, max_tokens, pad
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        batches = iter(self._stream)
+        batches: Iterator[Any] = iter(self._stream)
         while group := list(islice(batches, _SORTED)):
             yield from self._cut(_join(group))
 

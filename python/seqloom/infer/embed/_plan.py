@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -11,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom.errors import ConfigError, FormatError, ShapeError
-from seqloom.io import SequenceIndex
+from seqloom.errors import ConfigError, FormatError, MissingFileError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from seqloom.io import SequenceIndex
 
 VERSION = 1
 # Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
@@ -38,6 +38,7 @@ class Rules:
     max_length: int | None
     overlap: int
     packing: bool
+    shard_size: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,15 @@ class Source:
     path: str
     size: int
     modified: int  # nanoseconds
-    records: int
 
     @classmethod
-    def of(cls, index: SequenceIndex) -> Self:
-        """Describes the file of an index."""
-        stat = Path(index.path).stat()
-        path = os.path.realpath(index.path)
-        return cls(path, stat.st_size, stat.st_mtime_ns, len(index))
+    def of(cls, path: str) -> Self:
+        """Looks at a file."""
+        try:
+            stat = Path(path).stat()
+        except FileNotFoundError as error:
+            raise MissingFileError(f"{path}: no such file") from error
+        return cls(path, stat.st_size, stat.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Plan:
     @property
     def records(self) -> int:
         """The number of records of all files."""
-        return sum(source.records for source in self.sources)
+        return sum(map(len, self.shards))
 
     def to_json(self) -> str:
         """Writes the plan; shards as lists, because there may be many."""
@@ -112,51 +114,60 @@ class Plan:
                 )
             rules = values["rules"] | {"layers": tuple(values["rules"]["layers"])}
             sources = tuple(Source(**source) for source in values["sources"])
-            shards = _number([tuple(shard) for shard in values["shards"]])
+            shards = _number([(f, a, z) for f, a, z in values["shards"]])
             return cls(Rules(**rules), sources, shards)
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ConfigError):
                 raise
             raise FormatError(f"plan.json cannot be read: {error}") from None
 
-    def differences(self, other: Plan) -> list[str]:
-        """Names what differs in another plan, with both values."""
-        ours, theirs = dict(_facts(self)), dict(_facts(other))
-        names = dict.fromkeys([*theirs, *ours])
+    def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
+        """Names what a call asks for otherwise, with both values."""
+        there = dict(_facts(self.rules, self.sources))
+        now = dict(_facts(rules, sources))
         return [
-            f"{name}: {theirs.get(name)!r} there, {ours.get(name)!r} now"
-            for name in names
-            if ours.get(name) != theirs.get(name)
+            f"{name}: {there.get(name)!r} there, {now.get(name)!r} now"
+            for name in dict.fromkeys([*there, *now])
+            if there.get(name) != now.get(name)
         ]
 
 
+def _facts(rules: Rules, sources: Sequence[Source]) -> Iterator[tuple[str, Any]]:
+    """Lists what must agree, by the name that a message gives it."""
+    yield from asdict(rules).items()
+    yield "number of files", len(sources)
+    for source in sources:
+        # The folder may have another name on another machine.
+        name = Path(source.path).name
+        yield f"size of {name}", source.size
+        yield f"time of the last change of {name} (ns)", source.modified
+
+
 def make_plan(
-    indexes: Sequence[SequenceIndex], rules: Rules, *, shard_size: int | None, width: int
+    rules: Rules, sources: Sequence[Source], indexes: Sequence[SequenceIndex], *, width: int
 ) -> Plan:
     """Cuts the records of files into shards, which depend on nothing else."""
-    sources = tuple(Source.of(index) for index in indexes)
-    shards: list[tuple[int, ...]] = []
+    shards: list[tuple[int, int, int]] = []
     for file, index in enumerate(indexes):
-        bounds = _bounds(index, rules, shard_size, width)
-        shards += [(file, *bound) for bound in bounds]
-    return Plan(rules, sources, _number(shards))
+        shards += [(file, *bounds) for bounds in _bounds(index, rules, width)]
+    return Plan(rules, tuple(sources), _number(shards))
 
 
-def _number(shards: Sequence[tuple[int, ...]]) -> tuple[Shard, ...]:
+def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
     """Numbers shards, and counts the records before each."""
     sizes = (stop - start for _, start, stop in shards)
     firsts = accumulate(sizes, initial=0)
     return tuple(
-        Shard(number, *shard, first)
-        for number, (shard, first) in enumerate(zip(shards, firsts, strict=False))
+        Shard(number, file, start, stop, first)
+        for number, ((file, start, stop), first) in enumerate(
+            zip(shards, firsts, strict=False)
+        )
     )
 
 
-def _bounds(
-    index: SequenceIndex, rules: Rules, shard_size: int | None, width: int
-) -> Iterator[tuple[int, int]]:
+def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[int, int]]:
     """Cuts the records of one file: so many, or so many bytes of embeddings."""
-    if shard_size is not None:
+    if (shard_size := rules.shard_size) is not None:
         starts = range(0, len(index), shard_size)
         yield from ((start, min(start + shard_size, len(index))) for start in starts)
         return
@@ -170,18 +181,6 @@ def _bounds(
         stop = min(max(stop, start + 1), start + _RECORDS, len(index))
         yield start, stop
         start = stop
-
-
-def _facts(plan: Plan) -> Iterator[tuple[str, Any]]:
-    """Lists what two plans must agree on, by the name that a message gives it."""
-    yield from asdict(plan.rules).items()
-    yield "number of files", len(plan.sources)
-    for source in plan.sources:
-        for field in ("size", "modified", "records"):
-            yield f"{field} of {source.path}", getattr(source, field)
-    shards = [(shard.file, shard.start, shard.stop) for shard in plan.shards]
-    yield "number of shards (shard_size)", len(shards)
-    yield "records of the first shard (shard_size)", len(plan.shards[0]) if shards else 0
 
 
 def check_records(

@@ -30,12 +30,10 @@ def check_pool(pool: str) -> str:
 
 
 def reduce_batch(
-    device: Device, values: Any, batch: Mapping[str, Any], pool: str, before: int
+    device: Device, values: Any, batch: Mapping[str, Any], *, pool: str, before: int
 ) -> Any:
-    """Makes the rows that are kept: sums of windows, their first tokens, or residues.
-
-    `before` is the number of tokens before the letters of a window.
-    """
+    """Makes the rows that are kept: sums of windows, their first tokens, or residues."""
+    # `before` is the number of tokens before the letters of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
         return values

@@ -39,18 +39,22 @@ class ShardRows:
 
     def add(self, batch: Mapping[str, Any], found: Mapping[int, NDArray[Any]]) -> None:
         """Puts the pooled outputs of one batch where they belong."""
-        rows = np.asarray(batch["ordinals"]) - self.shard.start
+        rows = self._rows_of(batch)
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
         self._note(rows, kept, batch["sequence_ids"])
         for layer, values in found.items():
             array = self._array_of(layer, values)
             if self.is_by_residue:
-                self._lay(array, values, rows, batch, kept)
+                self._lay(array, values, batch=batch, kept=kept)
             elif self._rules.pool == "mean":
                 _add_at(array, rows, values)
             else:
                 first = batch["starts"] == 0
                 array[rows[first]] = values[first]
+
+    def _rows_of(self, batch: Mapping[str, Any]) -> NDArray[Any]:
+        """Finds the rows of a batch's records; the stream counts them in their file."""
+        return np.asarray(batch["ordinals"]) - self.shard.start
 
     def _note(self, rows: NDArray[Any], kept: NDArray[Any], ids: list[str]) -> None:
         """Counts residues, so that none comes twice and none is missed."""
@@ -73,11 +77,12 @@ class ShardRows:
         self,
         array: NDArray[Any],
         values: NDArray[Any],
-        rows: NDArray[Any],
+        *,
         batch: Mapping[str, Any],
         kept: NDArray[Any],
     ) -> None:
         """Writes the rows of each residue."""
+        rows = self._rows_of(batch)
         begins = self.offsets[rows] + batch["starts"] + batch["keep"][:, 0]
         at = 0
         for begin, count in zip(begins.tolist(), kept.tolist(), strict=True):

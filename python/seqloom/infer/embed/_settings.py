@@ -116,6 +116,7 @@ class Settings:
             max_length=self.max_length,
             overlap=self.overlap,
             packing=self.packing,
+            shard_size=self.shard_size,
         )
 
 

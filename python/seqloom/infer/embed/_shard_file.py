@@ -52,22 +52,20 @@ def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
     """Writes a shard to memory; the same rows give the same bytes."""
-    arrays = {
-        name_of_array(layer, layers): array for layer, array in rows.arrays().items()
-    }
+    arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
     columns: dict[str, Any] = {"ordinals": ordinals, "lengths": rows.lengths}
     ids = [str(name) for name in rows.ids]
     if kind == "parquet":
-        return _encode_parquet(columns, ids, arrays, rows)
+        return _encode_parquet(columns, ids=ids, arrays=arrays, rows=rows)
     text = Ragged.from_list([name.encode() for name in ids])
     columns |= {"ids": text.data, "id_offsets": text.offsets}
     return Safetensors().to_bytes(Record({**columns, **arrays}))
 
 
 def _encode_parquet(
-    columns: dict[str, Any], ids: list[str], arrays: dict[str, Any], rows: ShardRows
+    columns: dict[str, Any], *, ids: list[str], arrays: dict[str, Any], rows: ShardRows
 ) -> bytes:
     """Writes a table with a row for each record."""
     arrow = import_arrow()
@@ -78,29 +76,29 @@ def _encode_parquet(
         if array.shape[0] != len(rows.shard) or rows.is_by_residue:
             values = arrow.LargeListArray.from_arrays(rows.offsets, values)
         table[name.replace("embeddings", "embedding")] = values
-    import pyarrow.parquet
+    from pyarrow import parquet
 
+    write_table: Any = parquet.write_table  # pyright: ignore[reportUnknownMemberType]
     file = io.BytesIO()
-    pyarrow.parquet.write_table(arrow.table(table), file, compression="none")
+    write_table(arrow.table(table), file, compression="none")
     return file.getvalue()
 
 
 def import_arrow() -> Any:
     """Imports pyarrow."""
     try:
-        import pyarrow
+        import pyarrow as pa
     except ImportError as error:
         raise MissingExtraError(
             'format="parquet" needs pyarrow: pip install "seqloom[parquet]"'
         ) from error
-    return pyarrow
+    return pa
 
 
 def publish(
-    folder: OutputFolder, shard: Shard, kind: str, data: bytes, content: str, plan: str
+    folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
 ) -> bool:
     """Makes the file of a shard and then its marker; False if another process was first."""
-    name = f"{shard.name}.{kind}"
     if not folder.create(name, [data]):
         # Another process, or one that was killed before it wrote the marker, made it:
         # the marker describes the file that is there, which is whole.

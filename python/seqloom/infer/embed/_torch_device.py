@@ -85,7 +85,7 @@ class TorchDevice:
         """Copies one array; what is no array stays."""
         if not isinstance(value, np.ndarray):
             return value
-        source = torch.from_numpy(value)
+        source = torch.as_tensor(value)
         buffer = self._ring.take(source.numel(), source.dtype)
         pinned = buffer[: source.numel()].copy_(source.reshape(-1))
         buffers.append(buffer)
@@ -94,7 +94,7 @@ class TorchDevice:
         return there
 
     def _reuse(self) -> None:
-        """Takes back the buffers of copies that have ended; the oldest may be waited for."""
+        """Takes back the buffers of copies that ended; the oldest may be waited for."""
         while self._waiting:
             copied, buffers = self._waiting[0]
             if len(self._waiting) > _RING:

@@ -1,0 +1,163 @@
+"""Jobs that are killed, stopped and started twice: nothing is lost, nothing comes twice."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import embed_job
+import seqloom as sl
+
+SCRIPT = Path(embed_job.__file__)
+RECORDS, SHARD = 20_000, 500
+
+
+@pytest.fixture(scope="module")
+def fasta(tmp_path_factory):
+    path = tmp_path_factory.mktemp("kills") / "short.fa"
+    rng = np.random.default_rng(3)
+    lengths = rng.integers(5, 40, RECORDS)
+    letters = rng.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), lengths.sum())
+    pieces = np.split(letters, np.cumsum(lengths)[:-1])
+    records = (b">s%d\n%s\n" % (n, piece.tobytes()) for n, piece in enumerate(pieces))
+    path.write_bytes(b"".join(records))
+    sl.io.SequenceIndex(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(fasta):
+    """The sums of the shards of a job that nobody stopped."""
+    out = fasta.parent / "whole"
+    embed_job.run(fasta, out, SHARD)
+    return sums_of(out)
+
+
+def sums_of(folder):
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in Path(folder).glob("*.safetensors")
+    }
+
+
+def start(fasta, out, lease=60.0):
+    return subprocess.Popen(
+        [sys.executable, SCRIPT, fasta, out, str(SHARD), str(lease)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def check_markers(out):
+    """Each marker names a file that is there, whole."""
+    for marker in Path(out).glob("*.done"):
+        done = json.loads(marker.read_text())
+        data = (Path(out) / done["file"]).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == done["sha256"], marker
+
+
+def check_every_record_once(out, whole):
+    assert sums_of(out) == whole
+    check_markers(out)
+    found = sl.infer.load(out)
+    seen = np.zeros(RECORDS, np.uint8)
+    np.add.at(seen, found.ordinals, 1)
+    assert (seen == 1).all()
+    assert found.ids == [f"s{n}" for n in range(RECORDS)]
+
+
+def kill_until_done(fasta, out, kills, rng):
+    """Starts the job again and again; returns how often it was killed before its end."""
+    killed = 0
+    while killed < kills:
+        with start(fasta, out) as process:
+            time.sleep(rng.uniform(0.3, 0.9))
+            process.kill()
+        if process.returncode == 0:
+            return killed
+        killed += 1
+        check_markers(out)
+    with start(fasta, out) as process:
+        process.communicate()
+    assert process.returncode == 0
+    return killed
+
+
+def test_a_job_that_is_killed_again_and_again_ends_as_one_that_was_not(
+    fasta, whole, tmp_path
+):
+    killed = kill_until_done(fasta, tmp_path / "e", 20, np.random.default_rng(0))
+    assert killed
+    check_every_record_once(tmp_path / "e", whole)
+
+
+def test_two_processes_share_a_job_and_publish_nothing_twice(fasta, whole, tmp_path):
+    out = tmp_path / "e"
+    both = [start(fasta, out), start(fasta, out)]
+    computed = [int(it.communicate()[0].split()[0]) for it in both]
+    assert sum(computed) == RECORDS // SHARD
+    check_every_record_once(out, whole)
+
+
+def test_a_process_that_was_stopped_and_wakes_after_its_takeover_publishes_nothing_twice(
+    fasta, whole, tmp_path
+):
+    out = tmp_path / "e"
+    first = start(fasta, out, lease=0.5)
+    while not any(out.glob("*.claim")):
+        time.sleep(0.01)
+    os.kill(first.pid, signal.SIGSTOP)
+    second = start(fasta, out, lease=0.5)
+    taken = int(second.communicate(timeout=60)[0].split()[0])
+    finished = {path: path.stat().st_mtime_ns for path in out.glob("*.done")}
+    os.kill(first.pid, signal.SIGCONT)
+    own = int(first.communicate(timeout=60)[0].split()[0])
+    assert own + taken == RECORDS // SHARD
+    assert finished == {path: path.stat().st_mtime_ns for path in out.glob("*.done")}
+    check_every_record_once(out, whole)
+
+
+def test_a_killed_process_leaves_claims_that_the_next_one_takes_at_once(
+    fasta, whole, tmp_path
+):
+    out = tmp_path / "e"
+    with start(fasta, out, lease=3600) as process:
+        while not any(out.glob("*.claim")):
+            time.sleep(0.01)
+        process.kill()
+    assert any(out.glob("*.claim"))
+    embed_job.run(fasta, out, SHARD, lease=3600)
+    check_every_record_once(out, whole)
+    assert not list(out.glob("*.claim"))
+
+
+def test_a_shard_without_its_marker_is_taken_as_it_is(fasta, whole, tmp_path):
+    out = tmp_path / "e"
+    embed_job.run(fasta, out, SHARD)
+    for name in ("shard-000003.done", "complete.json"):
+        (out / name).unlink()
+    embed_job.run(fasta, out, SHARD)
+    check_every_record_once(out, whole)
+
+
+def test_a_marker_without_its_shard_is_an_error_that_says_what_to_do(fasta, tmp_path):
+    out = tmp_path / "e"
+    embed_job.run(fasta, out, SHARD)
+    (out / "shard-000003.safetensors").unlink()
+    with pytest.raises(sl.errors.FileError, match=r"delete that.*computes the shard again"):
+        embed_job.run(fasta, out, SHARD)
+    (out / "shard-000003.done").unlink()
+    assert embed_job.run(fasta, out, SHARD).computed == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(fasta, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(sl.errors.FileError, match="output folder cannot be made"):
+        embed_job.run(fasta, tmp_path / "file" / "e", SHARD)
