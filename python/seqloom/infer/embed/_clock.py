@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-KINDS = ("input", "host", "device", "output")
+KINDS: tuple[str, ...] = ("input", "host", "device", "output")
 
 
 class Clock:

@@ -56,10 +56,10 @@ def embed(
 
     Args:
         model: `sl.models.ESM2`; another model with ``embed(batch, layers=...)``; a module
-            of seqloom or torch, which is called with the arrays that it asks for by name; or a
-            function of the batch, a dict of NumPy arrays: ``input_ids``, ``position_ids``,
-            ``cu_seqlens``, ``max_seqlen``, or with ``packing=False`` ``input_ids`` and
-            ``mask``. It returns a row for each token.
+            of seqloom or torch, which is called with the arrays that it asks for by name;
+            or a function of the batch, a dict of NumPy arrays: ``input_ids``,
+            ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with ``packing=False``
+            ``input_ids`` and ``mask``. It returns a row for each token.
         files: FASTA or FASTQ files, plain, gzip or bgzip; patterns too.
         out: The folder to write: of a disk that all processes share.
         pool: ``"mean"`` over the residues (``<cls>`` and ``<eos>`` left out), ``"cls"``,

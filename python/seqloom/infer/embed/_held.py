@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def _open_parquet(path: Path, *, is_by_residue: bool) -> HeldShard:
     import_arrow()
     from pyarrow import parquet
 
-    read_table: Any = parquet.read_table  # pyright: ignore[reportUnknownMemberType]
+    read_table = cast("Any", parquet).read_table
     table: Any = read_table(path)
     names = [name for name in table.column_names if name.startswith("embedding")]
     arrays = {

@@ -95,11 +95,11 @@ class Embeddings:
         Examples:
             >>> from pathlib import Path
             >>> import seqloom as sl
-            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n")
+            >>> _ = Path("a1.fa").write_text(">x\\nMKT\\n")
             >>> def count_tokens(batch):
             ...     return batch["input_ids"][:, None].astype("float32")
-            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
-            >>> sl.infer.load("e").get("x").tolist()
+            >>> _ = sl.infer.embed(count_tokens, "a1.fa", out="e1")
+            >>> sl.infer.load("e1").get("x").tolist()
             [15.333333015441895]
         """
         ordinal = self.ordinal(record) if isinstance(record, str) else record
@@ -127,11 +127,11 @@ class Embeddings:
         Examples:
             >>> from pathlib import Path
             >>> import seqloom as sl
-            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> _ = Path("a2.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
             >>> def count_tokens(batch):
             ...     return batch["input_ids"][:, None].astype("float32")
-            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
-            >>> sl.infer.load("e").ordinal("y")
+            >>> _ = sl.infer.embed(count_tokens, "a2.fa", out="e2")
+            >>> sl.infer.load("e2").ordinal("y")
             1
         """
         found = self._by_id.get(name, [])
@@ -180,11 +180,11 @@ class Embeddings:
         Examples:
             >>> from pathlib import Path
             >>> import seqloom as sl
-            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> _ = Path("a3.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
             >>> def count_tokens(batch):
             ...     return batch["input_ids"][:, None].astype("float32")
-            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e", pool="none")
-            >>> sl.infer.load("e").to_numpy().shape
+            >>> _ = sl.infer.embed(count_tokens, "a3.fa", out="e3", pool="none")
+            >>> sl.infer.load("e3").to_numpy().shape
             (5, 1)
         """
         name = self._name_of(layer)
@@ -208,11 +208,11 @@ class Embeddings:
         Examples:
             >>> from pathlib import Path
             >>> import seqloom as sl
-            >>> _ = Path("a.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
+            >>> _ = Path("a4.fa").write_text(">x\\nMKT\\n>y\\nMK\\n")
             >>> def count_tokens(batch):
             ...     return batch["input_ids"][:, None].astype("float32")
-            >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e")
-            >>> table = sl.infer.load("e").to_table()
+            >>> _ = sl.infer.embed(count_tokens, "a4.fa", out="e4")
+            >>> table = sl.infer.load("e4").to_table()
             >>> table["id"], table["length"].tolist()
             (['x', 'y'], [3, 2])
         """
@@ -264,11 +264,11 @@ def load(folder: str | os.PathLike[str], *, partial: bool = False) -> Embeddings
         >>> from pathlib import Path
         >>> import numpy as np
         >>> import seqloom as sl
-        >>> _ = Path("two.fa").write_text(">x\\nMKTA\\n>y\\nMK\\n")
+        >>> _ = Path("two5.fa").write_text(">x\\nMKTA\\n>y\\nMK\\n")
         >>> def one_hot(batch):
         ...     return np.eye(33, dtype=np.float32)[batch["input_ids"]]
-        >>> _ = sl.infer.embed(one_hot, "two.fa", out="embeddings")
-        >>> found = sl.infer.load("embeddings")
+        >>> _ = sl.infer.embed(one_hot, "two5.fa", out="embeddings5")
+        >>> found = sl.infer.load("embeddings5")
         >>> len(found), found.ids, found.to_numpy().shape
         (2, ['x', 'y'], (2, 33))
     """

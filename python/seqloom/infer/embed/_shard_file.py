@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def _encode_parquet(
         table[name.replace("embeddings", "embedding")] = values
     from pyarrow import parquet
 
-    write_table: Any = parquet.write_table  # pyright: ignore[reportUnknownMemberType]
+    write_table = cast("Any", parquet).write_table
     file = io.BytesIO()
     write_table(arrow.table(table), file, compression="none")
     return file.getvalue()

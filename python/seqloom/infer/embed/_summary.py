@@ -70,11 +70,11 @@ class Progress:
     Examples:
         >>> from pathlib import Path
         >>> import seqloom as sl
-        >>> _ = Path("a.fa").write_text(">x\\nMKT\\n")
+        >>> _ = Path("a1.fa").write_text(">x\\nMKT\\n")
         >>> def count_tokens(batch):
         ...     return batch["input_ids"][:, None].astype("float32")
         >>> seen = []
-        >>> _ = sl.infer.embed(count_tokens, "a.fa", out="e", progress=seen.append)
+        >>> _ = sl.infer.embed(count_tokens, "a1.fa", out="e1", progress=seen.append)
         >>> seen[-1].records, seen[-1].done
         (1, 1)
     """

@@ -1,0 +1,81 @@
+"""``seqloom embed``, as a person types it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").save("small")
+    Path("p.fa").write_text(">P1 first\nMKTAYIAKQR\n>P2\nMSHH\n>P3\nMALWMRLLPLLALLALWG\n")
+    return tmp_path
+
+
+def type_command(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "seqloom", "embed", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_file_becomes_embeddings_of_every_record(folder):
+    done = type_command("p.fa", "--model", "small", "--out", "e")
+    assert done.returncode == 0, done.stderr
+    assert "embeddings of 3 records: e" in done.stdout
+    assert "waiting for input" in done.stdout
+    model = sl.models.ESM2.load("small")
+    tokens = sl.encode.Tokens("esm2")("MSHH")
+    expected = model(tokens).numpy()[1:-1].mean(axis=0)
+    np.testing.assert_allclose(sl.infer.load("e")["P2"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_backends_agree(folder):
+    for backend in ("numpy", "torch"):
+        words = ("p.fa", "--model", "small", "--out", backend, "--backend", backend)
+        assert type_command(*words).returncode == 0
+    ours, theirs = (sl.infer.load(name).to_numpy() for name in ("numpy", "torch"))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_several_layers_of_each_residue_go_to_parquet(folder):
+    words = ("--pool", "none", "--layers", "0", "-1", "--format", "parquet")
+    done = type_command("p.fa", "--model", "small", "--out", "e", *words)
+    assert done.returncode == 0, done.stderr
+    assert sl.infer.load("e").get("P3", layer=0).shape == (18, 16)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pool", "cls"), "pool: 'mean' there, 'cls' now"),
+        (("--no-resume",), "holds embeddings already"),
+        (("--max-tokens", "10"), "--max-length 1022 --overlap 200"),
+        (("--model", "none"), "none"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(folder, words, message):
+    first = type_command("p.fa", "--model", "small", "--out", "e")
+    assert first.returncode == 0
+    out = "f" if "--max-tokens" in words else "e"
+    model = () if "--model" in words else ("--model", "small")
+    done = type_command("p.fa", *model, "--out", out, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_named(folder):
+    Path("e").mkdir(mode=0o500)
+    done = type_command("p.fa", "--model", "small", "--out", "e")
+    assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
