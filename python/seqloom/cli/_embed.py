@@ -52,7 +52,7 @@ def embed(
         files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
         model: A folder of ESM-2 as Hugging Face writes it: config.json and safetensors.
         out: The folder of the embeddings.
-        pool: The mean of the residues; the first token, cls; or none, a row for each residue.
+        pool: The mean of the residues; the first token, cls; or none: each residue.
         layers: The layers to keep: 0 for the embedding of tokens, -1 for the last.
         save_as: The type in which embeddings are written.
         format: The files' format.
@@ -66,7 +66,7 @@ def embed(
         shown: What is printed.
     """
     from seqloom.infer import embed as run
-    from seqloom.infer.embed._bar import embed_bar, summary_table
+    from seqloom.infer.embedding._bar import embed_bar, summary_table
     from seqloom.models import ESM2
 
     console = open_console(quiet=shown.quiet)

@@ -2,9 +2,9 @@
 
 from seqloom.infer._predict import evaluate, predict
 from seqloom.infer._scores import Scores
-from seqloom.infer.embed._embed import embed
-from seqloom.infer.embed._load import Embeddings, load
-from seqloom.infer.embed._summary import EmbedSummary, Progress
+from seqloom.infer.embedding._embed import embed
+from seqloom.infer.embedding._load import Embeddings, load
+from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
 __all__ = [
     "EmbedSummary",

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Value = TypeVar("Value")
-
-
-class Stopped(Exception):  # noqa: N818 - no error: the other side has ended
-    """The other side of a channel has ended."""
 
 
 class Channel(Generic[Value]):
@@ -28,10 +25,11 @@ class Channel(Generic[Value]):
 
     def put(self, value: Value) -> None:
         """Hands a value over; waits while the channel is full."""
+        # A thread whose other side has ended has nothing left to do: that is no error.
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._has_room())
             if self._is_over:
-                raise Stopped
+                raise CancelledError
             self._values.append(value)
             self._changed.notify_all()
 
@@ -70,7 +68,7 @@ def start(name: str, work: Callable[[], Any], *channels: Channel[Any]) -> thread
         error: BaseException | None = None
         try:
             work()
-        except Stopped:
+        except CancelledError:
             pass
         except BaseException as failure:  # noqa: BLE001 - raised by whoever reads
             error = failure

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import MemoryLimitError
-from seqloom.infer.embed._channel import Channel, start
-from seqloom.infer.embed._pool import reduce_batch
-from seqloom.infer.embed._rows import ShardRows
-from seqloom.infer.embed._shard_file import encode_shard, publish
+from seqloom.infer.embedding._channel import Channel, start
+from seqloom.infer.embedding._pool import reduce_batch
+from seqloom.infer.embedding._rows import ShardRows
+from seqloom.infer.embedding._shard_file import encode_shard, publish
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from seqloom.infer.embed._claims import Claims
-    from seqloom.infer.embed._device import Rows
-    from seqloom.infer.embed._job import Job
-    from seqloom.infer.embed._plan import Shard
+    from seqloom.infer.embedding._claims import Claims
+    from seqloom.infer.embedding._device import Rows
+    from seqloom.infer.embedding._job import Job
+    from seqloom.infer.embedding._plan import Shard
+    from seqloom.infer.embedding._summary import EmbedSummary
 
 _AHEAD = 4  # batches that are read, and rows that are computed, but not yet taken
 
@@ -42,11 +43,18 @@ class Loop:
         self.notes: list[str] = []
         self._limit: int | None = None  # tokens of a batch, once memory was full
 
-    def run(self, shards: Iterator[Shard]) -> None:
+    def run(self) -> EmbedSummary:
+        """Computes what nobody else does, until every shard is there."""
+        self._run_threads()
+        self.job.complete()
+        self.job.tell()
+        return self.job.summary(tuple(self.notes))
+
+    def _run_threads(self) -> None:
         """Computes and publishes shards until there are no more."""
         batches: Channel[Any] = Channel(_AHEAD)
         results: Channel[Any] = Channel(_AHEAD)
-        reader = start("read", lambda: self._read(shards, batches), batches)
+        reader = start("read", lambda: self._read(batches), batches)
         # What stops the writer stops this thread, which waits for batches.
         writer = start("write", lambda: self._write(results), results, batches)
         try:
@@ -59,9 +67,9 @@ class Loop:
             writer.join()
         batches.check()
 
-    def _read(self, shards: Iterator[Shard], batches: Channel[Any]) -> None:
+    def _read(self, batches: Channel[Any]) -> None:
         """Reads, tokenizes and packs the records of one shard after the other."""
-        for shard in shards:
+        for shard in self.job.claim_shards(self.claims):
             rows = ShardRows(shard, self.rules, self.job.lengths(shard))
             work, stream = Work(shard, rows), self.job.read(shard)
             for batch in stream:

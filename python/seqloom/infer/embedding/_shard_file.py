@@ -15,9 +15,9 @@ from seqloom.errors import ArgumentError, FormatError, MissingExtraError
 from seqloom.record import Record, Safetensors
 
 if TYPE_CHECKING:
-    from seqloom.infer.embed._folder import OutputFolder
-    from seqloom.infer.embed._plan import Shard
-    from seqloom.infer.embed._rows import ShardRows
+    from seqloom.infer.embedding._folder import OutputFolder
+    from seqloom.infer.embedding._plan import Shard
+    from seqloom.infer.embedding._rows import ShardRows
 
 FORMATS = ("safetensors", "parquet")
 

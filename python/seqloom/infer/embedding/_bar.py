@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from seqloom.infer.embed._summary import EmbedSummary, Progress
+    from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
 _NAMES = {
     "input": "waiting for input",

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.data import PackedStream
 from seqloom.errors import FileError, InternalError
-from seqloom.infer.embed._clock import Clock
-from seqloom.infer.embed._loop import Loop
-from seqloom.infer.embed._padded import PaddedBatches
-from seqloom.infer.embed._shard_file import read_done
-from seqloom.infer.embed._summary import EmbedSummary, Progress, shares_of
-from seqloom.infer.embed._tokens import pad_value_of
+from seqloom.infer.embedding._clock import Clock
+from seqloom.infer.embedding._padded import PaddedBatches
+from seqloom.infer.embedding._shard_file import read_done
+from seqloom.infer.embedding._summary import EmbedSummary, Progress, shares_of
+from seqloom.infer.embedding._tokens import pad_value_of
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from seqloom.infer.embed._claims import Claims
-    from seqloom.infer.embed._folder import OutputFolder
-    from seqloom.infer.embed._model import Embedder
-    from seqloom.infer.embed._plan import Plan, Shard
-    from seqloom.infer.embed._settings import Settings
+    from seqloom.infer.embedding._claims import Claims
+    from seqloom.infer.embedding._folder import OutputFolder
+    from seqloom.infer.embedding._model import Embedder
+    from seqloom.infer.embedding._plan import Plan, Shard
+    from seqloom.infer.embedding._settings import Settings
 
 COMPLETE = "complete.json"
 _POLL = 0.25  # seconds between looks at what other processes finish
@@ -46,14 +45,6 @@ class Job:
     _finished: int = 0  # records in shards that somebody has finished
     stop: threading.Event = field(default_factory=threading.Event)
     _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
-
-    def run(self, claims: Claims) -> EmbedSummary:
-        """Computes what nobody else does, until every shard is there."""
-        loop = Loop(self, claims)
-        loop.run(self._claim_shards(claims))
-        self._complete()
-        self.tell()
-        return self._summary(tuple(loop.notes))
 
     def read(self, shard: Shard) -> Any:
         """Opens the packed batches of a shard."""
@@ -107,7 +98,7 @@ class Job:
         room = self.clock.batches * self.settings.max_tokens
         return self.clock.tokens / room if room else 0.0
 
-    def _claim_shards(self, claims: Claims) -> Iterator[Shard]:
+    def claim_shards(self, claims: Claims) -> Iterator[Shard]:
         """Claims one shard after the other; waits for those that others work on."""
         while not self.stop.is_set():
             open_shards = self._open_shards()
@@ -148,7 +139,7 @@ class Job:
             return False
         return True
 
-    def _complete(self) -> None:
+    def complete(self) -> None:
         """Makes sure that each record is there once, and writes that down."""
         done = [read_done(self.folder, shard) for shard in self.plan.shards]
         at = 0
@@ -161,7 +152,7 @@ class Job:
         self.folder.create(COMPLETE, [text.encode()])
         self.folder.remove_old_parts(self.settings.lease)
 
-    def _summary(self, notes: tuple[str, ...]) -> EmbedSummary:
+    def summary(self, notes: tuple[str, ...]) -> EmbedSummary:
         """Says what this process did."""
         return EmbedSummary(
             records=self.plan.records,

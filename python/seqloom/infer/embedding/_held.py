@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.errors import FileError, FormatError, RecordError
-from seqloom.infer.embed._shard_file import import_arrow
+from seqloom.infer.embedding._shard_file import import_arrow
 from seqloom.record import load as load_record
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embed._shard_file import Done
+    from seqloom.infer.embedding._shard_file import Done
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embed._plan import Rules, Shard
+    from seqloom.infer.embedding._plan import Rules, Shard
 
 
 class ShardRows:

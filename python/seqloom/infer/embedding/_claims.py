@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.infer.embed._folder import filesystem_time
+from seqloom.infer.embedding._folder import filesystem_time
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from seqloom.infer.embed._folder import OutputFolder
+    from seqloom.infer.embedding._folder import OutputFolder
 
 # A claim that was not renewed for so many seconds is another process's to take.
 LEASE = 60.0

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import as_flag, as_integer, quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError
-from seqloom.infer.embed._plan import Rules
-from seqloom.infer.embed._pool import check_cls, check_pool
-from seqloom.infer.embed._shard_file import check_format
-from seqloom.infer.embed._tokens import count_ends, name_of_tokens
+from seqloom.infer.embedding._plan import Rules
+from seqloom.infer.embedding._pool import check_cls, check_pool
+from seqloom.infer.embedding._shard_file import check_format
+from seqloom.infer.embedding._tokens import count_ends, name_of_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

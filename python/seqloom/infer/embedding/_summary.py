@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from seqloom.infer.embed._clock import Clock
+    from seqloom.infer.embedding._clock import Clock
 
 
 @dataclass(frozen=True, slots=True)

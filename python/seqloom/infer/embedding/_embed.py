@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._threads import limit_blas
 from seqloom.data._path import expand
-from seqloom.infer.embed._agree import agree
-from seqloom.infer.embed._claims import LEASE, Claims
-from seqloom.infer.embed._folder import OutputFolder
-from seqloom.infer.embed._job import Job
-from seqloom.infer.embed._model import LAST, Embedder
-from seqloom.infer.embed._settings import Settings
-from seqloom.infer.embed._tokens import find_tokens
+from seqloom.infer.embedding._agree import agree
+from seqloom.infer.embedding._claims import LEASE, Claims
+from seqloom.infer.embedding._folder import OutputFolder
+from seqloom.infer.embedding._job import Job
+from seqloom.infer.embedding._loop import Loop
+from seqloom.infer.embedding._model import LAST, Embedder
+from seqloom.infer.embedding._settings import Settings
+from seqloom.infer.embedding._tokens import find_tokens
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from seqloom.infer.embed._summary import EmbedSummary, Progress
+    from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
     Watch = Callable[[Progress], Any]
@@ -149,4 +150,4 @@ def _run_job(
     on_host = embedder.device.name == "cpu"
     limit = limit_blas(settings.threads) if on_host else nullcontext()
     with limit, Claims(folder, settings.lease) as claims:
-        return job.run(claims)
+        return Loop(job, claims).run()

@@ -6,15 +6,15 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ConfigError, MissingFileError, RunFolderError
-from seqloom.infer.embed._plan import Plan, Source, check_records, make_plan
+from seqloom.infer.embedding._plan import Plan, Source, check_records, make_plan
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.infer.embed._folder import OutputFolder
-    from seqloom.infer.embed._plan import Rules
-    from seqloom.infer.embed._settings import Settings
+    from seqloom.infer.embedding._folder import OutputFolder
+    from seqloom.infer.embedding._plan import Rules
+    from seqloom.infer.embedding._settings import Settings
 
 PLAN = "plan.json"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.infer.embed._device import HostDevice
+from seqloom.infer.embedding._device import HostDevice
 from seqloom.nn import Module
 from seqloom.record._checksum import checksum
 from seqloom.record._source import hash_bytes
@@ -18,7 +18,7 @@ from seqloom.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from seqloom.infer.embed._device import Device
+    from seqloom.infer.embedding._device import Device
 
 LAST = (-1,)
 _WIDTH = 1024  # of a model that does not say its own
@@ -67,7 +67,7 @@ def device_of(model: Any) -> Device:
     """Finds where a model computes."""
     place = _place_of(model)
     if place.startswith("cuda"):
-        from seqloom.infer.embed._torch_device import TorchDevice
+        from seqloom.infer.embedding._torch_device import TorchDevice
 
         return TorchDevice(place)
     return HostDevice()

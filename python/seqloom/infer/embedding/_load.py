@@ -11,10 +11,10 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, FileError, IdError, OutOfRangeError
-from seqloom.infer.embed._agree import read_plan
-from seqloom.infer.embed._folder import OutputFolder
-from seqloom.infer.embed._held import HeldShard, open_shard
-from seqloom.infer.embed._shard_file import name_of_array, read_done
+from seqloom.infer.embedding._agree import read_plan
+from seqloom.infer.embedding._folder import OutputFolder
+from seqloom.infer.embedding._held import HeldShard, open_shard
+from seqloom.infer.embedding._shard_file import name_of_array, read_done
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embed._device import Device
+    from seqloom.infer.embedding._device import Device
 
 POOLS = ("mean", "cls", "none", "model")
 
