@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +60,8 @@ class Loop:
         # What stops the writer stops this thread, which waits for batches.
         writer = start("write", lambda: self._write(results), results, batches)
         try:
-            self._compute(batches, results)
+            with suppress(CancelledError):  # the writer ended: what ended it is raised below
+                self._compute(batches, results)
         finally:
             self.job.stop.set()
             batches.close()
