@@ -60,7 +60,8 @@ class Loop:
         # What stops the writer stops this thread, which waits for batches.
         writer = start("write", lambda: self._write(results), results, batches)
         try:
-            with suppress(CancelledError):  # the writer ended: what ended it is raised below
+            # Where the writer ended, what ended it is raised below.
+            with suppress(CancelledError):
                 self._compute(batches, results)
         finally:
             self.job.stop.set()
