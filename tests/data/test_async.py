@@ -11,8 +11,8 @@ import pytest
 
 import loader_user as user
 from seqloom.data import create_async_dataloader
-from seqloom.data.loader._async import check_cpu_only, warn_of_pinned
-from seqloom.data.loader._raw import count_files, divide
+from seqloom.data.loader._async import warn_of_pinned
+from seqloom.data.loader._raw_batches import check_cpu_only
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -41,15 +41,16 @@ def files(tmp_path_factory):
 
 
 def items_of(loader):
-    found = [item for batch in loader for item in batch]
-    loader.close()
-    return found
+    try:
+        return [item for batch in loader for item in batch]
+    finally:
+        loader.close()
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_each_record_comes_exactly_once(files, workers):
     found = items_of(create_async_dataloader(files, list, workers))
-    assert sorted(item["ordinal"] for item in found) == list(range(2301))
+    assert [item["ordinal"] for item in found] == list(range(2301))
     assert all(item["id"] == f"r{item['ordinal']}" for item in found)
     assert Counter(item["file"] for item in found) == dict(
         zip(map(str, files), [2000, 300, 1], strict=True)
@@ -60,6 +61,13 @@ def test_each_record_comes_exactly_once(files, workers):
 def test_a_worker_that_grows_is_replaced_and_loses_nothing(files):
     found = items_of(create_async_dataloader(files, list, 2, worker_memory=1 << 20))
     assert sorted(item["ordinal"] for item in found) == list(range(2301))
+
+
+def test_each_worker_is_prepared_by_the_users_function(files, tmp_path):
+    prepare = user.Marks(tmp_path)
+    loader = create_async_dataloader(files, list, 2, worker_init_fn=prepare)
+    assert len(items_of(loader)) == 2301
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
 
 
 def test_the_collator_runs_here(files):
@@ -88,20 +96,6 @@ class _Pairs:
 def test_a_collator_that_streams_gets_every_item(files):
     found = items_of(create_async_dataloader(files, _Pairs(), 1))
     assert sorted(found) == list(range(2301))
-
-
-@pytest.mark.parametrize("workers", [1, 2, 4, 7])
-def test_parts_have_every_record_once_and_nearly_equal_weights(files, workers):
-    hands = divide(count_files(tuple(map(str, files))), workers)
-    ordinals = [
-        part.file.first + record
-        for hand in hands
-        for part in hand
-        for record in range(part.start, part.stop)
-    ]
-    assert sorted(ordinals) == list(range(2301))
-    loads = [sum(part.weight for part in hand) for hand in hands]
-    assert max(loads) < 1.6 * sum(loads) / workers
 
 
 def test_a_second_epoch_uses_the_same_workers_and_gives_the_same(files):

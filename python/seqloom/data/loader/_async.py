@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import sys
 import warnings
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._path import expand
-from seqloom.data.loader._executor import Executor
-from seqloom.data.loader._iterable_batches import (
-    NumberedBatches,
-    ReplayedBatches,
-    cut,
-    take_in_rotation,
-)
 from seqloom.data.loader._loader import DataLoader
-from seqloom.data.loader._raw import count_files, divide, read_parts
-from seqloom.errors import ArgumentError, MissingExtraError, WorkerError
-from seqloom.io._origin import check_regular
+from seqloom.data.loader._packed_batches import PackedFileBatches, can_pack
+from seqloom.data.loader._raw_batches import MEMORY, RawBatches, RawFiles
+from seqloom.errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    from seqloom.data.loader._arguments import LoaderSettings
-    from seqloom.data.loader._epoch_order import EpochOrder
+    from seqloom.data.loader._arguments import LoaderSettings, WorkerOptions
+    from seqloom.data.loader._loader import BatchSource
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 TIMEOUT = 300.0
-MEMORY = 2 << 30
-HIDDEN = {"CUDA_VISIBLE_DEVICES": "", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def create_async_dataloader(
@@ -48,13 +36,20 @@ def create_async_dataloader(
     timeout: float = TIMEOUT,
     worker_memory: int = MEMORY,
     output: str | None = None,
+    worker_init_fn: Callable[[int], Any] | None = None,
 ) -> DataLoader:
     """Makes a loader that reads sequence files in processes and collates here.
 
     The workers are spawned with all GPUs hidden. They only read: they do not tokenise, and
-    they do not load a model. Files are divided among them by size, and a long file is split
-    by record. The collator runs in this process, so that no record is left behind in a
-    worker: each record is delivered exactly once, with any number of workers.
+    they do not load a model. Each file is read once: plain FASTA is cut into parts of
+    2 MiB, of which each worker takes the records that begin there; a small file is one
+    part; a long one that is packed, or FASTQ, is read by one worker, chunk by chunk. The
+    collator runs in this process, so that no record is left behind in a worker: each
+    record is delivered exactly once, in the order of the files, with any number of
+    workers. A saved state goes on with any number of workers too.
+
+    With ``VarlenCollator(tokens=Tokens(...))`` no process is needed: ``PackedStream`` makes
+    the same batches in threads of Rust, and a state goes on without making those before.
 
     Args:
         files: A file, a pattern, or several of them.
@@ -62,13 +57,15 @@ def create_async_dataloader(
             with a method ``stream``, such as ``VarlenCollator``, decides itself how many
             items a batch has.
         num_workers: Number of processes that read; 0 reads in this process.
-        prefetch_factor: Blocks of records that each worker reads ahead.
+        prefetch_factor: Parts of files that each worker reads ahead.
         batch_size: Items in a batch, if ``collate_fn`` has no ``stream``.
         pin_memory: Whether tensors are put into pinned memory, from which a GPU copies
             faster; None does so if torch finds CUDA.
         timeout: Seconds to wait for a worker.
         worker_memory: Bytes of memory above which a worker is replaced.
         output: ``"torch"`` or ``"numpy"``; None takes torch if it is installed.
+        worker_init_fn: Called with its number in each new process. With it processes read
+            in any case, for ``VarlenCollator`` too.
 
     Returns:
         A loader with persistent workers; ``close`` ends them.
@@ -96,6 +93,7 @@ def create_async_dataloader(
         collate_fn=collate_fn,
         pin_memory=pins,
         timeout=timeout if num_workers else 0,
+        worker_init_fn=worker_init_fn,
         multiprocessing_context="spawn" if num_workers else None,
         prefetch_factor=prefetch_factor if num_workers else None,
         persistent_workers=num_workers > 0,
@@ -118,106 +116,29 @@ def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 -
     return torch.cuda.is_available()
 
 
-@dataclass(frozen=True, slots=True)
-class RawFiles:
-    """Files, of which worker processes read raw records."""
-
-    paths: tuple[str, ...]
-    most_bytes: int = MEMORY  # of memory that a worker may use
-
-    def __iter__(self) -> Iterator[Any]:
-        """Reads all records here, in order."""
-        for chunk in read_parts(divide(count_files(self.paths), 1), 0, 0):
-            yield from chunk.items()
-
-
 class AsyncLoader(DataLoader):
     """The loader that ``create_async_dataloader`` makes."""
 
-    def _choose(self, settings: LoaderSettings) -> RawBatches:
-        return RawBatches(settings)
+    def _choose(self, settings: LoaderSettings) -> BatchSource:
+        checked = replace(settings, convert=PinnedCheck(settings.convert, settings.workers))
+        return PackedFileBatches(checked) if can_pack(settings) else RawBatches(checked)
 
 
-def check_cpu_only() -> None:
-    """Refuses a worker process that could touch a GPU."""
-    name = f"{multiprocessing.current_process().name} (pid {os.getpid()})"
-    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if seen != "":
-        raise WorkerError(
-            f"{name}: CUDA_VISIBLE_DEVICES is {seen!r}, expected '': a module that "
-            "this worker imports has changed it"
-        )
-    torch: Any = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        raise WorkerError(f"{name}: torch sees CUDA, but this worker must not use a GPU")
+@dataclass(slots=True)
+class PinnedCheck:
+    """Converts batches, and looks at the first one: too much memory may be pinned."""
 
+    convert: Callable[[Any], Any]
+    workers: WorkerOptions
+    is_checked: bool = False
 
-class RawBatches(ReplayedBatches):
-    """Batches of raw records, which workers read and this process collates."""
-
-    def __init__(self, settings: LoaderSettings) -> None:
-        super().__init__(settings)
-        self._executor: Executor | None = None
-        self._is_checked = False
-
-    def _batches(self, epoch: int, order: EpochOrder) -> Iterator[Any]:
-        del order
-        items, collate = self._items(epoch), self._settings.collate
-        if callable(getattr(collate, "stream", None)):
-            return self._pack(items)
-        return cut(items, self._settings.batching.batch_size, collate=collate)
-
-    def _items(self, epoch: int) -> Iterator[dict[str, Any]]:
-        """Takes records from one worker after the other, or reads them here."""
-        workers = self._settings.workers.num_workers
-        if not workers:
-            yield from self._settings.dataset
-            return
-        if self._executor is None:
-            self._executor = self._start(workers)
-        for chunk in take_in_rotation(self._executor, epoch, workers):
-            yield from chunk.items()
-
-    def _start(self, workers: int) -> Executor:
-        """Counts the files and divides them among worker processes."""
-        files = self._settings.dataset
-        for path in files.paths:
-            check_regular(path)
-        parts = divide(count_files(files.paths), workers)
-        settings = replace(
-            self._settings,
-            check_worker=check_cpu_only,
-            environment=HIDDEN,
-            most_bytes=files.most_bytes,
-        )
-        reader = NumberedBatches(partial(read_parts, parts))
-        return Executor(reader, settings, in_processes=True)
-
-    def _convert(self, batch: Any) -> Any:
-        converted = super()._convert(batch)
-        if not self._is_checked:
-            self._is_checked = True
-            warn_of_pinned(converted, self._settings.workers.ahead)
+    def __call__(self, batch: Any) -> Any:
+        """Converts a batch."""
+        converted = self.convert(batch)
+        if not self.is_checked:
+            self.is_checked = True
+            warn_of_pinned(converted, self.workers.ahead)
         return converted
-
-    def count(self, order: EpochOrder) -> int:
-        """Refuses to guess the number of batches."""
-        del order
-        raise TypeError("the number of batches is not known before the files are read")
-
-    def identity(self, order: EpochOrder) -> dict[str, Any]:
-        """Returns what a saved state must agree with, as batches are made again."""
-        del order
-        return {
-            "files": [*self._settings.dataset.paths],
-            "num_workers": self._settings.workers.num_workers,
-            "batch_size": self._settings.batching.batch_size,
-        }
-
-    def close(self) -> None:
-        """Ends processes."""
-        if self._executor is not None:
-            self._executor.close()
 
 
 def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:

@@ -196,8 +196,10 @@ def _result(future: Future[Any], timeout: float) -> Any:
 
 def describe(dataset: Any, request: Request) -> str:
     """Names the records of a batch for an error."""
-    if request.worker is not None:
-        return f"batch {request.content} of worker {request.worker}, epoch {request.epoch}"
+    about = getattr(request.content, "about", None)
+    if about is not None or request.worker is not None:
+        batch = f"batch {request.content} of worker {request.worker}, epoch {request.epoch}"
+        return about or batch
     if request.stream_state is not None:
         return f"batch {request.position - 1} of epoch {request.epoch}"
     content: Any = request.content

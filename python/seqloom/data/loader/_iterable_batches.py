@@ -46,11 +46,15 @@ class ReplayedBatches(ABC):
         self, start: EpochProgress, order: EpochOrder
     ) -> Generator[tuple[Request, Any]]:
         """Yields batches; those before the start are made again and dropped."""
-        batches = islice(self._batches(start.epoch, order), start.position, None)
+        batches = self._batches_from(start, order)
         numbered = enumerate(self._with_last(batches), start.position + 1)
         for position, (batch, is_last) in numbered:
             request = Request(None, start.epoch, position=position, is_last=is_last)
             yield request, self._convert(batch)
+
+    def _batches_from(self, start: EpochProgress, order: EpochOrder) -> Iterator[Any]:
+        """Yields what is left of an epoch."""
+        return islice(self._batches(start.epoch, order), start.position, None)
 
     def _with_last(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
         """Says of each batch whether it is the last."""

@@ -1,10 +1,11 @@
-"""Raw records of files, divided among worker processes by size."""
+"""Raw records of files, read part by part by any number of processes."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
+import io
+import os
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,37 +17,44 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from seqloom._ragged import Ragged
+    from seqloom.data.loader._request import Request
 
 _RECORDS, _BYTES = 256, 1 << 20
-# What a record costs in addition to its letters, in letters.
-_RECORD = 64
-# Parts of a long file for each worker: more than one, so that the loads become even.
-_PARTS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class RawFile:
-    """A file that has been counted."""
-
-    path: str
-    records: int
-    weight: int  # what reading it costs
-    stamp: tuple[int, int]  # size and time of the last change
-    first: int  # the ordinal of its first record
+# A part of a plain file; a smaller file is one part, whatever it is packed in.
+PART = 2 << 20
+# How a record of FASTA begins, and how much is read at once to find where a part ends.
+_BEGIN = b"\n>"
+_STEP = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
 class RawPart:
-    """Consecutive records of a file, from ``start`` to before ``stop``."""
+    """Records that one process reads: those that begin among some bytes, or all."""
 
-    file: RawFile
-    start: int
-    stop: int
+    path: str
+    file: int  # the number of the file
+    stamp: tuple[int, int]  # size and time of the last change of the file
+    start: int = 0
+    stop: int | None = None  # None: the whole file, however it is packed
+    is_long: bool = False  # whether it is read in several steps, all by one process
+
+    def __str__(self) -> str:
+        if self.stop is None:
+            return self.path
+        return f"{self.path}, bytes {self.start:,} to {self.stop:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class RawStep:
+    """What a process is asked for: a part, or the k-th chunk of a long one."""
+
+    part: RawPart
+    step: int = 0
 
     @property
-    def weight(self) -> float:
-        """What reading these records costs."""
-        return self.file.weight * (self.stop - self.start) / max(1, self.file.records)
+    def about(self) -> str:
+        """Names it in an error."""
+        return str(self.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +62,16 @@ class RawChunk:
     """Consecutive records on their way from a worker, as columns."""
 
     path: str
-    first: int  # the ordinal of the first record
     headers: Ragged
     sequences: Ragged
 
-    def items(self) -> Iterator[dict[str, Any]]:
-        """Yields the items."""
+    def __len__(self) -> int:
+        return len(self.headers)
+
+    def items(self, first: int) -> Iterator[dict[str, Any]]:
+        """Yields the items; ``first`` is the number of the first one over all files."""
         rows = zip(self.headers.to_list(), self.sequences.to_list(), strict=True)
-        for ordinal, (header, letters) in enumerate(rows, self.first):
+        for ordinal, (header, letters) in enumerate(rows, first):
             yield {
                 "id": decode_header(parse_id(header)),
                 "sequence": letters,
@@ -70,80 +80,121 @@ class RawChunk:
             }
 
 
-def count_files(paths: tuple[str, ...]) -> list[RawFile]:
-    """Counts the records of files, and finds faulty records before an epoch begins."""
-    counted = [_count(path) for path in paths]
-    firsts = accumulate((records for records, _ in counted), initial=0)
-    return [
-        RawFile(path, *numbers, _stamp(path), first)
-        for path, numbers, first in zip(paths, counted, firsts, strict=False)
-    ]
+def divide(paths: tuple[str, ...]) -> list[RawPart]:
+    """Cuts files into parts, whatever the number of workers; it looks at sizes only."""
+    return [part for file, path in enumerate(paths) for part in _cut(path, file)]
 
 
-def _count(path: str) -> tuple[int, int]:
-    """Counts the records of one file, and weighs them."""
-    records = letters = 0
-    with open_sequences(path) as reader:
-        for batch in reader.batches(1 << 16):
-            records += len(batch)
-            letters += batch.sequences.data.size
-    return records, letters + _RECORD * records
+def _cut(path: str, file: int) -> Iterator[RawPart]:
+    """Cuts a file, if any record in it can be found by its first letter."""
+    stamp = _stamp(path)
+    size = stamp[0]
+    if size <= PART or not _is_plain_fasta(path):
+        yield RawPart(path, file, stamp, is_long=size > PART)
+        return
+    for start in range(0, size, PART):
+        yield RawPart(path, file, stamp, start, min(start + PART, size))
 
 
 def _stamp(path: str) -> tuple[int, int]:
     """Reads the size and the time of the last change of a file."""
-    stat = Path(path).stat()
+    try:
+        stat = Path(path).stat()
+    except OSError:
+        return 0, 0  # what is wrong, its reader says
     return stat.st_size, stat.st_mtime_ns
 
 
-def divide(files: list[RawFile], workers: int) -> list[list[RawPart]]:
-    """Divides files among workers, the largest first; long files are cut into parts."""
-    share = sum(file.weight for file in files) / workers
-    parts = list(chain.from_iterable(_cut(file, share, workers) for file in files))
-    shares: list[list[RawPart]] = [[] for _ in range(workers)]
-    loads = [0.0] * workers
-    for part in sorted(parts, key=lambda part: -part.weight):
-        least = loads.index(min(loads))
-        shares[least].append(part)
-        loads[least] += part.weight
-    for assigned in shares:
-        assigned.sort(key=lambda part: part.file.first + part.start)
-    return shares
+def _is_plain_fasta(path: str) -> bool:
+    """Tells a file that begins as FASTA, and is not packed."""
+    with Path(path).open("rb", buffering=0) as file:
+        return file.read(1) == b">"
 
 
-def _cut(file: RawFile, share: float, workers: int) -> Iterator[RawPart]:
-    """Cuts a file that is too long for one worker."""
-    count = 1
-    if workers > 1 and file.weight > share / _PARTS:
-        count = min(file.records, math.ceil(_PARTS * file.weight / share))
-    bounds = [file.records * i // count for i in range(count + 1)]
-    for start, stop in pairwise(bounds):
-        if start < stop:
-            yield RawPart(file, start, stop)
+@dataclass(slots=True)
+class RawReader:
+    """Answers requests in a worker; of a long part it keeps where it is."""
+
+    _begun: tuple[int, RawPart] | None = field(init=False, default=None)
+    _count: int = field(init=False, default=0)
+    _rest: Iterator[RawChunk] = field(init=False, default=iter(()))
+
+    def __call__(self, request: Request) -> list[RawChunk]:
+        """Reads a part; of a long part one chunk, or none behind the last."""
+        asked: RawStep = request.content
+        _check_unchanged(asked.part)
+        if asked.part.is_long:
+            return self._step(request.epoch, asked)
+        return _read_part(asked.part)
+
+    def _step(self, epoch: int, asked: RawStep) -> list[RawChunk]:
+        """Reads on to the k-th chunk; a worker that was started again skips the others."""
+        if self._begun != (epoch, asked.part) or asked.step < self._count:
+            self._begun, self._count = (epoch, asked.part), 0
+            self._rest = read_file(asked.part.path)
+        found: list[RawChunk] = []
+        while self._count <= asked.step:
+            found = list(islice(self._rest, 1))
+            self._count += 1
+        return found
 
 
-def _read_part(part: RawPart) -> Iterator[RawChunk]:
-    """Reads some records of a file, which must be as it was when it was counted."""
-    file, at = part.file, 0
-    if _stamp(file.path) != file.stamp:
+def _check_unchanged(part: RawPart) -> None:
+    """Refuses a file that is not as it was when it was divided."""
+    if _stamp(part.path) != part.stamp:
         raise FileError(
-            f"{file.path} has changed since its records were counted; make the loader again"
+            f"{part.path} has changed since the loader began to read it; make the loader "
+            "again"
         )
-    with open_sequences(file.path) as reader:
+
+
+def _read_part(part: RawPart) -> list[RawChunk]:
+    """Reads all records of a part."""
+    if part.stop is None:
+        return list(read_file(part.path))
+    text = _text_of(part.path, part.start, part.stop)
+    if not text:
+        return []
+    with open_sequences(io.BytesIO(text), format="fasta", num_threads=1) as reader:
+        batch = reader.read_batch(len(text), len(text))
+    if batch is None:
+        return []
+    return [RawChunk(part.path, batch.headers, batch.sequences)]
+
+
+def _text_of(path: str, start: int, stop: int) -> bytes:
+    """Reads the records of a plain FASTA file that begin among some bytes."""
+    with Path(path).open("rb", buffering=0) as file:
+        before = min(start, 1)  # a record begins behind the end of a line
+        text = _read_at(file.fileno(), stop - start + before, start - before)
+        first = text.find(_BEGIN) + 1 if start else 0
+        if start and not first:
+            return b""
+        found = -1
+        while found < 0 and (
+            more := _read_at(file.fileno(), _STEP, start - before + len(text))
+        ):
+            at = len(text) - 1
+            text += more
+            found = text.find(_BEGIN, at)
+    return bytes(text[first : found + 1 if found >= 0 else len(text)])
+
+
+def _read_at(file: int, size: int, position: int) -> bytearray:
+    """Reads so many bytes from a position on, or as many as there are."""
+    text = bytearray()
+    while len(text) < size and (
+        more := os.pread(file, size - len(text), position + len(text))
+    ):
+        text += more
+    return text
+
+
+def read_file(path: str, skipped: int = 0) -> Iterator[RawChunk]:
+    """Reads a file from its start, and leaves out the first records."""
+    with open_sequences(path) as reader:
         for batch in reader.batches(_RECORDS, max_bytes=_BYTES):
-            begin, end = max(part.start - at, 0), min(part.stop - at, len(batch))
-            if begin < end:
-                headers, sequences = batch.headers[begin:end], batch.sequences[begin:end]
-                yield RawChunk(file.path, file.first + at + begin, headers, sequences)
-            at += len(batch)
-            if at >= part.stop:
-                return
-    raise FileError(f"{file.path} has changed: {at} records, expected {file.records}")
-
-
-def read_parts(
-    parts: list[list[RawPart]], epoch: int, worker: int | None
-) -> Iterator[RawChunk]:
-    """Reads all parts of a worker; each epoch reads the same."""
-    del epoch
-    return chain.from_iterable(map(_read_part, parts[worker or 0]))
+            first = min(skipped, len(batch))
+            skipped -= first
+            if first < len(batch):
+                yield RawChunk(path, batch.headers[first:], batch.sequences[first:])

@@ -1,0 +1,221 @@
+"""Files in parts, which processes share: each byte once, and the same for any workers."""
+
+import gzip
+import json
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import loader_user as user
+from packed_oracle import same_batches
+from seqloom.data import VarlenCollator, create_async_dataloader
+from seqloom.data.loader import _raw
+from seqloom.data.loader._request import Request
+from seqloom.encode import Tokens
+from seqloom.errors import FormatError, LetterError
+from seqloom.io import open_sequences
+
+AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
+
+
+def write(path, lengths, width=60, end="\n"):
+    """Writes records of so many letters."""
+    rng = np.random.default_rng(0)
+    with path.open("w", newline="") as file:
+        for number, length in enumerate(lengths):
+            letters = rng.choice(AMINO, length).tobytes().decode()
+            lines = [letters[at : at + width] for at in range(0, length, width)]
+            file.write(end.join([f">r{number} > text", *lines, ""]))
+    return path
+
+
+def records(path):
+    with open_sequences(path) as reader:
+        return [(record.id, record.sequence) for record in reader]
+
+
+def read_in_parts(path):
+    """Reads all parts as a worker does."""
+    reader, found = _raw.RawReader(), []
+    for part in _raw.divide((str(path),)):
+        step = 0
+        while chunks := reader(Request(_raw.RawStep(part, step))):
+            found += [item for chunk in chunks for item in chunk.items(0)]
+            step += 1
+            if not part.is_long:
+                break
+    return [(item["id"], item["sequence"]) for item in found]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.integers(0, 90), min_size=1, max_size=30),
+    st.integers(1, 200),
+    st.integers(1, 30),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_parts_of_any_size_have_each_record_once(
+    tmp_path_factory, lengths, part, step, end
+):
+    path = write(tmp_path_factory.mktemp("parts") / "a.fa", lengths, 7, end)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_raw, "PART", part)
+        patch.setattr(_raw, "_STEP", step)
+        assert read_in_parts(path) == records(path)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts of 4 KiB."""
+    monkeypatch.setattr(_raw, "PART", 1 << 12)
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A long FASTA file, gzip both long and short, FASTQ, and a record of many parts."""
+    lengths = np.random.default_rng(1).integers(1, 900, 60).tolist()
+    first = write(tmp_path / "a.fa", lengths)
+    packed = tmp_path / "b.fa.gz"
+    packed.write_bytes(gzip.compress(first.read_bytes()))
+    short = tmp_path / "c.fa.gz"
+    short.write_bytes(gzip.compress(b">x\nMK\n>y\nM\n"))
+    reads = tmp_path / "d.fq"
+    reads.write_text("".join(f"@q{i}\n{'ACGT' * 30}\n+\n{'>' * 120}\n" for i in range(60)))
+    giant = write(tmp_path / "e.fa", [30, 30_000, 40])
+    return [first, packed, short, reads, giant]
+
+
+def items_of(loader):
+    found = [item for batch in loader for item in batch]
+    loader.close()
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_records_come_in_the_order_of_the_files(small_parts, mixed, workers):
+    found = items_of(create_async_dataloader(mixed, list, workers))
+    wanted = [(str(path), *record) for path in mixed for record in records(path)]
+    assert [(item["file"], item["id"], item["sequence"]) for item in found] == wanted
+    assert [item["ordinal"] for item in found] == [*range(len(wanted))]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+def test_a_state_goes_on_with_any_number_of_workers(small_parts, mixed, workers):
+    whole = list(create_async_dataloader(mixed, list, 0, batch_size=30))
+    first = create_async_dataloader(mixed, list, 3, batch_size=30)
+    assert [*islice(first, 4)] == whole[:4]
+    second = create_async_dataloader(mixed, list, workers, batch_size=30)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    first.close()
+    assert list(second) == whole[4:]
+    second.close()
+
+
+def test_batches_that_were_out_are_not_collated_again(mixed):
+    calls = []
+    loader = create_async_dataloader(mixed, calls.append, 0, batch_size=30)
+    loader.load_state_dict({**loader.state_dict(), "position": 4})
+    next(iter(loader))
+    assert min(batch[0]["ordinal"] for batch in calls) == 120
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_what_stands_before_a_fault_comes_first(small_parts, tmp_path, workers):
+    path = write(tmp_path / "a.fa", [500] * 50)
+    text = path.read_text()
+    at = text.index(">r40") + 100
+    path.write_text(text[:at] + "!M K" + text[at + 4 :])
+    with pytest.raises(FormatError) as wanted:
+        records(path)
+    loader, found = create_async_dataloader(path, list, workers, batch_size=1), []
+    with pytest.raises(FormatError) as caught:
+        found.extend(item["id"] for batch in loader for item in batch)
+    loader.close()
+    assert str(wanted.value).split(" [")[0] in str(caught.value)
+    assert found == [f"r{i}" for i in range(40)]
+
+
+def test_four_workers_read_one_file_once(tmp_path):
+    path = write(tmp_path / "a.fa", [1000] * 20_000, 1000)
+    loader = create_async_dataloader(path, list, 4, prefetch_factor=1)
+    list(loader)  # workers have imported what they need
+    source: Any = loader._source  # noqa: SLF001 - for the numbers of its processes
+    pool = source._executor._pool  # noqa: SLF001 - the same
+    before = {one.pid: _bytes_read(one.pid) for one in pool.processes}
+    own = _bytes_read("self")
+    assert sum(1 for _ in loader) == 20_000 // 32
+    read = sum(_bytes_read(pid) - count for pid, count in before.items())
+    own = _bytes_read("self") - own
+    loader.close()
+    size = path.stat().st_size
+    assert size <= read <= 1.05 * size
+    assert own < 0.05 * size
+
+
+def _bytes_read(pid):
+    """How many bytes a process has asked the system for."""
+    return int(Path(f"/proc/{pid}/io").read_text().split()[1])
+
+
+COLLATE = VarlenCollator(tokens=Tokens("esm2"), max_tokens=2000, window=40)
+
+
+@pytest.fixture(scope="module")
+def proteins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("proteins")
+    lengths = np.random.default_rng(2).integers(0, 900, 200).tolist()
+    return [write(folder / "a.fa", lengths), write(folder / "b.fa", lengths[::-1])]
+
+
+def collated(files):
+    """Batches that the collator makes of the records in order."""
+    loader = create_async_dataloader(files, list, 0, batch_size=1)
+    items = (item for batch in loader for item in batch)
+    return list(COLLATE.stream(items))
+
+
+@pytest.mark.parametrize("workers", [0, 1, 4])
+def test_packed_batches_are_those_of_the_collator(proteins, workers):
+    loader = create_async_dataloader(proteins, COLLATE, workers, output="numpy")
+    wanted = collated(proteins)
+    assert same_batches(list(loader), wanted)
+    assert same_batches(list(loader), wanted)
+
+
+def test_packed_batches_of_worker_processes_are_the_same(proteins, tmp_path):
+    init = user.Marks(tmp_path)
+    loader = create_async_dataloader(
+        proteins, COLLATE, 2, output="numpy", worker_init_fn=init
+    )
+    assert same_batches(list(loader), collated(proteins))
+    loader.close()
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_packed_batches_go_on_with_any_number_of_workers(proteins, workers):
+    wanted = collated(proteins)
+    first = create_async_dataloader(proteins, COLLATE, 2, output="numpy")
+    before = [*islice(first, 7)]
+    second = create_async_dataloader(proteins, COLLATE, workers, output="numpy")
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.state_dict() == first.state_dict()
+    assert same_batches([*before, *second], wanted)
+
+
+def test_packed_batches_are_tensors_where_asked(proteins):
+    torch = pytest.importorskip("torch")
+    batch = next(iter(create_async_dataloader(proteins, COLLATE, 0, output="torch")))
+    assert batch["input_ids"].dtype == torch.int64
+    assert isinstance(batch["sequence_ids"], list)
+
+
+def test_a_letter_in_packed_batches_is_an_error_with_file_and_line(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text(">a\nMK\n>b\nM!\n")
+    loader = create_async_dataloader(path, COLLATE, 2)
+    with pytest.raises(LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10"):
+        list(loader)
