@@ -14,6 +14,7 @@ SUITES = {
     "fastx": "benchmarks.fastx",
     "gzip": "benchmarks.gzip_threads",
     "loader": "benchmarks.loader",
+    "pack": "benchmarks.pack",
     "bed": "benchmarks.bed",
     "bed_stats": "benchmarks.bed_stats",
     "record": "benchmarks.record",

@@ -1,0 +1,194 @@
+"""From a FASTA file of proteins to packed batches of tokens: ours beside Hugging Face's."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain, islice
+from pathlib import Path
+from statistics import median
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from benchmarks._measure import interleave, read_blocks
+from benchmarks._page import machine, publish, table
+from seqloom.data import PackedStream, SequenceStream, VarlenCollator
+from seqloom.encode import Tokens
+
+Batches: TypeAlias = Iterable[dict[str, Any]]
+
+RECORDS, FEW, LINE = 200_000, 4_000, 60
+BUDGETS = (4_096, 16_384, 65_536)
+BUDGET = 16_384
+ROUNDS = 7
+AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
+OURS, FLOOR = (
+    "seqloom, PackedStream",
+    "floor: reading the bytes, and copying as many numbers",
+)
+TOKENS = Tokens("esm2")
+
+
+def main() -> None:
+    """Writes files, checks that all sides give the same tokens, then times them."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole, part = (
+            write(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
+        )
+        sizes = {path: _count(path) for path in (whole, part)}
+        sides = _sides(whole, part, Path(folder))
+        _check(part, sides)
+        works = {name: partial(_drain, side, path) for name, (side, path) in sides.items()}
+        floor = partial(_floor, whole, np.ones(2 * sizes[whole], np.int32))
+        seconds = interleave({**works, FLOOR: floor}, rounds=ROUNDS)
+        paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
+        speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
+        text = f"{_table(speeds)}\n\n{_fill(whole)}\n\n{_notes(sizes[whole])}"
+    publish("pack", text)
+
+
+def write(path: Path, count: int) -> Path:
+    """Writes random proteins whose lengths are like UniProt's, in lines of 60."""
+    rng = np.random.default_rng(0)
+    lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, 1022).astype(int)
+    with path.open("wb") as file:
+        for number, length in enumerate(lengths.tolist()):
+            letters = AMINO[rng.integers(0, AMINO.size, length)].tobytes()
+            lines = [letters[at : at + LINE] for at in range(0, length, LINE)]
+            header = b">sp|P%06d|NAME_%d Some protein OS=Some species" % (number, number)
+            file.write(b"\n".join([header, *lines, b""]))
+    return path
+
+
+def _ours(path: Path, budget: int = BUDGET) -> Batches:
+    """All of it in Rust, on this thread."""
+    return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
+
+
+def _ours_before(path: Path) -> Batches:
+    """Our former way: records as Python's objects, which a collator packs."""
+    items = iter(SequenceStream(path, num_threads=1))
+    return VarlenCollator(tokens=TOKENS, max_tokens=BUDGET).stream(items)
+
+
+def _hugging_face(tokenizer: Any, path: Path) -> Batches:
+    """Biopython, a tokenizer of Hugging Face, and its collator, filled as records come."""
+    collate = import_module("transformers").DataCollatorWithFlattening(
+        return_flash_attn_kwargs=True, return_tensors="np"
+    )
+    for rows in _within_budget(_tokenise(tokenizer, path)):
+        batch = collate([{"input_ids": row} for row in rows])
+        yield {"input_ids": np.asarray(batch["input_ids"])[0]}
+
+
+def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
+    """Reads records and makes tokens of many at once."""
+    parse = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser
+    with path.open() as file:
+        letters = (letters for _, letters in parse(file))
+        while part := list(islice(letters, 1000)):
+            yield from tokenizer(part)["input_ids"]
+
+
+def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
+    """Fills batches in order."""
+    waiting: list[list[int]] = []
+    total = 0
+    for row in rows:
+        if total + len(row) > BUDGET:
+            yield waiting
+            waiting, total = [], 0
+        waiting.append(row)
+        total += len(row)
+    yield waiting
+
+
+def _sides(
+    whole: Path, part: Path, folder: Path
+) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
+    """Lists whom to measure, and on which file: slow ones read a part."""
+    sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
+        OURS: (_ours, whole),
+        "seqloom, SequenceStream and VarlenCollator": (_ours_before, whole),
+    }
+    if find_spec("transformers") and find_spec("Bio"):
+        vocabulary = folder / "vocab.txt"
+        vocabulary.write_text("\n".join(TOKENS.vocabulary))
+        tokenizer = import_module("transformers").EsmTokenizer(str(vocabulary))
+        name = "Biopython, EsmTokenizer, DataCollatorWithFlattening"
+        sides[name] = (partial(_hugging_face, tokenizer), part)
+    return sides
+
+
+def _check(path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]) -> None:
+    """Refuses to measure sides that do not give the same tokens of all records."""
+    found = {_records(side(path)) for side, _ in sides.values()}
+    assert len(found) == 1, "not the same tokens"
+
+
+def _records(batches: Batches) -> tuple[bytes, ...]:
+    """Takes batches apart at the end of each record, and sorts the records."""
+    eos = TOKENS.vocabulary["<eos>"]
+    rows = (batch["input_ids"] for batch in batches)
+    parts = (np.split(row, np.flatnonzero(row == eos)[:-1] + 1) for row in rows)
+    return tuple(sorted(part.astype(np.uint8).tobytes() for part in chain(*parts)))
+
+
+def _count(path: Path) -> int:
+    """Counts tokens."""
+    return sum(batch["input_ids"].size for batch in _ours(path))
+
+
+def _drain(side: Callable[[Path], Batches], path: Path) -> None:
+    """Makes every batch and keeps none."""
+    for _ in side(path):
+        pass
+
+
+def _floor(path: Path, numbers: Any) -> None:
+    """Reads the file, and copies two numbers a token, a batch at a time."""
+    read_blocks(path)
+    out = np.empty(2 * BUDGET, np.int32)
+    for start in range(0, numbers.size, out.size):
+        batch = numbers[start : start + out.size]
+        out[: batch.size] = batch
+
+
+def _table(speeds: dict[str, float]) -> str:
+    """Writes a row a side."""
+    rows = [
+        (name, f"{speed / 1e6:.2f} M", f"{speed / speeds[OURS]:.4f}")
+        for name, speed in speeds.items()
+    ]
+    return table(("from a plain file, one thread", "tokens/s", "of ours"), rows)
+
+
+def _fill(path: Path) -> str:
+    """Writes how full batches are."""
+    rows: list[tuple[str, str]] = []
+    for budget in BUDGETS:
+        sizes = [batch["input_ids"].size for batch in _ours(path, budget)]
+        rows.append((f"{budget:,}", f"{np.mean(sizes) / budget:.4f}"))
+    return table(("tokens in a batch at most", "mean fill, the last batch too"), rows)
+
+
+def _notes(tokens: int) -> str:
+    """Says what was measured."""
+    return (
+        f"{RECORDS:,} random proteins, {tokens / 1e6:.0f} million tokens of ESM-2, lengths "
+        "as in UniProt (LogNormal(ln 290, 0.70) from 20 to 1,022), in lines of "
+        f"{LINE}, from the system's cache to batches of at most {BUDGET:,} tokens: ids, "
+        "positions, where records begin, and their names. Hugging Face's side reads the "
+        f"first {FEW:,} such records, and fills a batch as records come. The floor reads "
+        "the file in blocks and copies eight bytes a token. All sides give the same tokens "
+        "of each record.\n\n"
+        f"{machine('numpy', *_rivals(), 'seqloom')}"
+    )
+
+
+def _rivals() -> list[str]:
+    """Names the packages of the others that are here."""
+    packages = {"transformers": "transformers", "biopython": "Bio"}
+    return [name for name, module in packages.items() if find_spec(module)]
