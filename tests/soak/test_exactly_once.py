@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import loader_user as user
 from seqloom.data import VarlenCollator, create_async_dataloader
 from seqloom.encode import Tokens
 
@@ -29,12 +30,25 @@ def files(tmp_path_factory):
     return paths
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 3, 4])
-def test_a_million_sequences_come_exactly_once(files, workers):
+def _count(files, workers, **options):
+    """How often each sequence comes."""
     collate = VarlenCollator(tokens=Tokens("esm2"), max_tokens=16_384)
     seen = np.zeros(SEQUENCES, np.uint8)
-    loader = create_async_dataloader(files, collate, num_workers=workers, output="numpy")
+    loader = create_async_dataloader(
+        files, collate, num_workers=workers, output="numpy", **options
+    )
     for batch in loader:
         np.add.at(seen, batch["ordinals"], 1)
     loader.close()
+    return seen
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 4])
+def test_a_million_sequences_come_exactly_once(files, workers):
+    assert (_count(files, workers) == 1).all()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+def test_a_million_sequences_come_exactly_once_out_of_processes(files, workers, tmp_path):
+    seen = _count(files, workers, worker_init_fn=user.Marks(tmp_path))
     assert (seen == 1).all()
