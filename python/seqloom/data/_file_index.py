@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
     """Opens the index of a file; of several processes that want it, one makes it."""
+    # Nobody waits for an index that is there: a stopped process may hold the lock for long.
+    if (index := ready_index(path, num_threads)) is not None:
+        return index
     with _alone_with(path):
         return SequenceIndex(path, num_threads=num_threads)
 
 
-def ready_index(path: str) -> SequenceIndex | None:
+def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
     """Takes an index that is there already; to go on reading, none needs to be made."""
     try:
-        return SequenceIndex(path, build=False)
+        return SequenceIndex(path, build=False, num_threads=num_threads)
     except (FileError, FormatError):
         return None  # what is wrong with the file itself, its reader says
 

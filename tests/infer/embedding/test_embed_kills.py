@@ -1,5 +1,6 @@
 """Jobs that are killed, stopped and started twice: nothing is lost, nothing comes twice."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import pytest
 
 import embed_job
 import seqloom as sl
+from seqloom.infer.embedding._folder import OutputFolder
 
 SCRIPT = Path(embed_job.__file__)
 RECORDS, SHARD = 20_000, 500
@@ -122,6 +124,34 @@ def test_a_process_that_was_stopped_and_wakes_after_its_takeover_publishes_nothi
     assert own + taken == RECORDS // SHARD
     assert finished == {path: path.stat().st_mtime_ns for path in out.glob("*.done")}
     check_every_record_once(out, whole)
+
+
+def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(tmp_path):
+    folder = OutputFolder(tmp_path)
+
+    def pieces():
+        yield b"first"
+        for part in tmp_path.glob(".*.part"):
+            part.unlink()  # as another process does that takes the writer for dead
+        yield b"second"
+
+    class Once(list):
+        tries = 0
+
+        def __iter__(self):
+            self.tries += 1
+            return pieces() if self.tries == 1 else iter([b"first", b"second"])
+
+    assert folder.create("shard", Once())
+    assert (tmp_path / "shard").read_bytes() == b"firstsecond"
+    assert [path.name for path in tmp_path.iterdir()] == ["shard"]
+
+
+def test_a_process_that_was_stopped_with_the_lock_of_an_index_holds_nobody_up(fasta):
+    with fasta.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        found = list(sl.data.PackedStream(fasta, records=(0, 10)))
+    assert sum(batch["num_sequences"] for batch in found) == 10
 
 
 def test_a_killed_process_leaves_claims_that_the_next_one_takes_at_once(

@@ -13,7 +13,7 @@ from seqloom._files import sync
 from seqloom.errors import FileError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
 
 class OutputFolder:
@@ -32,23 +32,35 @@ class OutputFolder:
                 f"{self.path}: the output folder cannot be made: {error.strerror or error}"
             ) from error
 
-    def create(self, name: str, pieces: Iterable[bytes | memoryview]) -> bool:
+    def create(self, name: str, pieces: Sequence[bytes | memoryview]) -> bool:
         """Writes a new file; says False, and changes nothing, if it is there already."""
         final = self.path / name
-        part = self.path / f".{name}.{secrets.token_hex(8)}.part"
         try:
-            return self._publish(part, final, pieces)
+            while (is_made := self._try(final, pieces)) is None:
+                pass
         except OSError as error:
             raise FileError(
                 f"{final}: cannot be written: {error.strerror or error}; what was finished "
                 "stays, and the same command goes on from there"
             ) from error
+        return is_made
+
+    def _try(self, final: Path, pieces: Sequence[bytes | memoryview]) -> bool | None:
+        """Writes a part and gives it its name; None if the part is gone meanwhile."""
+        # A process that was stopped for long may find its part removed as a dead writer's.
+        part = self.path / f".{final.name}.{secrets.token_hex(8)}.part"
+        try:
+            return self._publish(part, final, pieces)
+        except FileNotFoundError:
+            if not self.path.is_dir():
+                raise
+            return None
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
     def _publish(
-        self, part: Path, final: Path, pieces: Iterable[bytes | memoryview]
+        self, part: Path, final: Path, pieces: Sequence[bytes | memoryview]
     ) -> bool:
         """Writes a part, and gives it its name unless somebody else was first."""
         with part.open("xb") as file:
