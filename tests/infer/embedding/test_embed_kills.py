@@ -80,7 +80,7 @@ def kill_until_done(fasta, out, kills, rng):
     killed = 0
     while killed < kills:
         with start(fasta, out) as process:
-            time.sleep(rng.uniform(0.3, 0.9))
+            time.sleep(rng.uniform(0.2, 0.6))
             process.kill()
         if process.returncode == 0:
             return killed
@@ -135,7 +135,7 @@ def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(t
             part.unlink()  # as another process does that takes the writer for dead
         yield b"second"
 
-    class Once(list):
+    class Once(list[bytes]):
         tries = 0
 
         def __iter__(self):
