@@ -390,3 +390,8 @@ def test_threads_share_an_index(tmp_path, container):
 def test_a_byte_order_mark_belongs_to_no_record(tmp_path):
     index = SequenceIndex(write(tmp_path / "a.fa", b"\xef\xbb\xbf>a\nAC\n>b\nG\n"))
     assert [record.sequence for record in index] == [b"AC", b"G"]
+
+
+def test_a_missing_file_is_named_where_no_index_may_be_made(tmp_path):
+    with pytest.raises(MissingFileError, match=r"none\.fa: no such file"):
+        SequenceIndex(tmp_path / "none.fa", build=False)

@@ -96,7 +96,8 @@ def open_index(
         return _open_standard(path, standard)
     if build:
         return _make(path, side, threads=threads)
-    Path(path).stat()
+    if not Path(path).exists():
+        raise MissingFileError(f"{path}: no such file")
     raise MissingFileError(f"{side}: no such index; make one: seqloom index {path}")
 
 

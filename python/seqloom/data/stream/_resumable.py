@@ -46,7 +46,8 @@ class Resumable(ABC):
             ArgumentError: The number is negative.
 
         Examples:
-            >>>             >>> from seqloom.data import SequenceStream
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n")
             >>> SequenceStream("a.fa").set_epoch(2)
         """
@@ -60,7 +61,8 @@ class Resumable(ABC):
             The state, for ``load_state_dict``.
 
         Examples:
-            >>>             >>> from seqloom.data import SequenceStream
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> stream = SequenceStream("a.fa")
             >>> _ = next(iter(stream))
@@ -84,7 +86,8 @@ class Resumable(ABC):
             The state, for ``load_state_dict``.
 
         Examples:
-            >>>             >>> from seqloom.data import SequenceStream
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> SequenceStream("a.fa").state_at(3, 1)["epoch"]
             3
@@ -107,7 +110,8 @@ class Resumable(ABC):
                 seed, another window or another shard.
 
         Examples:
-            >>>             >>> from seqloom.data import SequenceStream
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceStream
             >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
             >>> stream = SequenceStream("a.fa")
             >>> stream.load_state_dict({**stream.state_dict(), "position": 1})
