@@ -5,6 +5,7 @@ import io
 import logging
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,18 @@ Work = Callable[[], list[Any]]
 
 def export(folder: Path) -> None:
     """Writes the network as ONNX, and again with weights of eight bits."""
-    from onnxruntime.quantization import QuantType, quant_pre_process, quantize_dynamic
-    from transformers import EsmModel
-
+    quantization = import_module("onnxruntime.quantization")
+    model = import_module("transformers").EsmModel
     logging.disable(logging.WARNING)
-    network: Any = EsmModel.from_pretrained(folder, add_pooling_layer=False).eval()
+    network: Any = model.from_pretrained(folder, add_pooling_layer=False).eval()
     prepared = folder / "prepared.onnx"
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         _export(_Hidden(network).eval(), folder / PLAIN)
-        quant_pre_process(str(folder / PLAIN), str(prepared))
-        quantize_dynamic(prepared, folder / INT8, weight_type=QuantType.QInt8)
+        quantization.quant_pre_process(str(folder / PLAIN), str(prepared))
+        quantization.quantize_dynamic(
+            prepared, folder / INT8, weight_type=quantization.QuantType.QInt8
+        )
 
 
 def _export(network: torch.nn.Module, path: Path) -> None:
@@ -60,7 +62,7 @@ class _Hidden(torch.nn.Module):
 
 def of_onnxruntime(task: Task, file: str) -> Work:
     """One record at a time, as fast as ONNX Runtime can on one thread."""
-    import onnxruntime
+    onnxruntime = import_module("onnxruntime")
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -74,7 +76,7 @@ def of_onnxruntime(task: Task, file: str) -> Work:
 
 def of_openvino(task: Task, precision: str) -> Work:
     """One record at a time, as fast as OpenVINO can on one thread."""
-    import openvino
+    openvino = import_module("openvino")
 
     settings: Any = {
         "INFERENCE_NUM_THREADS": 1,
