@@ -5,10 +5,16 @@ from seqloom.infer._scores import Scores
 from seqloom.infer.embedding._embed import embed
 from seqloom.infer.embedding._load import Embeddings, load
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
+from seqloom.infer.monitor._gpus import GPUSample
+from seqloom.infer.monitor._monitor import GPUMonitor
+from seqloom.infer.monitor._verdict import Bottleneck
 
 __all__ = [
+    "Bottleneck",
     "EmbedSummary",
     "Embeddings",
+    "GPUMonitor",
+    "GPUSample",
     "Progress",
     "Scores",
     "embed",

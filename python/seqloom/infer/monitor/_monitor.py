@@ -1,0 +1,248 @@
+"""GPUMonitor: what a loop waits for, and what the GPUs do meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from seqloom._arguments import as_choice, as_number
+from seqloom.errors import ArgumentError
+from seqloom.infer.monitor._clock import KINDS, Clock
+from seqloom.infer.monitor._gpus import GPUs, GPUTally
+from seqloom.infer.monitor._memory import MemoryWatch
+from seqloom.infer.monitor._verdict import judge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+
+    from seqloom.infer.monitor._gpus import GPUSample
+    from seqloom.infer.monitor._verdict import Bottleneck
+
+Batch = TypeVar("Batch")
+
+
+class GPUMonitor:
+    """Watches a loop of your own: what it waits for, and what the GPUs do meanwhile.
+
+    Within ``with`` a thread looks at the GPUs and at the memory of this process and its
+    workers. How busy a GPU is says little about why, so the verdict comes from the time
+    that you record; what you do not record counts as the model's. Without NVML, the
+    library of NVIDIA's driver, time is accounted for all the same, and a note of the
+    summary says that no GPU was watched.
+
+    Args:
+        interval: Seconds between two looks.
+        idle_below: A GPU whose utilization is below this share counts as idle.
+
+    Raises:
+        ArgumentError: An argument is no number above 0.
+        MissingExtraError: nvitop is not installed.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> batches = [np.ones((8, 8))] * 3
+        >>> with sl.infer.GPUMonitor() as monitor:
+        ...     for batch in monitor.wait_for(batches):
+        ...         _ = batch @ batch
+        >>> sorted(monitor.get_summary()["shares"])
+        ['device', 'host', 'input', 'output']
+    """
+
+    def __init__(self, interval: float = 1.0, *, idle_below: float = 0.10) -> None:
+        self._interval = _above_zero("interval", interval)
+        idle_below = _above_zero("idle_below", idle_below)
+        self._gpus, self._clock, self._memory = GPUs(), Clock(), MemoryWatch()
+        self._tallies = {
+            number: GPUTally(name, idle_below) for number, name in self._gpus.names.items()
+        }
+        self._seconds: float | None = None  # once the loop has ended
+        self._stop, self._lock = threading.Event(), threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._clock, self._seconds = Clock(), None
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._seconds = self._clock.wall
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(self) -> None:
+        """Takes samples until the loop ends."""
+        while True:
+            self.sample()
+            if self._stop.wait(self._interval):
+                return
+
+    def sample(self) -> tuple[GPUSample, ...]:
+        """Looks at the GPUs and at the memory now; within ``with`` a thread does.
+
+        Returns:
+            A sample of each GPU that CUDA shows this process; none without NVML.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> monitor = sl.infer.GPUMonitor()
+            >>> for gpu in monitor.sample():
+            ...     print(gpu.gpu, gpu.utilization, gpu.memory)
+        """
+        with self._lock:
+            samples = self._gpus.read()
+            for sample in samples:
+                self._tallies[sample.gpu].add(sample)
+            self._memory.sample(self._clock.wall)
+        return samples
+
+    def record_dataloader_wait(self, seconds: float) -> None:
+        """Counts seconds in which the loop waited for a batch.
+
+        Args:
+            seconds: So many seconds.
+
+        Raises:
+            ArgumentError: ``seconds`` is no number, or below 0.
+
+        Examples:
+            >>> import time
+            >>> import seqloom as sl
+            >>> with sl.infer.GPUMonitor() as monitor:
+            ...     begun = time.perf_counter()
+            ...     batch = [1, 2]  # next(batches)
+            ...     monitor.record_dataloader_wait(time.perf_counter() - begun)
+        """
+        expected = "a number of seconds, 0 or more"
+        seconds = as_number("seconds", seconds, expected=expected, least=0.0)
+        self._clock.seconds["input"] += seconds
+
+    def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Passes batches on and counts the seconds in which the loop waits for them.
+
+        Args:
+            batches: What gives batches, such as a DataLoader.
+
+        Yields:
+            Each batch.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> with sl.infer.GPUMonitor() as monitor:
+            ...     print(sum(monitor.wait_for([1, 2, 3])))
+            6
+        """
+        waiting = iter(batches)
+        while True:
+            with self.spending("input"):
+                try:
+                    batch = next(waiting)
+                except StopIteration:
+                    return
+            yield batch
+
+    def spending(self, kind: str) -> AbstractContextManager[None]:
+        """Counts the seconds of a block.
+
+        Args:
+            kind: ``"input"``, waiting for batches; ``"host"``, what the processor prepares
+                and joins; ``"device"``, the model; ``"output"``, waiting for what writes.
+
+        Returns:
+            What ``with`` takes.
+
+        Raises:
+            ArgumentError: ``kind`` is another word.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> with sl.infer.GPUMonitor() as monitor:
+            ...     with monitor.spending("output"):
+            ...         text = "".join(map(str, range(1000)))
+        """
+        return self._clock.spending(as_choice("kind", kind, KINDS))
+
+    def check_bottleneck(self) -> Bottleneck:
+        """Judges by the recorded time what the loop waits for.
+
+        Returns:
+            The verdict; the GPUs' utilization stands beside it as evidence.
+
+        Examples:
+            >>> import time
+            >>> import seqloom as sl
+            >>> with sl.infer.GPUMonitor() as monitor:
+            ...     with monitor.spending("input"):
+            ...         time.sleep(0.05)
+            >>> monitor.check_bottleneck().kind
+            'input-bound'
+        """
+        seconds = self._elapsed
+        return judge(self._shares(seconds), seconds, self._evidence())
+
+    def get_summary(self) -> dict[str, Any]:
+        """Sums up what was seen, as numbers and words that JSON holds.
+
+        Returns:
+            ``seconds``; ``shares`` of them by kind; ``bottleneck``, the verdict's sentence;
+            ``gpus`` by number, each with its ``name``, ``samples``, ``utilization`` and
+            ``memory`` (bytes) as average, maximum and minimum, and the share of samples in
+            which it was ``idle``; ``process_memory``, the most bytes of this process and
+            its workers; and ``notes``.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> with sl.infer.GPUMonitor() as monitor:
+            ...     monitor.record_dataloader_wait(0.0)
+            >>> summary = monitor.get_summary()
+            >>> summary["shares"]["input"], summary["process_memory"] > 0
+            (0.0, True)
+        """
+        seconds = self._elapsed
+        notes = (self._gpus.note, self._memory.note)
+        return {
+            "seconds": seconds,
+            "shares": self._shares(seconds),
+            "bottleneck": self.check_bottleneck().sentence,
+            "gpus": {number: it.as_dict() for number, it in self._tallies.items()},
+            "process_memory": self._memory.maximum,
+            "notes": [note for note in notes if note],
+        }
+
+    @property
+    def _elapsed(self) -> float:
+        """The seconds of the loop, so far or in all."""
+        return self._clock.wall if self._seconds is None else self._seconds
+
+    def _shares(self, seconds: float) -> dict[str, float]:
+        """Divides the time; what nobody recorded is the model's."""
+        spent = self._clock.seconds
+        rest = max(0.0, seconds - sum(spent.values()))
+        whole = max(seconds, sum(spent.values()), 1e-9)
+        return {
+            kind: (it + rest * (kind == "device")) / whole for kind, it in spent.items()
+        }
+
+    def _evidence(self) -> str:
+        """Tells how busy the GPUs were."""
+        return "; ".join(
+            it.words(number) for number, it in self._tallies.items() if it.utilization.count
+        )
+
+
+def _above_zero(name: str, value: float) -> float:
+    """Checks a number that must be above 0."""
+    number = as_number(name, value)
+    if number <= 0:
+        raise ArgumentError(f"{name} must be above 0, got {number}")
+    return number

@@ -1,0 +1,205 @@
+"""GPUMonitor: a verdict from recorded time, and GPUs as evidence beside it."""
+
+import json
+import math
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, MissingExtraError
+
+
+class DriverError(Exception):
+    """What nvitop raises."""
+
+
+class Card:
+    """A GPU that gives one reading after the other, and then the last one again."""
+
+    def __init__(self, name, readings):
+        self._name, self._readings = name, list(readings)
+
+    def name(self):
+        return self._name
+
+    def gpu_utilization(self):
+        reading = self._readings[0]
+        if len(self._readings) > 1:
+            self._readings.pop(0)
+        if isinstance(reading, Exception):
+            raise reading
+        return reading
+
+    def memory_used(self):
+        return 1 << 30
+
+
+@pytest.fixture
+def cards(monkeypatch):
+    """Puts GPUs of our own behind nvitop's names; the one hidden from CUDA is not there."""
+
+    def install(*shown):
+        cuda = SimpleNamespace(all=lambda: list(shown))
+        device = SimpleNamespace(is_available=lambda: bool(shown), cuda=cuda)
+        nvitop = SimpleNamespace(Device=device, NVMLError=DriverError)
+        monkeypatch.setitem(sys.modules, "nvitop", nvitop)
+
+    return install
+
+
+def watch(seconds, kind=None):
+    """A monitor of a loop that spends some time on one kind of work."""
+    monitor = sl.infer.GPUMonitor(interval=60)
+    with monitor:
+        if kind is None:
+            time.sleep(seconds)
+            return monitor
+        with monitor.spending(kind):
+            time.sleep(seconds)
+    return monitor
+
+
+@pytest.mark.parametrize("kind", ["input", "host", "device", "output"])
+def test_the_verdict_names_what_took_the_time(kind):
+    found = watch(0.05, kind).check_bottleneck()
+    assert found.kind == f"{kind}-bound"
+    assert found.share > 0.5
+    assert f"{found.share:.1%}" in str(found)
+
+
+def test_time_that_nobody_recorded_is_the_models():
+    assert watch(0.05).check_bottleneck().kind == "device-bound"
+
+
+def test_waits_of_a_dataloader_make_a_loop_input_bound():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        begun = time.perf_counter()
+        time.sleep(0.05)
+        monitor.record_dataloader_wait(time.perf_counter() - begun)
+        time.sleep(0.05)
+    assert monitor.check_bottleneck().kind == "input-bound"
+    assert 0.2 < monitor.get_summary()["shares"]["input"] < 0.8
+
+
+def test_slow_batches_are_waited_for_and_passed_on():
+    def slow():
+        for number in range(3):
+            time.sleep(0.02)
+            yield number
+
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        assert list(monitor.wait_for(slow())) == [0, 1, 2]
+    assert monitor.get_summary()["shares"]["input"] > 0.5
+
+
+def test_shares_add_up_to_one():
+    assert sum(watch(0.02, "host").get_summary()["shares"].values()) == pytest.approx(1)
+
+
+def test_a_busy_gpu_changes_no_verdict_and_stands_beside_it(cards):
+    cards(Card("H100", [100]))
+    found = watch(0.05, "input").check_bottleneck()
+    assert found.kind == "input-bound"
+    assert "GPU 0 was busy 100% of the time, idle in 0% of samples" in found.sentence
+
+
+def test_the_summary_has_average_maximum_minimum_and_idle_share(cards):
+    cards(Card("a", [5, 95, 50, 10]), Card("b", [100]))
+    monitor = sl.infer.GPUMonitor()
+    for _ in range(4):
+        monitor.sample()
+    first, second = monitor.get_summary()["gpus"].values()
+    assert first["utilization"] == {"average": 0.4, "maximum": 0.95, "minimum": 0.05}
+    assert (first["name"], first["samples"], first["idle"]) == ("a", 4, 0.25)
+    assert second["idle"] == 0.0
+    assert second["memory"]["maximum"] == 1 << 30
+
+
+def test_the_idle_threshold_is_the_callers(cards):
+    cards(Card("a", [45, 55]))
+    monitor = sl.infer.GPUMonitor(idle_below=0.5)
+    monitor.sample()
+    monitor.sample()
+    assert monitor.get_summary()["gpus"][0]["idle"] == 0.5
+
+
+def test_what_the_driver_does_not_tell_is_no_number(cards):
+    cards(Card("a", ["N/A", 50]))
+    monitor = sl.infer.GPUMonitor()
+    assert math.isnan(monitor.sample()[0].utilization)
+    monitor.sample()
+    assert monitor.get_summary()["gpus"][0]["utilization"]["average"] == 0.5
+
+
+def test_a_gpu_that_stops_answering_ends_no_loop(cards):
+    cards(Card("a", [50, DriverError("GPU is lost")]))
+    monitor = sl.infer.GPUMonitor()
+    assert len(monitor.sample()) == 1
+    assert monitor.sample() == ()
+    assert "GPU is lost" in monitor.get_summary()["notes"][0]
+
+
+def test_a_thread_takes_samples(cards):
+    cards(Card("a", [50]))
+    with sl.infer.GPUMonitor(interval=0.005) as monitor:
+        deadline = time.monotonic() + 30
+        while monitor.get_summary()["gpus"][0]["samples"] < 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_without_a_gpu_one_note_says_so_and_nothing_is_printed(cards, capfd):
+    cards()
+    summary = watch(0.01).get_summary()
+    assert summary["notes"] == ["no GPU is watched: NVML shows none here"]
+    assert (summary["gpus"], capfd.readouterr().err) == ({}, "")
+
+
+def test_the_real_nvitop_is_asked_without_an_essay_on_stderr(capfd):
+    pytest.importorskip("nvitop")
+    sl.infer.GPUMonitor().sample()
+    assert capfd.readouterr().err == ""
+
+
+def test_without_nvitop_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nvitop", None)
+    with pytest.raises(MissingExtraError, match=r"seqloom\[monitor\]"):
+        sl.infer.GPUMonitor()
+
+
+def test_a_loop_that_fails_keeps_its_error_and_its_summary():
+    monitor = sl.infer.GPUMonitor()
+    with pytest.raises(KeyError), monitor:
+        raise KeyError
+    assert monitor.get_summary()["seconds"] < 60
+
+
+def test_the_summary_is_json():
+    assert json.loads(json.dumps(watch(0.01).get_summary()))["process_memory"] > 0
+
+
+def test_a_monitor_that_is_used_again_begins_anew():
+    monitor = watch(0.05, "input")
+    with monitor:
+        time.sleep(0.05)
+    assert monitor.check_bottleneck().kind == "device-bound"
+
+
+@pytest.mark.parametrize("interval", [0, -1, "1", math.nan])
+def test_an_interval_is_a_number_above_0(interval):
+    with pytest.raises(ArgumentError, match="interval"):
+        sl.infer.GPUMonitor(interval)
+
+
+@pytest.mark.parametrize("seconds", [-0.1, math.inf, "1"])
+def test_a_wait_is_a_number_of_seconds(seconds):
+    with pytest.raises(ArgumentError, match="seconds"):
+        sl.infer.GPUMonitor().record_dataloader_wait(seconds)
+
+
+def test_another_kind_of_time_is_an_error():
+    with pytest.raises(ArgumentError, match="kind"):
+        sl.infer.GPUMonitor().spending("sleep")

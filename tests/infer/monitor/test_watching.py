@@ -1,0 +1,88 @@
+"""What is kept of a long loop, and what counts as memory that grows."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from seqloom.infer.monitor._clock import Clock
+from seqloom.infer.monitor._memory import resident_bytes, steady_growth
+from seqloom.infer.monitor._timeline import Timeline
+from seqloom.infer.monitor._verdict import judge
+
+MIB = 1 << 20
+
+
+@given(st.lists(st.floats(0.0001, 100), min_size=1, max_size=3000))
+def test_a_timeline_is_bounded_in_order_and_keeps_its_beginning(gaps):
+    timeline, seconds = Timeline(0.05, most=50), np.cumsum(gaps)
+    for second in seconds.tolist():
+        timeline.add(second, second)
+    assert len(timeline.rows) <= 50
+    assert timeline.rows[0] == seconds[0]
+    assert timeline.rows == sorted(timeline.rows)
+
+
+def test_a_timeline_covers_a_long_job_evenly():
+    timeline = Timeline(0.05, most=600)
+    for second in range(100_000):
+        timeline.add(second, second)
+    gaps = np.diff(timeline.rows)
+    assert 250 <= len(timeline.rows) <= 600
+    assert gaps.max() <= 3 * gaps.min()
+
+
+def test_memory_that_grows_all_the_time_is_noted():
+    assert steady_growth(np.linspace(1000, 3000, 100).astype(int) * MIB) > 1000 * MIB
+
+
+def test_memory_that_grows_at_the_beginning_only_is_not_noted():
+    memory = [*range(100, 2100, 100), *[2100] * 80]
+    assert steady_growth(np.asarray(memory) * MIB) == 0
+
+
+def test_memory_that_settles_slowly_is_not_noted():
+    memory = 3000 - 2000 * np.exp(-np.arange(100) / 15)
+    assert steady_growth((memory * MIB).astype(int)) == 0
+
+
+@given(st.lists(st.integers(1000, 1050), min_size=40, max_size=200))
+def test_memory_that_goes_up_and_down_a_little_is_not_noted(memory):
+    assert steady_growth([it * MIB for it in memory]) == 0
+
+
+def test_the_memory_of_workers_counts():
+    held = "x = bytearray(b'1' * (200 << 20)); print(flush=True); input()"
+    before = resident_bytes()
+    command = [sys.executable, "-c", held]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as worker:
+        worker.stdout.readline()
+        during = resident_bytes()
+        worker.communicate(b"\n")
+    assert during - before > 150 * MIB
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind"),
+    [
+        ({"input": 0.11, "output": 0.0, "host": 0.0, "device": 0.89}, "input-bound"),
+        ({"input": 0.10, "output": 0.0, "host": 0.0, "device": 0.90}, "device-bound"),
+        ({"input": 0.11, "output": 0.2, "host": 0.6, "device": 0.09}, "output-bound"),
+        ({"input": 0.05, "output": 0.1, "host": 0.5, "device": 0.35}, "host-bound"),
+        ({"input": 0.0, "output": 0.0, "host": 0.0, "device": 0.0}, "idle"),
+    ],
+)
+def test_a_wait_above_a_tenth_decides_and_else_the_longer_work(shares, kind):
+    assert judge(shares, 10.0).kind == kind
+
+
+def test_waiting_for_other_processes_is_no_waiting_for_input():
+    clock = Clock()
+    with clock.waiting_for_input(), clock.waiting_for_others():
+        time.sleep(0.05)
+    assert clock.seconds["input"] < 0.02
+    assert clock.shares["rest"] > 0.5
