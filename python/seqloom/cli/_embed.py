@@ -88,6 +88,7 @@ def embed(
             **options,
         )
     console.print(summary_table(summary))
+    console.print(summary.verdict)
     for note in summary.notes:
         console.print(f"note: {note}")
     console.print(f"embeddings of {summary.records:,} records: {out}")

@@ -82,7 +82,7 @@ def test_a_wait_above_a_tenth_decides_and_else_the_longer_work(shares, kind):
 
 def test_waiting_for_other_processes_is_no_waiting_for_input():
     clock = Clock()
-    with clock.waiting_for_input(), clock.waiting_for_others():
+    with clock.waiting_for_input(), clock.having_nothing_left("rest"):
         time.sleep(0.05)
     assert clock.seconds["input"] < 0.02
     assert clock.shares["rest"] > 0.5

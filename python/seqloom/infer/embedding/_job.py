@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.data import PackedStream
 from seqloom.errors import FileError, InternalError
-from seqloom.infer.embedding._clock import Clock
 from seqloom.infer.embedding._padded import PaddedBatches
 from seqloom.infer.embedding._shard_file import read_done
-from seqloom.infer.embedding._summary import EmbedSummary, Progress, shares_of
+from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.embedding._tokens import pad_value_of
+from seqloom.infer.monitor._clock import Clock
+from seqloom.infer.monitor._verdict import judge
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Job:
     progress: Callable[[Progress], Any] | None = None
     clock: Clock = field(default_factory=Clock)
     computed: int = 0
+    _claimed: int = 0  # shards that this process began
+    _published: int = 0  # and that are finished since
     _finished: int = 0  # records in shards that somebody has finished
     stop: threading.Event = field(default_factory=threading.Event)
     _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
@@ -72,6 +75,7 @@ class Job:
     def finish(self, *, is_ours: bool) -> None:
         """Notes that a shard was published, by this process or by another one."""
         self.computed += is_ours
+        self._published += 1
         self.tell()
 
     def tell(self) -> None:
@@ -108,9 +112,12 @@ class Job:
             for shard in open_shards:
                 if self._claim(shard, claims):
                     taken += 1
+                    self._claimed += 1
                     yield shard
             if not taken:
-                self.stop.wait(_POLL)
+                kind = "output" if self._claimed > self._published else "rest"
+                with self.clock.having_nothing_left(kind):
+                    self.stop.wait(_POLL)
 
     def _open_shards(self) -> list[Shard]:
         """Lists the shards that nobody has finished."""
@@ -154,14 +161,17 @@ class Job:
 
     def summary(self, notes: tuple[str, ...]) -> EmbedSummary:
         """Says what this process did."""
+        clock = self.clock
+        shares, seconds = clock.shares, clock.wall
         return EmbedSummary(
             records=self.plan.records,
             shards=len(self.plan.shards),
             computed=self.computed,
-            sequences=self.clock.sequences,
-            tokens=self.clock.tokens,
-            seconds=self.clock.wall,
-            shares=shares_of(self.clock),
+            sequences=clock.sequences,
+            tokens=clock.tokens,
+            seconds=seconds,
+            shares=shares,
             fill=self._fill,
-            notes=notes,
+            verdict=judge(shares, seconds).sentence,
+            notes=(*notes, *filter(None, [clock.memory.note])),
         )

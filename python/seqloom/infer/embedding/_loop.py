@@ -85,7 +85,7 @@ class Loop:
         """Runs the model over the batches, in their order."""
         waiting = iter(batches)
         while True:
-            with self.clock.spending("input"):
+            with self.clock.waiting_for_input():
                 work, batch = next(waiting, (None, None))
             if work is None:
                 return
@@ -93,7 +93,8 @@ class Loop:
                 with self.clock.handing_over():
                     results.put((work, part, rows))
             if batch is None:
-                results.put((work, None, None))
+                with self.clock.handing_over():
+                    results.put((work, None, None))
             else:
                 self.job.tell()
 

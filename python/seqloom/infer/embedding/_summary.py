@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from seqloom.infer.embedding._clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +19,10 @@ class EmbedSummary:
         seconds: Seconds that this call took, without loading the model.
         shares: Shares of the time by what it was spent on: ``input``, waiting for batches;
             ``host``, preparing and pooling them; ``device``, the model; ``output``, waiting
-            for what writes; ``rest``.
+            for what writes; ``rest``, such as waiting for other processes.
         fill: Tokens by tokens that the batches could have held.
+        verdict: What the job spent its time on, a sentence with its number; `Bottleneck`
+            says how it is found.
         notes: What a person should know, such as that memory was full.
 
     Examples:
@@ -46,6 +44,7 @@ class EmbedSummary:
     seconds: float
     shares: dict[str, float]
     fill: float
+    verdict: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -86,10 +85,3 @@ class Progress:
     seconds: float
     fill: float
     waiting: float
-
-
-def shares_of(clock: Clock) -> dict[str, float]:
-    """Divides the time of a job by what it was spent on."""
-    wall = max(clock.wall, 1e-9)
-    shares = {kind: seconds / wall for kind, seconds in clock.seconds.items()}
-    return {**shares, "rest": max(0.0, 1 - sum(shares.values()))}

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from seqloom.infer.monitor._memory import MemoryWatch
+from seqloom.infer.monitor._timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
 KINDS = ("input", "host", "device", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What was counted until one moment; only memory is that of the moment."""
+
+    seconds: float
+    spent: tuple[float, ...]  # by kind
+    batches: int
+    tokens: int
+    sequences: int
+    memory: int
 
 
 class Clock:
@@ -23,7 +39,9 @@ class Clock:
         self.seconds: dict[str, float] = dict.fromkeys(KINDS, 0.0)
         self.begun = time.perf_counter()
         self.device_wait = 0.0  # of the thread that writes, for rows of the device
-        self.others_wait = 0.0  # of the thread that reads, for other processes
+        # Of the thread that reads, which has nothing left: for our writer, for others.
+        self.nothing_left = {"output": 0.0, "rest": 0.0}
+        self.timeline, self.memory = Timeline[Mark](), MemoryWatch()
         self.batches = self.tokens = self.sequences = 0
 
     @contextmanager
@@ -37,22 +55,27 @@ class Clock:
 
     @contextmanager
     def waiting_for_input(self) -> Generator[None]:
-        """Counts the seconds of waiting for a batch: not those for other processes."""
-        begun, waited = time.perf_counter(), self.others_wait
+        """Counts the seconds of waiting for a batch, while there is any left to read."""
+        begun, before = time.perf_counter(), dict(self.nothing_left)
         try:
             yield
         finally:
-            blocked = time.perf_counter() - begun
-            self.seconds["input"] += max(0.0, blocked - (self.others_wait - waited))
+            left = time.perf_counter() - begun
+            for kind, waited in self.nothing_left.items():
+                part = min(left, waited - before[kind])
+                left -= part
+                if kind in self.seconds:
+                    self.seconds[kind] += part
+            self.seconds["input"] += left
 
     @contextmanager
-    def waiting_for_others(self) -> Generator[None]:
-        """Counts the seconds in which nothing is left to read, and others still work."""
+    def having_nothing_left(self, kind: str) -> Generator[None]:
+        """Counts seconds in which all is read: ``output``, our writer; ``rest``, others."""
         begun = time.perf_counter()
         try:
             yield
         finally:
-            self.others_wait += time.perf_counter() - begun
+            self.nothing_left[kind] += time.perf_counter() - begun
 
     @contextmanager
     def handing_over(self) -> Generator[None]:
@@ -80,6 +103,16 @@ class Clock:
         self.batches += 1
         self.tokens += tokens
         self.sequences += sequences
+        self.mark()
+
+    def mark(self) -> None:
+        """Notes what was counted so far, if the last note is old enough."""
+        now = self.wall
+        if self.timeline.is_due(now):
+            memory = self.memory.sample(now)
+            spent = tuple(self.seconds[kind] for kind in KINDS)
+            counts = (self.batches, self.tokens, self.sequences)
+            self.timeline.add(now, Mark(now, spent, *counts, memory))
 
     @property
     def wall(self) -> float:
