@@ -2,13 +2,14 @@
 
 from seqloom.report._draw_panels import write_panels
 from seqloom.report._interval import wilson_interval
-from seqloom.report._panels import Bars, Lines, Quantiles, Shares
+from seqloom.report._panels import Areas, Bars, Lines, Quantiles, Shares
 from seqloom.report._percent import percent
 from seqloom.report._tables import class_table
 from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
-from seqloom.report._write import write_report
+from seqloom.report._write import make_page, write_report
 
 __all__ = [
+    "Areas",
     "Bars",
     "Confusion",
     "Curve",
@@ -20,6 +21,7 @@ __all__ = [
     "Table",
     "Tile",
     "class_table",
+    "make_page",
     "percent",
     "wilson_interval",
     "write_panels",

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from functools import partial, singledispatch
 from importlib.util import find_spec
+from itertools import cycle
 from os import PathLike
 
 from seqloom._files import write_atomic
 from seqloom.errors import MissingExtraError
-from seqloom.report._panels import Bars, Lines, Panel, Quantiles, Shares
+from seqloom.report._panels import Areas, Bars, Lines, Panel, Quantiles, Shares
 from seqloom.report._theme import LIGHT, Axes, Figure, Theme, dress, figure, to_png
 
 _COLUMNS = 2
@@ -57,6 +58,15 @@ def _draw(title: str, panels: Sequence[Panel], theme: Theme) -> Figure:
     return whole
 
 
+def draw_alone(panel: Panel, theme: Theme) -> Figure:
+    """Draws one panel as a figure of its own."""
+    whole = figure(5.4, 3.0, theme)
+    axes = whole.subplots()
+    dress(axes, theme, panel.title)
+    _draw_panel(panel, axes, theme)
+    return whole
+
+
 @singledispatch
 def _draw_panel(panel: Panel, axes: Axes, theme: Theme) -> None:
     """Draws one panel."""
@@ -89,7 +99,7 @@ def _(panel: Bars, axes: Axes, theme: Theme) -> None:
 @_draw_panel.register
 def _(panel: Lines, axes: Axes, theme: Theme) -> None:
     """Draws a line for each name, and the band behind them."""
-    from matplotlib.ticker import PercentFormatter
+    from matplotlib.ticker import FuncFormatter, PercentFormatter
 
     if panel.band is not None:
         name, low, high = panel.band
@@ -102,9 +112,33 @@ def _(panel: Lines, axes: Axes, theme: Theme) -> None:
         axes.plot(panel.places, values, color=colour, lw=1.8, label=name)
     axes.set_xlabel(panel.axis, fontsize=9)
     axes.set_ylim(0, panel.top)
-    if panel.is_share:
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="best", ncols=3)
+    if len(panel.series) > 1 or panel.band is not None:  # one line is what the title says
+        axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="best", ncols=3)
+    axes.yaxis.set_major_formatter(
+        PercentFormatter(1, decimals=0) if panel.is_share else FuncFormatter(_spell)
+    )
+
+
+@_draw_panel.register
+def _(panel: Areas, axes: Axes, theme: Theme) -> None:
+    """Draws areas on each other, each as a step for each span."""
+    from matplotlib.ticker import PercentFormatter
+
+    floor = [0.0] * (len(panel.edges) - 1)
+    colours = (theme.accent, theme.lines[0], theme.lines[2], theme.lines[3])
+    for (name, values), colour in zip(panel.series.items(), cycle(colours), strict=False):
+        top = [low + value for low, value in zip(floor, values, strict=True)]
+        axes.stairs(
+            top, panel.edges, baseline=floor, fill=True, color=colour, lw=0, label=name
+        )
+        floor = top
+    axes.set_xlabel(panel.axis, fontsize=9)
+    axes.set_ylim(0, 1)
+    axes.set_xlim(panel.edges[0], panel.edges[-1])
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    axes.figure.legend(
+        frameon=False, fontsize=9, labelcolor=theme.ink, loc="outside lower center", ncols=2
+    )
 
 
 @_draw_panel.register

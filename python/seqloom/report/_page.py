@@ -1,6 +1,6 @@
 """The page: one HTML file that needs nothing but itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
@@ -74,9 +74,19 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
             "Learning curve", _with_table(pictures.curve, curve_table(report.curves))
         )
     yield from matrices[1:]
+    if report.course_table is not None:
+        yield _section("By time", _show_course(report.course_table, pictures.course))
     yield from map(_show_extra, report.tables)
     if report.facts:
         yield _section("The run", show_facts(report.facts))
+
+
+def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
+    """Shows the panels beside each other with their numbers folded away."""
+    if not pictures:
+        return show_table(table, caption=True)
+    drawings = "".join(map(show_picture, pictures))
+    return f'<div class="pair">{drawings}</div>{_fold(table)}'
 
 
 def _show_extra(table: Table) -> str:
@@ -103,6 +113,10 @@ def _with_table(picture: Picture | None, table: Table) -> str:
     """Shows a picture with its numbers folded away, or the numbers alone."""
     if picture is None:
         return show_table(table, caption=True)
-    inside = show_table(table, caption=False)
+    return show_picture(picture) + _fold(table)
+
+
+def _fold(table: Table) -> str:
+    """Folds a table away below a picture of the same numbers."""
     summary = f"<summary>{escape(table.title)}, as a table</summary>"
-    return f"{show_picture(picture)}<details>{summary}{inside}</details>"
+    return f"<details>{summary}{show_table(table, caption=False)}</details>"

@@ -1,4 +1,4 @@
-"""Panels of one picture: bars, lines, shares and quantiles; names and numbers only."""
+"""Panels of a picture: bars, lines, areas, shares, quantiles; names and numbers only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +60,27 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Areas:
+    """Holds shares by position that lie on each other, an area for each name.
+
+    Args:
+        title: What is shared out.
+        edges: Where each span begins, and where the last one ends: one more than shares.
+        series: A fraction of 1 for each span, for each name, the lowest area first.
+        axis: What the edges are.
+
+    Examples:
+        >>> Areas("time", [0, 1, 2], {"model": [0.5, 0.9]}, axis="seconds").axis
+        'seconds'
+    """
+
+    title: str
+    edges: Sequence[float]
+    series: Mapping[str, Sequence[float]]
+    axis: str = field(default="", kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Shares:
     """Holds one share for each name, the largest first.
 
@@ -95,4 +116,4 @@ class Quantiles:
     observed: Sequence[float]
 
 
-Panel: TypeAlias = Bars | Lines | Shares | Quantiles
+Panel: TypeAlias = Areas | Bars | Lines | Shares | Quantiles

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from seqloom.report._confusion import draw_confusion
 from seqloom.report._curve import draw_curves
+from seqloom.report._draw_panels import draw_alone
 from seqloom.report._scatter import draw_scatters
 from seqloom.report._theme import Picture, paint
 from seqloom.report._values import Confusion, Curve, Report, Scatter
@@ -20,6 +21,7 @@ class Pictures:
     curve: Picture | None = None
     confusions: Sequence[Picture] = ()
     scatter: Picture | None = None
+    course: Sequence[Picture] = ()
 
 
 def draw(report: Report) -> Pictures:
@@ -31,6 +33,7 @@ def draw(report: Report) -> Pictures:
         curve=_curve(report.curves, report.best_epoch) if report.curves else None,
         confusions=[_confusion(confusion) for confusion in report.confusions],
         scatter=_scatter(report.scatters) if report.scatters else None,
+        course=[paint(partial(draw_alone, it), it.title) for it in report.course],
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ShapeError
+from seqloom.report._panels import Panel
 
 Cell: TypeAlias = str | int | float
 
@@ -170,6 +171,8 @@ class Report:
         best_epoch: The epoch (from 1) whose weights were kept; it is marked.
         confusions: One for each part that was scored, the most telling first.
         scatters: One for each regression output.
+        course: Panels of what changed in the course of the run.
+        course_table: Their numbers.
         tables: Further tables, in the order in which they are to stand.
         facts: What another person needs to run it again, name to value.
 
@@ -187,5 +190,7 @@ class Report:
     best_epoch: int | None = None
     confusions: Sequence[Confusion] = ()
     scatters: Sequence[Scatter] = ()
+    course: Sequence[Panel] = ()
+    course_table: Table | None = None
     tables: Sequence[Table] = ()
     facts: Mapping[str, str] = field(default_factory=dict[str, str])

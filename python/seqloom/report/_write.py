@@ -63,6 +63,22 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
     return page
 
 
+def make_page(report: Report) -> bytes:
+    """Makes the page alone, for a caller that writes it itself.
+
+    Args:
+        report: What it shows.
+
+    Returns:
+        The bytes of ``report.html``.
+
+    Examples:
+        >>> make_page(Report(title="empty"))[:15]
+        b'<!DOCTYPE html>'
+    """
+    return render(report, draw(report)).encode()
+
+
 def _files(pictures: Pictures) -> Iterator[tuple[str, bytes]]:
     """Names the pictures that get a file of their own; files are always light."""
     if pictures.curve is not None:

@@ -73,7 +73,6 @@ def test_the_memory_of_workers_counts():
         ({"input": 0.10, "output": 0.0, "host": 0.0, "device": 0.90}, "device-bound"),
         ({"input": 0.11, "output": 0.2, "host": 0.6, "device": 0.09}, "output-bound"),
         ({"input": 0.05, "output": 0.1, "host": 0.5, "device": 0.35}, "host-bound"),
-        ({"input": 0.0, "output": 0.0, "host": 0.0, "device": 0.0}, "idle"),
     ],
 )
 def test_a_wait_above_a_tenth_decides_and_else_the_longer_work(shares, kind):

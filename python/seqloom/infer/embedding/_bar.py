@@ -14,6 +14,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from seqloom.infer.embedding._summary import SPENT_ON
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
@@ -21,20 +23,16 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
-_NAMES = {
-    "input": "waiting for input",
-    "host": "preparing and pooling",
-    "device": "model",
-    "output": "waiting for output",
-    "rest": "rest",
-}
+
+# Columns of a terminal from which on all words fit, or at least their short forms.
+_WIDE, _NARROW = 125, 80
 
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
     """Lends a function that shows how far a job is; nothing where nobody looks."""
     columns = (
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=24 if console.width >= _WIDE else 10),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rates]}"),
         TimeRemainingColumn(),
@@ -51,18 +49,35 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
                 before.append(news.done)
                 bar.reset(task, total=news.records, completed=news.done)
             done = max(news.done, min(before[0] + news.sequences, news.records))
-            bar.update(task, completed=done, rates=_rates(news), visible=True)
+            bar.update(
+                task, completed=done, rates=_rates(news, console.width), visible=True
+            )
 
         yield tell
 
 
-def _rates(news: Progress) -> str:
-    """Spells speeds, fill and the share of waiting."""
+def _rates(news: Progress, width: int) -> str:
+    """Spells speeds, fill and the share of waiting, as the terminal has room for."""
     seconds = max(news.seconds, 1e-9)
+    sequences, tokens = news.sequences / seconds, news.tokens / seconds
+    if width < _NARROW:
+        return f"{sequences:,.0f}/s, waiting {news.waiting:.0%}"
+    if width < _WIDE:
+        speed = f"{sequences:,.0f} seq/s {_shorten(tokens)} tok/s"
+        return f"{speed} fill {news.fill:.0%} wait {news.waiting:.1%}"
     return (
-        f"{news.sequences / seconds:,.0f} sequences/s, {news.tokens / seconds:,.0f} "
-        f"tokens/s, fill {news.fill:.1%}, waiting {news.waiting:.1%}"
+        f"{sequences:,.0f} sequences/s, {tokens:,.0f} tokens/s, "
+        f"fill {news.fill:.1%}, waiting {news.waiting:.1%}"
     )
+
+
+def _shorten(number: float) -> str:
+    """Spells a large number in three or four letters."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= size:
+            value = number / size
+            return f"{value:.1f}{letter}" if value < 10 else f"{value:.0f}{letter}"  # noqa: PLR2004 - shown
+    return f"{number:.0f}"
 
 
 def summary_table(summary: EmbedSummary) -> Table:
@@ -79,5 +94,5 @@ def summary_table(summary: EmbedSummary) -> Table:
     table.add_row("tokens a second", f"{summary.tokens_per_second:,.0f}")
     table.add_row("fill of the batches", f"{summary.fill:.1%}")
     for kind, share in summary.shares.items():
-        table.add_row(f"time: {_NAMES[kind]}", f"{share:.1%}")
+        table.add_row(f"time: {SPENT_ON[kind]}", f"{share:.1%}")
     return table

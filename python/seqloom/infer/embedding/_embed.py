@@ -13,8 +13,10 @@ from seqloom.infer.embedding._folder import OutputFolder
 from seqloom.infer.embedding._job import Job
 from seqloom.infer.embedding._loop import Loop
 from seqloom.infer.embedding._model import LAST, Embedder
+from seqloom.infer.embedding._report import write_report
 from seqloom.infer.embedding._settings import Settings
 from seqloom.infer.embedding._tokens import find_tokens
+from seqloom.infer.monitor._monitor import watch_device
 
 if TYPE_CHECKING:
     import os
@@ -146,8 +148,12 @@ def _run_job(
     """Agrees on a plan with other processes, and computes what is left of it."""
     rules, width = settings.rules(embedder.name), embedder.width
     plan, digest = agree(folder, paths, rules=rules, settings=settings, width=width)
-    job = Job(plan, digest, folder, paths, embedder, settings, progress)
+    monitor = watch_device(embedder.device.name)
+    job = Job(plan, digest, folder, paths, embedder, settings, progress, monitor=monitor)
     on_host = embedder.device.name == "cpu"
     limit = limit_blas(settings.threads) if on_host else nullcontext()
-    with limit, Claims(folder, settings.lease) as claims:
-        return Loop(job, claims).run()
+    watch = monitor or nullcontext()
+    with limit, watch, Claims(folder, settings.lease) as claims:
+        summary = Loop(job, claims).run()
+    write_report(job, summary)
+    return summary

@@ -14,7 +14,7 @@ from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.embedding._tokens import pad_value_of
 from seqloom.infer.monitor._clock import Clock
-from seqloom.infer.monitor._verdict import judge
+from seqloom.infer.monitor._verdict import IDLE, judge
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._model import Embedder
     from seqloom.infer.embedding._plan import Plan, Shard
     from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.monitor._monitor import GPUMonitor
 
 COMPLETE = "complete.json"
 _POLL = 0.25  # seconds between looks at what other processes finish
@@ -42,10 +43,12 @@ class Job:
     settings: Settings
     progress: Callable[[Progress], Any] | None = None
     clock: Clock = field(default_factory=Clock)
+    monitor: GPUMonitor | None = None
     computed: int = 0
     _claimed: int = 0  # shards that this process began
     _published: int = 0  # and that are finished since
     _finished: int = 0  # records in shards that somebody has finished
+    _news: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
     _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
 
@@ -76,6 +79,7 @@ class Job:
         """Notes that a shard was published, by this process or by another one."""
         self.computed += is_ours
         self._published += 1
+        self._news.set()
         self.tell()
 
     def tell(self) -> None:
@@ -117,7 +121,8 @@ class Job:
             if not taken:
                 kind = "output" if self._claimed > self._published else "rest"
                 with self.clock.having_nothing_left(kind):
-                    self.stop.wait(_POLL)
+                    self._news.wait(_POLL)
+                    self._news.clear()
 
     def _open_shards(self) -> list[Shard]:
         """Lists the shards that nobody has finished."""
@@ -163,6 +168,10 @@ class Job:
         """Says what this process did."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
+        seen = {} if self.monitor is None else self.monitor.get_summary()
+        verdict = judge(shares, seconds, seen.get("evidence", ""))
+        verdict = verdict if clock.batches else IDLE
+        grown = filter(None, [clock.memory.note])
         return EmbedSummary(
             records=self.plan.records,
             shards=len(self.plan.shards),
@@ -172,6 +181,6 @@ class Job:
             seconds=seconds,
             shares=shares,
             fill=self._fill,
-            verdict=judge(shares, seconds).sentence,
-            notes=(*notes, *filter(None, [clock.memory.note])),
+            verdict=verdict.sentence,
+            notes=tuple(dict.fromkeys([*notes, *grown, *seen.get("notes", ())])),
         )

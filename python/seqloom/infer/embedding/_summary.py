@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# The kinds of time, for a person.
+SPENT_ON = {
+    "input": "waiting for input",
+    "host": "preparing and pooling",
+    "device": "model",
+    "output": "waiting for output",
+    "rest": "rest",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class EmbedSummary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from seqloom._arguments import as_choice, as_number
@@ -195,10 +196,10 @@ class GPUMonitor:
 
         Returns:
             ``seconds``; ``shares`` of them by kind; ``bottleneck``, the verdict's sentence;
-            ``gpus`` by number, each with its ``name``, ``samples``, ``utilization`` and
-            ``memory`` (bytes) as average, maximum and minimum, and the share of samples in
-            which it was ``idle``; ``process_memory``, the most bytes of this process and
-            its workers; and ``notes``.
+            ``evidence``, how busy the GPUs were, in words; ``gpus`` by number, each with
+            ``name``, ``samples``, ``utilization`` and ``memory`` (bytes) as average,
+            maximum and minimum, and the share of samples in which it was ``idle``;
+            ``process_memory``, the most bytes of this process and its workers; ``notes``.
 
         Examples:
             >>> import seqloom as sl
@@ -214,6 +215,7 @@ class GPUMonitor:
             "seconds": seconds,
             "shares": self._shares(seconds),
             "bottleneck": self.check_bottleneck().sentence,
+            "evidence": self._evidence(),
             "gpus": {number: it.as_dict() for number, it in self._tallies.items()},
             "process_memory": self._memory.maximum,
             "notes": [note for note in notes if note],
@@ -238,6 +240,12 @@ class GPUMonitor:
         return "; ".join(
             it.words(number) for number, it in self._tallies.items() if it.utilization.count
         )
+
+
+def watch_device(device: str) -> GPUMonitor | None:
+    """Makes a monitor for a loop on a GPU, if nvitop is there; nobody asked for it."""
+    is_watched = device.startswith("cuda") and find_spec("nvitop") is not None
+    return GPUMonitor() if is_watched else None
 
 
 def _above_zero(name: str, value: float) -> float:

@@ -26,7 +26,7 @@ class Bottleneck:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for that took over 10 %
             of the time (the larger of both); otherwise ``"host-bound"`` if preparing and
             joining took longer than the model, else ``"device-bound"``. ``"idle"`` if
-            nothing was computed.
+            an embedding job had nothing left to compute.
         share: The share of the time that this took.
         sentence: The same for a person, with its number; also what ``str`` gives.
 
@@ -46,10 +46,11 @@ class Bottleneck:
         return self.sentence
 
 
+IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
+
+
 def judge(shares: Mapping[str, float], seconds: float, evidence: str = "") -> Bottleneck:
     """Names what takes the time; evidence of other kinds stands beside it."""
-    if not any(shares[kind] for kind in _WORDS):
-        return Bottleneck("idle", 0.0, "idle: nothing was computed")
     kind = _find_kind(shares)
     share = shares[kind]
     sentence = f"{kind}-bound: {_WORDS[kind]} in {share:.1%} of {seconds:,.1f} s"

@@ -1,0 +1,203 @@
+"""Where the time of a job goes, and the report that shows it."""
+
+import hashlib
+import re
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embed_job
+import seqloom as sl
+from seqloom.infer.embedding import _course, _folder, _job
+from seqloom.infer.embedding._bar import _rates, _shorten
+from seqloom.infer.embedding._course import Course
+from seqloom.infer.monitor._clock import Mark
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "".join(f">s{n}\n{'MKTAYIAKQR' * (1 + n % 5)}\n" for n in range(60))
+    Path("a.fa").write_text(text)
+
+
+def sleepy(seconds):
+    """A model that takes its time."""
+
+    def embed_tokens(batch):
+        time.sleep(seconds)
+        return embed_job.embed_tokens(batch)
+
+    return embed_tokens
+
+
+def embed(model=embed_job.embed_tokens, out="e", **options):
+    """A job of a few small batches."""
+    given: dict[str, Any] = {
+        "max_tokens": 200,
+        "shard_size": 12,
+        "identity": "table",
+        **options,
+    }
+    return sl.infer.embed(model, "a.fa", out=out, **given)
+
+
+def test_a_slow_reader_makes_a_job_input_bound(monkeypatch):
+    class SlowStream(sl.data.PackedStream):
+        def __iter__(self):
+            for batch in super().__iter__():
+                time.sleep(0.02)
+                yield batch
+
+    monkeypatch.setattr(_job, "PackedStream", SlowStream)
+    summary = embed()
+    assert summary.shares["input"] > 0.3
+    assert summary.verdict.startswith("input-bound")
+
+
+@pytest.mark.parametrize("shard_size", [2, 60])
+def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, shard_size):
+    create = _folder.OutputFolder.create
+
+    def create_slowly(folder, name, pieces):
+        if name.endswith(".safetensors"):
+            time.sleep(1.0 if shard_size == 60 else 0.05)
+        return create(folder, name, pieces)
+
+    monkeypatch.setattr(_folder.OutputFolder, "create", create_slowly)
+    summary = embed(shard_size=shard_size)
+    assert summary.shares["output"] > 0.3
+    assert summary.verdict.startswith("output-bound")
+
+
+def test_a_slow_model_makes_a_job_device_bound():
+    summary = embed(sleepy(0.03))
+    assert summary.shares["device"] > 0.5
+    assert summary.verdict.startswith("device-bound")
+
+
+def test_shares_of_the_time_add_up_to_one():
+    assert sum(embed().shares.values()) == pytest.approx(1, abs=0.01)
+
+
+class Tags(HTMLParser):
+    """Keeps the tags and the text of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.text = [], ""
+
+    def handle_starttag(self, tag, attrs):
+        del attrs  # part of the protocol
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read_report(folder):
+    page = Tags()
+    page.feed(Path(folder, "report.html").read_text("utf-8"))
+    return page
+
+
+def test_the_report_says_what_was_computed_and_the_verdict():
+    summary = embed()
+    page = read_report("e")
+    assert "60 records of one file" in page.text
+    assert summary.verdict in page.text
+    assert "shard-000004.safetensors" in page.text
+    assert "a.fa" in page.text
+
+
+def test_names_of_files_and_folders_are_no_markup():
+    name = "<script>x<b>.fa"
+    Path("a.fa").rename(name)
+    sl.infer.embed(embed_job.embed_tokens, name, out="<i>&amp;")
+    page = read_report("<i>&amp;")
+    assert not {"script", "i", "b"} & set(page.tags)
+    assert name in page.text
+    assert "Embeddings: <i>&amp;" in page.text
+
+
+def test_a_second_call_that_computes_nothing_leaves_the_report_as_it_is():
+    embed()
+    before = Path("e/report.html").read_bytes()
+    assert embed().verdict == "idle: nothing was computed"
+    assert Path("e/report.html").read_bytes() == before
+
+
+def test_a_call_that_computes_nothing_writes_no_report():
+    embed()
+    Path("e/report.html").unlink()
+    assert embed().computed == 0
+    assert not Path("e/report.html").exists()
+
+
+def test_a_job_that_was_resumed_says_what_part_the_report_is_about():
+    embed()
+    for name in ("report.html", "complete.json", "shard-000001.done"):
+        Path("e", name).unlink()
+    assert embed().computed == 1
+    assert "about 1 of the 5 shards" in read_report("e").text
+
+
+def test_shards_do_not_depend_on_the_report():
+    def digests(folder):
+        files = sorted(Path(folder).glob("shard-*.safetensors"))
+        return [hashlib.sha256(it.read_bytes()).hexdigest() for it in files]
+
+    embed(out="one")
+    embed(sleepy(0.01), out="two")
+    assert digests("one") == digests("two")
+
+
+@pytest.mark.parametrize("has_matplotlib", [True, False])
+def test_a_job_that_takes_longer_shows_its_course(monkeypatch, has_matplotlib):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(_course, "_LEAST_SECONDS", 0.1)
+    if not has_matplotlib:
+        monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+    embed(sleepy(0.06))
+    page = read_report("e")
+    assert page.tags.count("img") == (4 if has_matplotlib else 0)
+    assert "Shares, speed, fill and memory by time" in page.text
+
+
+def test_the_course_divides_what_was_counted():
+    marks = [
+        Mark(float(n), (0.1 * n, 0.0, 0.9 * n, 0.0), n, 100 * n, n, 1 << 20)
+        for n in range(1, 600)
+    ]
+    course = Course.of(marks, spans=10, max_tokens=125)
+    assert len(course.edges) == 11
+    np.testing.assert_allclose(course.shares["input"], 0.1)
+    np.testing.assert_allclose(course.shares["device"], 0.9)
+    np.testing.assert_allclose(course.speed, 100)
+    np.testing.assert_allclose(course.fill, 0.8)
+    np.testing.assert_allclose(course.memory, 1)
+
+
+def test_a_wait_longer_than_its_span_is_all_of_it():
+    marks = [Mark(0.1, (0.0,) * 4, 1, 1, 1, 0), Mark(1.0, (5.0, 0, 0, 0), 2, 2, 2, 0)]
+    assert Course.of(marks, spans=10, max_tokens=1).shares["input"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("width", "most"), [(200, 80), (80, 45), (50, 24)])
+def test_the_words_beside_the_bar_fit_the_terminal(width, most):
+    news = sl.infer.Progress(8_000_000, 9, 800_000, 250_000_000, 10.0, 0.998, 0.0123)
+    text = _rates(news, width)
+    assert len(text) <= most
+    assert re.search(r"80,000 ?(seq)?", text)
+    assert "1" in text.rsplit("wait", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(999, "999"), (1234, "1.2k"), (25_000_000, "25M"), (3e9, "3.0G")]
+)
+def test_a_large_number_is_spelt_short(number, text):
+    assert _shorten(number) == text
