@@ -203,6 +203,7 @@ def test_an_id_is_never_a_path(tmp_path):
     assert {path.name for path in (tmp_path / "e").iterdir()} == {
         "plan.json",
         "complete.json",
+        "report.html",
         "shard-000000.safetensors",
         "shard-000000.done",
     }
