@@ -11,15 +11,15 @@ from seqloom.cli._options import (
     GENOTYPE_DEFAULTS,
     INTERVAL_DEFAULTS,
     LABEL_DEFAULTS,
-    MACHINE_DEFAULTS,
     SEQUENCE_DEFAULTS,
     SHOWN_DEFAULTS,
+    TRAINED_DEFAULTS,
     GenotypeOptions,
     IntervalOptions,
     LabelOptions,
-    MachineOptions,
     SequenceOptions,
     ShownOptions,
+    TrainedOptions,
 )
 from seqloom.cli._read import read_like, show_left_out, show_letters
 from seqloom.cli._show import show_metrics
@@ -34,7 +34,7 @@ def evaluate(
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     intervals: IntervalOptions = INTERVAL_DEFAULTS,
     genotypes: GenotypeOptions = GENOTYPE_DEFAULTS,
-    machine: MachineOptions = MACHINE_DEFAULTS,
+    machine: TrainedOptions = TRAINED_DEFAULTS,
     shown: ShownOptions = SHOWN_DEFAULTS,
 ) -> None:
     """Compare a trained model's scores with labels.

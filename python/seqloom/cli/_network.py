@@ -7,16 +7,22 @@ from seqloom.cli._options import NetworkOptions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from seqloom.nn import Config
 
 
 def network_for(options: NetworkOptions, train: Any, *others: Any) -> "Config":
     """Chooses the network that reads such records, and changes what is asked for."""
-    from seqloom.data import GenotypeEncoder
-    from seqloom.models import GenotypeMLPConfig, SequenceCNNConfig
+    from seqloom.data import EmbeddingEncoder, GenotypeEncoder
+    from seqloom.models import GenotypeMLPConfig, HeadConfig, SequenceCNNConfig
 
     if isinstance(train.encoder, GenotypeEncoder):
-        return _perceptron(GenotypeMLPConfig.for_data(train), options)
+        return _perceptron(GenotypeMLPConfig.for_data(train), options, "genotypes")
+    if isinstance(train.encoder, EmbeddingEncoder):
+        return _perceptron(HeadConfig.for_data(train), options, "embeddings")
+    if options.finetune:
+        return _adapters(train, options)
     return _convolutions(SequenceCNNConfig.for_data(train, *others), options)
 
 
@@ -31,10 +37,39 @@ def augment_for(alphabet: str, options: NetworkOptions) -> Any:
     return ReverseComplement(p=0.5, alphabet=cast("Any", alphabet))
 
 
-def _perceptron(config: Any, options: NetworkOptions) -> "Config":
-    """Changes the layers behind genotypes."""
+def check_network(options: NetworkOptions, kind: str) -> None:
+    """Refuses options of adapters that do not go together, or have no sequences."""
+    given = {"--model": options.model is not None, "--rank": options.rank is not None}
+    names = [name for name, is_given in given.items() if is_given]
+    if options.finetune is None and names:
+        raise ArgumentError(f"{' and '.join(names)}: only with --finetune lora")
+    if options.finetune is None:
+        return
+    if options.model is None:
+        raise ArgumentError(
+            "--finetune lora needs --model FOLDER: config.json and model.safetensors of an "
+            "ESM-2 network"
+        )
+    if kind != "sequences":
+        raise ArgumentError(f"--finetune lora reads protein sequences, FILES are {kind}")
+
+
+def _adapters(train: Any, options: NetworkOptions) -> "Config":
+    """Puts adapters to a language model; the widths are those of its head."""
+    from seqloom.models import ESM2LoRAConfig
+
     if options.kernel_size is not None:
-        raise ArgumentError("--kernel-size is of convolutions, but FILES are genotypes")
+        raise ArgumentError("--kernel-size is of convolutions: not with --finetune lora")
+    chosen = {"hidden": options.width or None, "dropout": options.dropout}
+    base = cast("Path", options.model)
+    changes = _drop_unset(rank=options.rank, **chosen)
+    return ESM2LoRAConfig.for_data(train, base, **changes)
+
+
+def _perceptron(config: Any, options: NetworkOptions, kind: str) -> "Config":
+    """Changes the layers behind genotypes or embeddings."""
+    if options.kernel_size is not None:
+        raise ArgumentError(f"--kernel-size is of convolutions, but FILES are {kind}")
     return replace(
         config, **_drop_unset(hidden=options.width or None, dropout=options.dropout)
     )

@@ -422,6 +422,9 @@ class NetworkOptions:
         weight_decay: How much weights shrink; biases and normalisation do not.
         reverse_complement: Show every second sequence, drawn anew in each epoch, as its
             reverse complement.
+        finetune: Train adapters of a protein language model, and a head on it: "lora".
+        model: The folder of that ESM-2 network, which stays as it is.
+        rank: The rank of each adapter.
     """
 
     width: Annotated[
@@ -433,6 +436,26 @@ class NetworkOptions:
         float | None, Parameter(show_default=lambda _: "0.01, or the network's choice")
     ] = None
     reverse_complement: Flag = False
+    finetune: Literal["lora"] | None = None
+    model: Path | None = None
+    rank: Annotated[Count | None, Parameter(show_default=lambda _: "8")] = None
+
+
+@Parameter(name="*", group=MACHINE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedOptions(MachineOptions):
+    """Says what computes, and where the base of a trained model is.
+
+    Args:
+        base: The ESM-2 folder that adapters are for, where it has moved.
+    """
+
+    base: Path | None = None
+
+    def to_keywords(self) -> dict[str, Any]:
+        """Spells the options as `seqloom.models.load` takes them."""
+        found = {"backend": self.backend, "num_threads": self.threads}
+        return found if self.base is None else {**found, "base": self.base}
 
 
 @Parameter(name="*", group=SHOWN)
@@ -475,3 +498,4 @@ QUIET_DEFAULTS = QuietOption()
 SHOWN_DEFAULTS = ShownOptions()
 LEARNING_DEFAULTS = LearningOptions()
 MACHINE_DEFAULTS = MachineOptions()
+TRAINED_DEFAULTS = TrainedOptions()

@@ -14,18 +14,18 @@ from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
     INTERVAL_DEFAULTS,
-    MACHINE_DEFAULTS,
     PATH,
     PATHS,
     QUIET_DEFAULTS,
     SEQUENCE_DEFAULTS,
     SEQUENCES,
+    TRAINED_DEFAULTS,
     CovariateFileOptions,
     Flag,
     IntervalOptions,
-    MachineOptions,
     QuietOption,
     SequenceOptions,
+    TrainedOptions,
 )
 from seqloom.cli._read import show_left_out, show_letters
 from seqloom.errors import ArgumentError, FileError
@@ -44,7 +44,7 @@ def predict(
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     intervals: IntervalOptions = INTERVAL_DEFAULTS,
     covariates: CovariateFileOptions = COVARIATE_DEFAULTS,
-    machine: MachineOptions = MACHINE_DEFAULTS,
+    machine: TrainedOptions = TRAINED_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
 ) -> None:
     """Score every sequence or sample once and write a table, in input order.

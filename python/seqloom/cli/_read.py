@@ -22,7 +22,7 @@ from seqloom.cli._options import (
     PartOptions,
     SequenceOptions,
 )
-from seqloom.errors import LabelError
+from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
     from seqloom.data import (
@@ -171,8 +171,12 @@ def _encoding(
 ) -> dict[str, Any]:
     """Says how letters become numbers, of an alphabet that is given or found."""
     from seqloom.data import guess_alphabet
-    from seqloom.encode import OneHot
+    from seqloom.encode import OneHot, Tokens
 
+    if network.finetune:
+        _check_protein(options.alphabet, sequences)
+        encoder = Tokens("esm2", **sequences.to_policy())
+        return {"encoder": encoder, "augment": augment_for("protein", network)}
     alphabet = options.alphabet
     if alphabet == "auto":
         reading = sequences.to_reading()
@@ -183,6 +187,18 @@ def _encoding(
         "encoder": OneHot(alphabet, **sequences.to_policy()),
         "augment": augment_for(alphabet, network),
     }
+
+
+def _check_protein(alphabet: str, sequences: LetterOptions) -> None:
+    """Refuses letters that ESM-2 does not read, and meanings that it has itself."""
+    if alphabet not in {"auto", "protein"}:
+        raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
+    strange = [it for it in ("unknown", "rare", "rna_as_dna") if getattr(sequences, it)]
+    if strange:
+        raise ArgumentError(
+            f"--{strange[0].replace('_', '-')}: not with --finetune lora, because ESM-2 "
+            "has a token for each letter"
+        )
 
 
 def show_left_out(console: Console, *datasets: "Whole") -> None:

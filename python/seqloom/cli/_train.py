@@ -10,7 +10,7 @@ from seqloom.cli._check import check_folder, check_labels, check_parts, holds_ru
 from seqloom.cli._json import facts_of, facts_of_folds, print_json
 from seqloom.cli._kinds import check_options
 from seqloom.cli._machine import announce, open_console
-from seqloom.cli._network import network_for
+from seqloom.cli._network import check_network, network_for
 from seqloom.cli._options import (
     DATA_DEFAULTS,
     GENOTYPE_DEFAULTS,
@@ -82,6 +82,10 @@ def train(
     Parts of a genome: seqloom train hg.fa --intervals peaks.bed --label-column name
     --out runs/p
 
+    Embeddings: seqloom train embeddings/ --labels t.tsv --out runs/e
+
+    Adapters: seqloom train p.fa --labels t.tsv --finetune lora --model ESM2 --out runs/l
+
     Args:
         files: Sequence files, their format and compression told from the content; tables
             with a column of sequences; or a PLINK .bed with its .bim and .fam. With
@@ -104,6 +108,7 @@ def train(
     kind = check_options(everything, **told)
     check_labels(data, files, sequences=sequences, kind=kind)
     check_parts(parts, kind)
+    check_network(network, kind)
     check_folder(folder)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     warnings = open_console(stderr=True) if shown.quiet else console

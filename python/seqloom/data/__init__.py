@@ -10,6 +10,8 @@ from seqloom.data.cache._cache import cached
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.collate._varlen import VarlenCollator
+from seqloom.data.embedding._dataset import EmbeddingDataset
+from seqloom.data.embedding._encoder import EmbeddingEncoder
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._interval_dataset import IntervalDataset
@@ -25,6 +27,8 @@ from seqloom.data.stream._stream import SequenceStream
 
 __all__ = [
     "DataLoader",
+    "EmbeddingDataset",
+    "EmbeddingEncoder",
     "Encoder",
     "EpochSampler",
     "GenotypeDataset",

@@ -9,7 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, TypeAlias, cast
 
 from seqloom._arguments import quote
-from seqloom.data import GenotypeDataset, GenotypeEncoder, SequenceDataset
+from seqloom.data import (
+    EmbeddingEncoder,
+    GenotypeDataset,
+    GenotypeEncoder,
+    SequenceDataset,
+)
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
@@ -67,9 +72,11 @@ def _is_of_sequences(data: object) -> bool:
 def check_encoder(trained: Trained, data: Examples) -> None:
     """Refuses a dataset with another encoder."""
     if data.encoder != trained.encoder:
+        remedy = "give the dataset encoder=model.encoder"
+        if isinstance(trained.encoder, EmbeddingEncoder):
+            remedy = "embed the records by the same model and settings"
         raise ConfigError(
-            f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
-            "give the dataset encoder=model.encoder"
+            f"the model reads {trained.encoder}, the dataset has {data.encoder}; {remedy}"
         )
 
 

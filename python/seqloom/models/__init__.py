@@ -1,8 +1,10 @@
 """Networks, what their outputs mean, and the folder that a trained one lives in."""
 
 from seqloom.models._esm2 import ESM2, ESM2Config
+from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
+from seqloom.models._head import Head, HeadConfig
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
 from seqloom.models._torch_module import TorchModule
@@ -13,9 +15,13 @@ __all__ = [
     "Classify",
     "Custom",
     "ESM2Config",
+    "ESM2LoRA",
+    "ESM2LoRAConfig",
     "Examples",
     "GenotypeMLP",
     "GenotypeMLPConfig",
+    "Head",
+    "HeadConfig",
     "Multilabel",
     "Regress",
     "SequenceCNN",

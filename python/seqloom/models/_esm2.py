@@ -15,7 +15,7 @@ from seqloom.models._esm2_folder import collect, find_heads, index, save_folder
 from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
 from seqloom.models._esm2_layout import Given, Layout, lay_out
 from seqloom.models._esm2_settings import read_settings
-from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, Module
+from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, LoRALinear, Module
 from seqloom.record import load
 from seqloom.tensor import backend as find_backend
 
@@ -205,6 +205,7 @@ class ESM2(Module):
             folder: Folder, which is made if it does not exist.
 
         Raises:
+            ArgumentError: The network has adapters, which the layout does not know.
             FileError: A file cannot be written.
 
         Examples:
@@ -215,6 +216,11 @@ class ESM2(Module):
             >>> sorted(path.name for path in Path("small").iterdir())
             ['config.json', 'model.safetensors']
         """
+        if any(self.named(LoRALinear)):
+            raise ArgumentError(
+                "the network has adapters: sl.nn.merge_lora(network) joins them with its "
+                "layers, or write network.to_record(), which holds the adapters alone"
+            )
         save_folder(self, self.config, as_path("folder", folder))
 
     def __call__(

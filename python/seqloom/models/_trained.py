@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -92,6 +92,7 @@ def load(
     folder: str | os.PathLike[str],
     *,
     model: Any = None,
+    base: str | os.PathLike[str] | None = None,
     backend: str | Backend = "numpy",
     num_threads: int | None = None,
 ) -> Trained:
@@ -101,6 +102,7 @@ def load(
         folder: A run folder, as `seqloom.train.fit` writes it.
         model: The network to take the numbers; needed only where `fit` was given a
             module that has no config, or one of torch.
+        base: Folder of the network that adapters are for, where it has moved since `fit`.
         backend: What computes, and where: a name or a backend.
         num_threads: The threads it may use; default: what the machine allows.
 
@@ -108,12 +110,13 @@ def load(
         The trained model, in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not say what the network is, and `model` is None; or
-            an argument is of another type.
+        ArgumentError: The folder does not say what the network is, and `model` is None; its
+            network has no adapters, and `base` is given; or an argument is of another type.
         ConfigError: ``config.json`` cannot be read or is of a newer version.
-        MissingFileError: There is no such folder, it is no run folder, or its run was
-            stopped before a model was saved.
-        RecordError: A file of numbers is damaged, or of another run.
+        MissingFileError: There is no such folder, it is no run folder, its run was stopped
+            before a model was saved, or the base of its adapters is gone.
+        RecordError: A file of numbers is damaged, or of another run; or the base of the
+            adapters has other weights.
 
     Examples:
         >>> load("runs/none")
@@ -127,7 +130,7 @@ def load(
     if encoder is not None:
         encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
     task = _task(home, facts["task"])
-    network = _network(home, facts["model"], model)
+    network = _network(home, facts["model"], model, base=base)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
     weights = home / WEIGHTS
     if not weights.exists():
@@ -247,10 +250,18 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _network(home: Path, config: object, model: Any) -> Module:
-    """Makes the network without numbers."""
-    if config is not None:
-        return _settings(home, config, NetworkConfig).build()
+def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
+    """Makes the network without numbers of its own; that of adapters has a base."""
+    found = None if config is None else _settings(home, config, NetworkConfig)
+    if base is not None:
+        if not hasattr(found, "base_hash"):
+            raise ArgumentError(
+                f"{home}: base (--base) is of adapters, but this run trained a whole "
+                "network; leave it out"
+            )
+        found = replace(cast("Any", found), base=str(as_path("base", base)))
+    if found is not None:
+        return found.build()
     model = as_module(model)
     if not isinstance(model, Module):
         raise ArgumentError(

@@ -61,6 +61,7 @@ from seqloom.nn._layers import (
     TransformerEncoderLayer,
     Upsample,
 )
+from seqloom.nn._lora import LoRALinear, add_lora, merge_lora
 from seqloom.nn._metrics import (
     accuracy,
     auprc,
@@ -127,6 +128,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LoRALinear",
     "LoadReport",
     "LogSigmoid",
     "LogSoftmax",
@@ -160,6 +162,7 @@ __all__ = [
     "Upsample",
     "Visitor",
     "accuracy",
+    "add_lora",
     "auprc",
     "auroc",
     "balanced_accuracy",
@@ -168,6 +171,7 @@ __all__ = [
     "functional",
     "functional_call",
     "mcc",
+    "merge_lora",
     "pearson",
     "r2",
     "spearman",

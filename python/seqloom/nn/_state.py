@@ -113,7 +113,7 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
 def make_record(module: HasParts) -> Record:
     """Returns a record that shares the arrays of a module: its next step copies them."""
     require_all_visible(list_modules(module))
-    parts = collect_by_path(module)
+    parts = {p: part for p, part in collect_by_path(module).items() if part.is_recorded}
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     return Record(
         {
@@ -219,7 +219,7 @@ def _list_problems(report: LoadReport, parts: Mapping[str, Stored]) -> list[str]
         *(
             f"{path} is missing"
             for path in report.missing
-            if not getattr(parts[path], "is_optional", False)
+            if parts[path].is_recorded and not getattr(parts[path], "is_optional", False)
         ),
         *(f"{path} is not in the module" for path in report.unused),
     ]

@@ -71,10 +71,13 @@ class Stored(Leaf):
         least_dtype: Name of the float type with the fewest bits that `Module.to` and a
             recorder may give it; None if there is none.
         version: Number of writes so far.
+        is_recorded: Whether a record of the module holds the values; False where they are
+            those of another file, as of layers with adapters.
     """
 
     # For parameters that an earlier version of seqloom pickled.
     least_dtype: str | None = None
+    is_recorded = True
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from seqloom.record._source import hash_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -41,3 +41,15 @@ def crc32(array: NDArray[Any]) -> str:
     kind = zlib.crc32(f"{code}{array.shape}".encode())
     whole = np.ascontiguousarray(array).reshape(-1)
     return f"{zlib.crc32(whole.view(np.uint8).data, kind):08x}"
+
+
+def checksum_of(arrays: Mapping[str, Any]) -> str:
+    """Returns the checksum of arrays by path, such as all weights of a network."""
+    sums = [f"{path} {_sum_array(np.asarray(it))}" for path, it in arrays.items()]
+    return checksum("weights", [len(sums)], _hash("\n".join(sums).encode()))
+
+
+def _sum_array(array: NDArray[Any]) -> str:
+    """Returns the checksum of one array from its numbers."""
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return checksum(array.dtype.name, array.shape, hash_bytes(flat))

@@ -1,0 +1,1 @@
+"""Embeddings of records as a dataset."""

@@ -1,0 +1,270 @@
+"""ESM2LoRA: ESM-2 with low-rank adapters and a head, trained for one task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom._arguments import as_path
+from seqloom._config import convert_fields
+from seqloom.encode import Tokens
+from seqloom.errors import ArgumentError, MissingFileError, RecordError
+from seqloom.models._esm2 import ESM2
+from seqloom.models._examples import Examples, check_examples
+from seqloom.models._head import Head, HeadConfig
+from seqloom.nn import Config, Module, add_lora
+from seqloom.nn.functional._operands import as_operand
+from seqloom.record._checksum import checksum_of
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    import os
+
+    from seqloom._key import Key
+
+# The tokens <cls>, <pad> and <eos> are no residues; those behind them are.
+_LAST_SPECIAL = 2
+_TARGETS = ("*.qkv", "*.out", "*.fc1", "*.fc2")
+
+
+@dataclass(frozen=True)
+class ESM2LoRAConfig(Config):
+    """Settings of an `ESM2LoRA`.
+
+    Args:
+        base: Folder of the ESM-2 network, as `ESM2.load` reads it.
+        outputs: Numbers a sequence: the classes, or the labels.
+        rank: Rank of each adapter.
+        alpha: Each adapter is multiplied by ``alpha / rank``.
+        targets: Patterns of the linear layers that get one: ``qkv`` and ``out`` of the
+            attention, ``fc1`` and ``fc2`` behind it.
+        hidden: The features of each hidden layer of the head.
+        dropout: The share of features before each layer of the head that is left out in
+            training.
+        base_hash: Checksum of the weights in `base`; empty: what is there.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> small = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
+        >>> small.save("small")
+        >>> config = sl.models.ESM2LoRAConfig("small", outputs=2, rank=2)
+        >>> model = config.init("numpy")
+        >>> sum("base" in path for path in model.to_record())
+        16
+    """
+
+    base: str
+    outputs: int
+    rank: int = 8
+    alpha: float = 16.0
+    targets: tuple[str, ...] = _TARGETS
+    hidden: tuple[int, ...] = ()
+    dropout: float = 0.1
+    base_hash: str = ""
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
+        for name in ("outputs", "rank"):
+            if getattr(self, name) < 1:
+                raise ArgumentError(f"{name} must be 1 or more, got {getattr(self, name)}")
+
+    @classmethod
+    def for_data(
+        cls, train: Examples, base: str | os.PathLike[str], **changes: Any
+    ) -> Self:
+        """Chooses settings for a training part.
+
+        Args:
+            train: Proteins with labels, encoded by ``sl.encode.Tokens("esm2")``.
+            base: Folder of the ESM-2 network.
+            **changes: Other values of fields, such as ``rank=4``.
+
+        Returns:
+            Settings that fit the labels.
+
+        Raises:
+            ArgumentError: The training part has no labels, or another encoder.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").save("s")
+            >>> data = sl.data.SequenceDataset(
+            ...     {"x": "MKT", "y": "MKL"},
+            ...     labels={"x": "no", "y": "yes"},
+            ...     encoder=sl.encode.Tokens("esm2"),
+            ... )
+            >>> sl.models.ESM2LoRAConfig.for_data(data, "s").outputs
+            2
+        """
+        check_examples("train", train)
+        _check_encoder(train.encoder)
+        if train.labels is None:
+            raise ArgumentError("the dataset has no labels; give it labels=")
+        place = as_path("base", base).resolve()
+        return cls(base=str(place), outputs=len(train.classes), **changes)
+
+    def check_encoder(self, encoder: Any) -> None:
+        """Refuses records that are not the tokens of ESM-2.
+
+        Args:
+            encoder: What made the records.
+
+        Raises:
+            ArgumentError: It is not ``Tokens("esm2")`` with special tokens.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.ESM2LoRAConfig("small", outputs=2)
+            >>> config.check_encoder(sl.encode.Tokens("esm2"))
+        """
+        _check_encoder(encoder)
+
+    def build(self) -> ESM2LoRA:
+        """Reads the base and puts adapters and a head to it.
+
+        Returns:
+            A network in training mode, whose settings hold the checksum of its base.
+
+        Raises:
+            MissingFileError: The base is not where the settings say.
+            RecordError: The base has other weights than those of `base_hash`.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").save("s")
+            >>> len(sl.models.ESM2LoRAConfig("s", outputs=2).build().config.base_hash)
+            16
+        """
+        base = _load_base(self.base)
+        found = checksum_of(base.to_record())
+        if self.base_hash and self.base_hash != found:
+            raise RecordError(
+                f"{self.base}: holds other weights (checksum {found}) than the adapters "
+                f"were trained beside ({self.base_hash}); name the folder of those with "
+                "sl.models.load(run, base=FOLDER) (--base FOLDER)"
+            )
+        place = str(Path(self.base).resolve())
+        return ESM2LoRA(replace(self, base=place, base_hash=found), base)
+
+
+class ESM2LoRA(Module):
+    """ESM-2 with adapters, and a head on the mean of its residues' hidden states.
+
+    Only adapters and head are trained, and only they are in a record of the network. The
+    settings name the base by its folder and checksum.
+
+    Args:
+        config: Its settings.
+        base: The ESM-2 network; it is changed.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").save("small")
+        >>> model = sl.models.ESM2LoRAConfig("small", outputs=3).init("numpy").eval()
+        >>> model.logits(model.backend.tensor(np.array([[0, 20, 15, 2]]))).shape
+        (1, 3)
+    """
+
+    config: ESM2LoRAConfig
+    base: ESM2
+    head: Head
+
+    def __init__(self, config: ESM2LoRAConfig, base: ESM2) -> None:
+        self.config = config
+        # Heads of other tasks are not used.
+        base.lm_head = base.contact_head = None
+        self.base = add_lora(base, config.rank, config.alpha, config.targets)
+        self.head = Head(
+            HeadConfig(
+                inputs=base.config.width,
+                outputs=config.outputs,
+                hidden=config.hidden,
+                dropout=config.dropout,
+            )
+        )
+
+    def logits(
+        self,
+        input_ids: Any,
+        cu_seqlens: Any = None,
+        max_seqlen: Any = None,
+        *,
+        mask: Any = None,
+        key: Key | None = None,
+    ) -> Tensor:
+        """Gives the outputs before any softmax or sigmoid.
+
+        Args:
+            input_ids: Token ids, ``(n, l)`` with padding, or ``(total,)`` end to end.
+            cu_seqlens: Start of each packed sequence, and the total, ``(n + 1,)``.
+            max_seqlen: Length of the longest of these.
+            mask: ``(n, l)``, 1 where a token stands.
+            key: What dropout draws from; needed in training mode only.
+
+        Returns:
+            A tensor ``(n, outputs)``.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> small = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
+            >>> small.save("small")
+            >>> model = sl.models.ESM2LoRAConfig("small", outputs=3).init("numpy").eval()
+            >>> packed = np.array([0, 20, 15, 2, 0, 4, 2])
+            >>> model.logits(packed, np.array([0, 4, 7])).shape
+            (2, 3)
+        """
+        longest = None if max_seqlen is None else int(max_seqlen)
+        hidden = self.base(input_ids, cu_seqlens, longest, mask=mask)
+        tokens = as_operand(hidden, input_ids)
+        real = apply("greater", tokens, _LAST_SPECIAL).astype(hidden.dtype)
+        if mask is not None:
+            real = real * as_operand(hidden, mask).astype(hidden.dtype)
+        pool = _pool_padded if cu_seqlens is None else _pool_packed
+        return self.head.logits(pool(hidden, real, cu_seqlens), key=key)
+
+
+def _pool_padded(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
+    """Returns the mean of the real rows of each sequence, ``(n, width)``."""
+    del cu_seqlens  # there is none
+    return _mean(apply("expand_dims", real, axis=-2), hidden).reshape(real.shape[0], -1)
+
+
+def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
+    """Returns the mean of the real rows of each packed sequence, ``(n, width)``."""
+    bounds = as_operand(hidden, cu_seqlens)
+    place = as_operand(hidden, hidden.backend.tensor(list(range(hidden.shape[0]))))
+    begun = apply("greater_equal", place, bounds[:-1, None])
+    ended = apply("greater_equal", place, bounds[1:, None])
+    inside = apply("logical_and", begun, apply("logical_not", ended))
+    return _mean(inside.astype(hidden.dtype) * real, hidden)
+
+
+def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
+    """Returns means of rows ``(..., l, width)`` by weights of 0 and 1, ``(..., n, l)``."""
+    count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
+    return (weights @ hidden) / count
+
+
+def _load_base(folder: str) -> ESM2:
+    """Reads the base of adapters; says what to do where it has moved."""
+    try:
+        return ESM2.load(folder)
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"{error}. It is the base of adapters: where it has moved, name its folder "
+            "with sl.models.load(run, base=FOLDER) (--base FOLDER)"
+        ) from None
+
+
+def _check_encoder(encoder: Any) -> None:
+    """Refuses records that are not the tokens of ESM-2."""
+    is_esm2 = isinstance(encoder, Tokens) and encoder.name == "esm2"
+    if not is_esm2 or not encoder.add_special_tokens:
+        raise ArgumentError(
+            f"ESM-2 reads its own tokens, not what {encoder} gives; give the dataset "
+            'encoder=sl.encode.Tokens("esm2")'
+        )

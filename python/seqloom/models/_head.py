@@ -1,0 +1,190 @@
+"""Head: from one row of features a record, such as an embedding, to outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from seqloom._config import convert_fields
+from seqloom.data import EmbeddingEncoder
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.models._examples import Examples, check_examples
+from seqloom.nn import (
+    BatchNorm1d,
+    Config,
+    Dropout,
+    Linear,
+    Module,
+    Sequential,
+    functional as F,
+)
+
+if TYPE_CHECKING:
+    from seqloom._key import Key
+    from seqloom.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class HeadConfig(Config):
+    """Settings of a `Head`.
+
+    Args:
+        inputs: Features of a record.
+        outputs: Numbers a record: the classes, or the labels.
+        hidden: The features of each hidden layer; none of them: a linear model.
+        dropout: The share of features before each layer that is left out in training.
+
+    Raises:
+        ArgumentError: A number makes no sense.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.models.HeadConfig(inputs=320, outputs=2).init("numpy").number_of_parameters
+        20674
+    """
+
+    inputs: int
+    outputs: int
+    hidden: tuple[int, ...] = (64,)
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
+        for name in ("inputs", "outputs"):
+            if getattr(self, name) < 1:
+                raise ArgumentError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        if min(self.hidden, default=1) < 1:
+            raise ArgumentError(f"hidden must give at least 1 each, got {self.hidden}")
+        if not 0 <= self.dropout < 1:
+            raise ArgumentError(f"dropout must lie in [0, 1), got {self.dropout}")
+
+    @classmethod
+    def for_data(cls, train: Examples) -> Self:
+        """Chooses settings for a training part.
+
+        Args:
+            train: Embeddings with labels.
+
+        Returns:
+            Settings that fit their width and their labels.
+
+        Raises:
+            ArgumentError: The training part has no labels, or holds no embeddings.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> rows = np.zeros((2, 8), np.float32)
+            >>> data = sl.data.EmbeddingDataset({"x": rows[0], "y": rows[1]}, ["a", "b"])
+            >>> config = sl.models.HeadConfig.for_data(data)
+            >>> config.inputs, config.outputs
+            (8, 2)
+        """
+        check_examples("train", train)
+        _check_encoder(train.encoder)
+        if train.labels is None:
+            raise ArgumentError("the dataset has no labels; give it labels=")
+        return cls(inputs=train.encoder.width, outputs=len(train.classes))
+
+    def check_encoder(self, encoder: Any) -> None:
+        """Refuses records that are no embeddings, or of another width.
+
+        Args:
+            encoder: What made the records.
+
+        Raises:
+            ArgumentError: They are no embeddings.
+            ShapeError: They have another number of features.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.HeadConfig(inputs=320, outputs=2)
+            >>> config.check_encoder(sl.data.EmbeddingEncoder(width=320))
+        """
+        _check_encoder(encoder)
+        if encoder.width != self.inputs:
+            raise ShapeError(
+                f"this head reads {self.inputs:,} features, but the embeddings have "
+                f"{encoder.width:,}; HeadConfig.for_data(train) makes one that fits"
+            )
+
+    def build(self) -> Head:
+        """Makes the head, not yet bound to a backend.
+
+        Returns:
+            A network in training mode.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> config = sl.models.HeadConfig(inputs=320, outputs=2)
+            >>> config.build().config == config
+            True
+        """
+        return Head(self)
+
+
+class Head(Module):
+    """A small network on rows of features, which it brings to mean 0 and deviation 1.
+
+    Args:
+        config: Its settings.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> head = sl.models.HeadConfig(inputs=4, outputs=3).init("numpy").eval()
+        >>> head.logits(head.backend.tensor(np.ones((2, 4), np.float32))).shape
+        (2, 3)
+    """
+
+    config: HeadConfig
+    norm: BatchNorm1d
+    layers: Sequential
+
+    def __init__(self, config: HeadConfig) -> None:
+        self.config = config
+        # The features of a language model differ in scale by orders of magnitude.
+        self.norm = BatchNorm1d(config.inputs, affine=False)
+        *inner, last = zip(
+            (config.inputs, *config.hidden), (*config.hidden, config.outputs), strict=True
+        )
+        layers: list[Any] = []
+        for sizes in inner:
+            layers += [Dropout(config.dropout), Linear(*sizes), F.gelu]
+        self.layers = Sequential(*layers, Dropout(config.dropout), Linear(*last))
+
+    def logits(self, x: Tensor, *, key: Key | None = None) -> Tensor:
+        """Gives the outputs before any softmax or sigmoid.
+
+        Args:
+            x: Features ``(batch, feature)``.
+            key: What dropout draws from; needed in training mode only.
+
+        Returns:
+            A tensor ``(batch, output)``.
+
+        Raises:
+            ShapeError: The features are not as many as the settings say.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> head = sl.models.HeadConfig(inputs=4, outputs=3).init("numpy").eval()
+            >>> head.logits(head.backend.tensor(np.ones((2, 4), np.float32))).shape
+            (2, 3)
+        """
+        if x.ndim != 2 or x.shape[1] != self.config.inputs:  # noqa: PLR2004 - rows and columns
+            raise ShapeError(
+                f"this head reads {self.config.inputs:,} features of each record, got an "
+                f"array {x.shape}"
+            )
+        # A batch of one record has no deviation.
+        is_one = x.shape[0] == 1
+        x = self.norm.by_averages(x) if is_one else self.norm(x)
+        return self.layers(x, key=key)
+
+
+def _check_encoder(encoder: Any) -> None:
+    """Refuses records that are no embeddings."""
+    if not isinstance(encoder, EmbeddingEncoder):
+        raise ArgumentError(
+            f"a head reads embeddings, not what {encoder} gives; give it a "
+            "sl.data.EmbeddingDataset, or take SequenceCNNConfig for sequences"
+        )

@@ -1,0 +1,226 @@
+"""Low-rank adapters: few numbers beside frozen linear layers, which alone are trained."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from seqloom._arguments import as_integer, as_number
+from seqloom._key import Key
+from seqloom.errors import ArgumentError
+from seqloom.nn import functional
+from seqloom.nn._initialisers import FanIn, Fill
+from seqloom.nn._layers import Linear
+from seqloom.nn._module import Module
+from seqloom.nn._stored import Param, Stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor import Tensor
+
+Network = TypeVar("Network", bound=Module)
+
+
+class LoRALinear(Linear):
+    """A linear layer with an adapter: ``W x + b + alpha / rank * up (down x)``.
+
+    It has the weight and the bias of the layer that it replaces, under the same paths. `up`
+    begins at zero, so that the adapter changes nothing until it is trained
+    (Hu et al. 2021). `add_lora` makes it, and `merge_lora` makes a plain layer of it.
+
+    Args:
+        layer: The layer to adapt.
+        rank: Rows of `down`.
+        alpha: The adapter is multiplied by ``alpha / rank``.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.LoRALinear(sl.nn.Linear(4, 2), rank=1, alpha=2.0)
+        >>> layer = layer.bind("numpy", sl.Key(0))
+        >>> [path for path, _ in layer.parameters()]
+        ['weight', 'bias', 'down', 'up']
+    """
+
+    down: Param
+    up: Param
+    scale: float
+
+    def __init__(self, layer: Linear, rank: int, alpha: float) -> None:
+        self.weight, self.bias = layer.weight, layer.bias
+        outside, inside = layer.weight.shape
+        kind = layer.weight.dtype
+        self.down = Param((rank, inside), FanIn(inside), dtype=kind)
+        self.up = Param((outside, rank), Fill(0.0), dtype=kind)
+        self.scale = alpha / rank
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps ``(..., in)`` to ``(..., out)``."""
+        low = functional.linear(x, self.down.value)
+        return super().__call__(x) + functional.linear(low, self.up.value) * self.scale
+
+    def merge(self) -> Linear:
+        """Adds the adapter to the weight.
+
+        Returns:
+            A plain layer, which has the changed weight.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> layer = sl.nn.LoRALinear(sl.nn.Linear(4, 2), rank=1, alpha=2.0)
+            >>> type(layer.bind("numpy", sl.Key(0)).merge()).__name__
+            'Linear'
+        """
+        outside, inside = self.weight.shape
+        plain = Linear(inside, outside, bias=self.bias is not None)
+        change = self.up.value @ self.down.value * self.scale
+        self.weight.assign(self.weight.value + change)
+        plain.weight, plain.bias = self.weight, self.bias
+        return plain
+
+
+def add_lora(
+    module: Network,
+    rank: int = 8,
+    alpha: float = 16.0,
+    targets: Sequence[str] = ("*",),
+    *,
+    key: Key | int = 0,
+) -> Network:
+    """Puts adapters beside linear layers of a module, and freezes everything else.
+
+    A record of the module then holds the adapters alone, and `Module.load_record` takes
+    such a record: the other numbers are those that the module began with. Parts that are
+    added later, such as a head, are trained and recorded as usual.
+
+    Args:
+        module: The module to adapt; it is changed.
+        rank: Rank of each adapter.
+        alpha: Each adapter is multiplied by ``alpha / rank``.
+        targets: Patterns of the paths of linear layers, such as ``"*.qkv"``.
+        key: Random key, or an integer, that initialises the adapters of a module that is
+            bound already.
+
+    Returns:
+        The same module.
+
+    Raises:
+        ArgumentError: No linear layer matches, `rank` is below 1, or there are adapters
+            already.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
+        >>> before = model.number_of_parameters
+        >>> model = sl.nn.add_lora(model, rank=2, targets=["*.qkv"])
+        >>> model.number_of_parameters - before, len(model.to_record())
+        (256, 4)
+    """
+    rank = as_integer("rank", rank, least=1)
+    alpha = as_number("alpha", alpha, expected="a number")
+    if any(module.named(LoRALinear)):
+        raise ArgumentError(
+            f"{type(module).__name__} has adapters already; merge_lora(module) joins them "
+            "with the layers, or train those"
+        )
+    chosen = _find_targets(module, targets)
+    module.freeze()
+    for _, part in module.named(Stored):
+        part.is_recorded = False
+    for path, layer in chosen:
+        _replace(module, path, LoRALinear(layer, rank, alpha))
+    _bind_new(module, key if isinstance(key, Key) else Key(key))
+    return module
+
+
+def merge_lora(module: Network) -> Network:
+    """Joins the adapters of a module with its linear layers, which are plain again.
+
+    The module computes what it did, at the cost of the plain layers. All its parameters
+    are trained and recorded again.
+
+    Args:
+        module: A module that `add_lora` changed; it is changed again.
+
+    Returns:
+        The same module.
+
+    Raises:
+        ArgumentError: The module has no adapters.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
+        >>> paths = list(model.to_record())
+        >>> model = sl.nn.merge_lora(sl.nn.add_lora(model, rank=2))
+        >>> list(model.to_record()) == paths
+        True
+    """
+    adapted = list(module.named(LoRALinear))
+    if not adapted:
+        raise ArgumentError(
+            f"{type(module).__name__} has no adapters to merge; add_lora(module) adds some"
+        )
+    for path, layer in adapted:
+        _replace(module, path, layer.merge())
+    for _, part in module.named(Stored):
+        part.is_recorded = True
+    return module.unfreeze()
+
+
+def _find_targets(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
+    """Returns the plain linear layers that match; refuses a pattern that matches none."""
+    patterns = [targets] if isinstance(targets, str) else list(targets)
+    layers = [(path, it) for path, it in module.named(Linear) if path]
+    for pattern in patterns:
+        if not any(fnmatchcase(path, pattern) for path, _ in layers):
+            known = ", ".join(path for path, _ in layers[:4]) or "none"
+            raise ArgumentError(
+                f"no linear layer of {type(module).__name__} matches targets={pattern!r}; "
+                f"its linear layers are {known}{', ...' if len(layers) > 4 else ''}"  # noqa: PLR2004 - shown
+            )
+    return [
+        (path, layer)
+        for path, layer in layers
+        if any(fnmatchcase(path, pattern) for pattern in patterns)
+    ]
+
+
+def _replace(module: Module, path: str, layer: Linear) -> None:
+    """Puts a layer where another one stands."""
+    *steps, last = path.split(".")
+    owner: Any = module
+    for step in steps:
+        owner = _step_into(owner, step)
+    if isinstance(owner, Module):
+        setattr(owner, last, layer)
+    elif isinstance(owner, tuple):
+        raise ArgumentError(
+            f"the linear layer {path} stands in a tuple, which cannot be changed; keep "
+            "layers in a list, or leave it out of targets"
+        )
+    else:
+        owner[_key_in(owner, last)] = layer
+
+
+def _step_into(owner: Any, step: str) -> Any:
+    """Returns the part of a module or a container that a path names."""
+    if isinstance(owner, Module):
+        return getattr(owner, step)
+    return owner[_key_in(owner, step)]
+
+
+def _key_in(owner: Any, step: str) -> Any:
+    """Returns the key of a container that a path spells."""
+    if isinstance(owner, dict):
+        return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return int(step)
+
+
+def _bind_new(module: Module, key: Key) -> None:
+    """Binds the parameters of adapters to the backend of a module that has one."""
+    parts = list(module.named(Stored))
+    backend = next((part.backend for _, part in parts if part.backend is not None), None)
+    for path, part in parts:
+        if backend is not None and part.backend is None:
+            part.bind(path, backend, key.fold(path))

@@ -1,0 +1,122 @@
+"""Embeddings with labels as a dataset."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ShapeError
+
+ROWS = {f"p{i}": np.arange(3, dtype="float16") + i for i in range(6)}
+LABELS = {f"p{i}": ["no", "yes"][i % 2] for i in range(6)}
+
+
+class Folder:
+    """An open folder of embeddings, as far as a dataset needs one."""
+
+    model, pool, layers = "ESM2:0123", "mean", (0, -1)
+
+    def __init__(self, pool="mean"):
+        self.pool = pool
+        self.ids = ["a", "b", "b"]
+        self.ordinals = np.array([4, 5, 6])
+        self.lengths = np.array([9, 7, 8])
+
+    def get(self, record, *, layer=None):
+        return np.full(2, 10 * record + (0 if layer is None else layer))
+
+
+def test_labels_are_joined_by_id_whatever_their_order():
+    data = sl.data.EmbeddingDataset(ROWS, labels=dict(reversed(LABELS.items())))
+    assert data.labels is not None
+    assert [data.classes[label] for label in data.labels] == [*LABELS.values()]
+    batch = data.batch([5, 0])
+    np.testing.assert_array_equal(batch["inputs"], [ROWS["p5"], ROWS["p0"]])
+    assert list(batch["id"]) == ["p5", "p0"]
+
+
+def test_a_table_gives_values_to_learn(tmp_path):
+    table = tmp_path / "t.tsv"
+    table.write_text("id\tlabel\n" + "".join(f"p{i}\t{i}.5\n" for i in range(6)))
+    data = sl.data.EmbeddingDataset(ROWS, labels=table, task="regress")
+    assert data.labels is not None
+    assert data.labels.reshape(-1).tolist() == [i + 0.5 for i in range(6)]
+
+
+def test_records_without_a_label_are_an_error_or_left_out():
+    some = {"p1": "no", "p4": "yes", "other": "no"}
+    with pytest.raises(
+        sl.errors.LabelError, match=r"4 of 6 embeddings.*p0, p2, p3, \.\.\."
+    ):
+        sl.data.EmbeddingDataset(ROWS, labels=some)
+    data = sl.data.EmbeddingDataset(ROWS, labels=some, unlabelled="skip")
+    assert (data.ids, data.unmatched) == (["p1", "p4"], ("other",))
+    np.testing.assert_array_equal(data[1]["inputs"], ROWS["p4"])
+
+
+def test_equal_ids_need_labels_in_order():
+    with pytest.raises(sl.errors.LabelError, match="'b' occurs twice: embeddings 1 and 2"):
+        sl.data.EmbeddingDataset(Folder(), labels={"a": "x", "b": "y"}, layer=0)
+    data = sl.data.EmbeddingDataset(Folder(), labels=["x", "y", "x"], layer=0)
+    assert data.batch([0, 1, 2])["label"].tolist() == [0, 1, 0]
+
+
+def test_rows_are_those_of_the_layer_and_the_ordinal():
+    data = sl.data.EmbeddingDataset(Folder(), layer=-1)
+    np.testing.assert_array_equal(data.batch([2])["inputs"], [[59, 59]])
+    assert data.batch([2])["ordinal"].tolist() == [6]
+    assert data.encoder == sl.data.EmbeddingEncoder(2, "ESM2:0123", "mean", -1)
+
+
+def test_parts_share_the_classes():
+    data = sl.data.EmbeddingDataset(ROWS, labels=LABELS)
+    train, valid = sl.data.split(data, (2 / 3, 1 / 3))
+    assert sorted(train.ids + valid.ids) == sorted(ROWS)
+    assert train.classes == valid.classes == ("no", "yes")
+
+
+def test_the_fingerprint_changes_with_a_number_and_with_a_label():
+    whole = sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint()
+    assert sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint() == whole
+    rows = {**ROWS, "p3": ROWS["p3"] + 1}
+    assert sl.data.EmbeddingDataset(rows, labels=LABELS).fingerprint() != whole
+    labels = {**LABELS, "p3": "no"}
+    assert sl.data.EmbeddingDataset(ROWS, labels=labels).fingerprint() != whole
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ("folder", ArgumentError, r"sl\.infer\.load\('folder'\)"),
+        (Folder(pool="none"), ArgumentError, "a row for each residue.*--pool mean"),
+        ({"x": np.zeros((2, 2))}, ShapeError, r"one row of features, got shape \(2, 2\)"),
+    ],
+)
+def test_what_is_no_row_for_each_record_is_refused(given, error, said):
+    with pytest.raises(
+        sl.errors.ArgumentError if "shape" not in said else sl.errors.ShapeError, match=said
+    ):
+        sl.data.EmbeddingDataset(given, layer=None)
+
+
+def test_rows_of_several_lengths_are_refused():
+    data = sl.data.EmbeddingDataset({"x": np.zeros(3), "y": np.zeros(4)})
+    with pytest.raises(sl.errors.ShapeError, match="one length"):
+        data.batch([0, 1])
+
+
+def test_a_head_learns_embeddings_and_refuses_others(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {f"r{i}": rng.normal(size=8) * 10.0 ** -np.arange(8) for i in range(120)}
+    labels = {name: "up" if row[0] > 0 else "down" for name, row in rows.items()}
+    data = sl.data.EmbeddingDataset(rows, labels=labels)
+    train, test = sl.data.split(data, (0.75, 0.25))
+    config = sl.models.HeadConfig.for_data(train)
+    options: Any = {"epochs": 20, "batch_size": 16, "lr": 1e-2, "report": False}
+    run = sl.train.fit(config, train, test=test, out=tmp_path / "run", **options)
+    assert run.test.metrics["accuracy"] > 0.8
+    again = sl.infer.predict(tmp_path / "run", test)
+    np.testing.assert_array_equal(again.to_numpy(), run.test.scores.to_numpy())
+    with pytest.raises(sl.errors.ConfigError, match="embeddings of 8 features"):
+        sl.infer.predict(run.trained, sl.data.EmbeddingDataset({"x": np.zeros(4)}))
