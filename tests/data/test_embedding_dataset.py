@@ -63,7 +63,7 @@ def test_equal_ids_need_labels_in_order():
 
 
 def test_rows_are_those_of_the_layer_and_the_ordinal():
-    data = sl.data.EmbeddingDataset(Folder(), layer=-1)
+    data = sl.data.EmbeddingDataset(Folder())
     np.testing.assert_array_equal(data.batch([2])["inputs"], [[59, 59]])
     assert data.batch([2])["ordinal"].tolist() == [6]
     assert data.encoder == sl.data.EmbeddingEncoder(2, "ESM2:0123", "mean", -1)

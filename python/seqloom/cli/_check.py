@@ -28,6 +28,10 @@ def check_labels(
     names = [name for name, is_given in given.items() if is_given]
     if len(names) > 1:
         raise ArgumentError(f"{' and '.join(names)} exclude each other: give one")
+    if not names and kind == "embeddings":
+        raise ArgumentError(
+            "no labels: give --labels TABLE, joined to the embeddings by id"
+        )
     if not names and kind == "sequences" and not are_tables(files, sequences):
         raise ArgumentError(
             "no labels: give --labels TABLE, --label-from-header REGEX, or "

@@ -15,21 +15,39 @@ from seqloom.cli._options import (
 )
 from seqloom.errors import ArgumentError, SeqloomError
 
-Kind: TypeAlias = Literal["sequences", "genotypes", "intervals"]
+Kind: TypeAlias = Literal["sequences", "genotypes", "intervals", "embeddings"]
 _PLINK_MAGIC = b"\x6c\x1b"
 _ARE_GENOTYPES = "FILES are genotypes (a PLINK .bed)"
+_WHAT = {"genotypes": _ARE_GENOTYPES, "embeddings": "FILES are a folder of embeddings"}
 
 
 def detect_kind(files: Sequence[Path], intervals: IntervalOptions) -> Kind:
-    """Returns the kind of the records: sequences, genotypes or genome intervals."""
+    """Returns the kind of the records: sequences, genotypes, intervals or embeddings."""
     if intervals.intervals:
         return "intervals"
+    if are_embeddings(files):
+        return "embeddings"
     return "genotypes" if are_genotypes(files) else "sequences"
 
 
 def are_genotypes(files: Sequence[Path]) -> bool:
     """Returns True if a file is a PLINK .bed file, by its name or its first bytes."""
     return any(file.suffix == ".bed" or _starts_with_plink_magic(file) for file in files)
+
+
+def are_embeddings(files: Sequence[Path]) -> bool:
+    """Returns True if a path is a folder of embeddings, by its plan."""
+    return any((file / "plan.json").is_file() for file in files)
+
+
+def one_folder(files: Sequence[Path]) -> Path:
+    """Returns the one folder of embeddings there is to be."""
+    if len(files) != 1:
+        raise ArgumentError(
+            f"embeddings are one folder at a time, got {len(files)} paths; embed all files "
+            "into one folder: seqloom embed A.fa B.fa --model DIR --out FOLDER"
+        )
+    return files[0]
 
 
 def check_options(
@@ -47,14 +65,14 @@ def check_options(
         _refuse(
             given, "not with --intervals; give --label-column, a column of the intervals"
         )
-    if kind == "genotypes":
+    if kind in _WHAT:
         alphabet = options.alphabet if isinstance(options, DataOptions) else "auto"
         given = {
             "--label-from-header": options.label_from_header is not None,
             "--label-from-file": options.label_from_file,
             "--alphabet": alphabet != "auto",
         }
-        _refuse(given, f"only for sequences, but {_ARE_GENOTYPES}")
+        _refuse(given, f"only for sequences, but {_WHAT[kind]}")
     return kind
 
 
@@ -78,9 +96,11 @@ def check_reading(
     if kind == "genotypes":
         _check_no_intervals(files)
         check_no_sequence_options(sequences)
-    else:
-        why = "only for genotypes (a PLINK .bed), but FILES are sequences"
-        _refuse(_find_changed(genotypes), why)
+        return kind
+    why = "only for genotypes (a PLINK .bed), but "
+    _refuse(_find_changed(genotypes), why + _WHAT.get(kind, "FILES are sequences"))
+    if kind == "embeddings":
+        _refuse(_find_changed(sequences), f"only for sequences, but {_WHAT[kind]}")
     return kind
 
 
@@ -96,11 +116,16 @@ def check_no_file_options(sequences: SequenceOptions) -> None:
 
 def check_model(model: Path, trained: Any, kind: Kind) -> None:
     """Refuses records of another kind than those the model was trained on."""
-    from seqloom.data import GenotypeEncoder
+    from seqloom.data import EmbeddingEncoder, GenotypeEncoder
 
-    expected, given = isinstance(trained.encoder, GenotypeEncoder), kind == "genotypes"
+    kinds = {GenotypeEncoder: "genotypes", EmbeddingEncoder: "embeddings"}
+    expected, given = (
+        next((name for it, name in kinds.items() if isinstance(trained.encoder, it)), ""),
+        kind if kind in kinds.values() else "",
+    )
     if expected != given:
-        names = {False: "sequences", True: "genotypes (a PLINK .bed)"}
+        names = {"": "sequences", "genotypes": "genotypes (a PLINK .bed)"}
+        names["embeddings"] = "embeddings (a folder that seqloom embed wrote)"
         raise ArgumentError(
             f"{model}: the model reads {names[expected]}, but FILES are {names[given]}"
         )

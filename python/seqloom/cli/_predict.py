@@ -27,7 +27,7 @@ from seqloom.cli._options import (
     SequenceOptions,
     TrainedOptions,
 )
-from seqloom.cli._read import show_left_out, show_letters
+from seqloom.cli._read import open_embeddings, show_left_out, show_letters
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -61,7 +61,7 @@ def predict(
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, - for standard input, or
             a PLINK .bed; its variants are found by id and alleles. With --intervals a
-            genome.
+            genome. Of a head on embeddings the folder that `seqloom embed` wrote.
         out: The table to write, or - for standard output.
         overwrite: Replace the table where it is there already.
         id_column: The column of ids, where FILES are tables.
@@ -115,14 +115,25 @@ def _open_data(
     id_column: str,
     covariates: CovariateFileOptions,
 ) -> Any:
-    """Opens files without labels; standard input is opened by `seqloom.infer`."""
-    from seqloom.data import IntervalDataset, SequenceDataset
+    """Opens files without labels."""
+    from seqloom.data import IntervalDataset
 
     if kind == "genotypes":
         return open_unlabelled(console, files, encoder=encoder, covariates=covariates)
+    if kind == "embeddings":
+        return open_embeddings(files, layer=encoder.layer)
     if kind == "intervals":
         parts = intervals.to_keywords()
         return IntervalDataset(files[0], intervals.intervals, encoder=encoder, **parts)
+    return _open_sequences(files, encoder, sequences, id_column=id_column)
+
+
+def _open_sequences(
+    files: list[Path], encoder: Any, sequences: SequenceOptions, *, id_column: str
+) -> Any:
+    """Opens sequence files; standard input is opened by `seqloom.infer`."""
+    from seqloom.data import SequenceDataset
+
     if files == [Path(STREAM)]:
         check_no_file_options(sequences)
         return sys.stdin.buffer

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seqloom.cli._genotypes import open_genotypes
 from seqloom.cli._intervals import hold_out, open_intervals
-from seqloom.cli._kinds import detect_kind
+from seqloom.cli._kinds import detect_kind, one_folder
 from seqloom.cli._network import augment_for
 from seqloom.cli._options import (
     DataOptions,
@@ -26,6 +26,7 @@ from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
     from seqloom.data import (
+        EmbeddingDataset,
         GenotypeDataset,
         IntervalDataset,
         Labels,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
         Subset,
     )
 
-    Opened = SequenceDataset | GenotypeDataset | IntervalDataset
+    Opened = SequenceDataset | GenotypeDataset | IntervalDataset | EmbeddingDataset
     Whole = Opened | Subset
 
 EXAMPLES = 3
@@ -87,6 +88,9 @@ def _read_training(
             labels=labels,
             genotypes=genotypes,
         )
+    elif kind == "embeddings":
+        augment_for("embeddings", network)
+        data = open_embeddings(files, labels)
     else:
         encoding = _encoding(console, files, options, sequences=sequences, network=network)
         data = (
@@ -127,6 +131,8 @@ def read_like(
         return open_genotypes(
             console, files, labels=labels, genotypes=genotypes, encoder=encoder
         )
+    if kind == "embeddings":
+        return open_embeddings(files, labels, layer=getattr(encoder, "layer", None))
     return _open_whole(files, labels, sequences, encoder=encoder)
 
 
@@ -145,6 +151,16 @@ def _read_part(
     if intervals.intervals:
         intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
     return read_like(console, whole, others, intervals=intervals, **options)
+
+
+def open_embeddings(
+    files: Sequence[Path], labels: Any = None, *, layer: int | None = None
+) -> "EmbeddingDataset":
+    """Opens a folder of embeddings with its labels, if there are any."""
+    from seqloom.data import EmbeddingDataset
+    from seqloom.infer import load
+
+    return EmbeddingDataset(load(one_folder(files)), labels, layer=layer)
 
 
 def _open_whole(

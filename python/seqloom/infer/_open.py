@@ -10,6 +10,7 @@ from typing import IO, Any, TypeAlias, cast
 
 from seqloom._arguments import quote
 from seqloom.data import (
+    EmbeddingDataset,
     EmbeddingEncoder,
     GenotypeDataset,
     GenotypeEncoder,
@@ -18,6 +19,7 @@ from seqloom.data import (
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
+from seqloom.infer.embedding._load import load
 from seqloom.io._settings import replace_remedies
 from seqloom.models import Examples, Trained
 from seqloom.models._examples import check_examples
@@ -43,6 +45,8 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
     else:
         with replace_remedies(_DATASET):
             examples = _open_for_encoder(trained.encoder, data)
+        if isinstance(trained.encoder, EmbeddingEncoder):
+            check_encoder(trained, examples)
         yield examples
 
 
@@ -94,9 +98,17 @@ def _open_for_encoder(encoder: Any, data: object) -> Examples:
         data = os.fsdecode(data)
     if isinstance(encoder, GenotypeEncoder):
         return _genotypes(encoder, _paths_of(data))
+    if isinstance(encoder, EmbeddingEncoder):
+        return EmbeddingDataset(_folder_of(data), layer=encoder.layer)
     if not isinstance(data, (str, os.PathLike)) and Frame.of(data) is None:
         data = _rows_of(data)
     return SequenceDataset(data, encoder=encoder, labels=False)
+
+
+def _folder_of(data: object) -> Any:
+    """Opens a folder of embeddings, unless it is open."""
+    is_path = isinstance(data, (str, os.PathLike))
+    return load(cast("FilePath", data)) if is_path else data
 
 
 def _rows_of(data: object) -> object:

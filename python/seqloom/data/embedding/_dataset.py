@@ -41,7 +41,7 @@ class EmbeddingDataset(NumberedItems):
         embeddings: A folder that `seqloom.infer.load` opened, or a dict from id to row.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
             records; a ``Labels`` holds these and the options below. None: no labels.
-        layer: Number of the layer, where the folder has several.
+        layer: Number of the layer; None: the last of those that the folder has.
         classes: The order of the classes; a label outside is an error. None sorts them.
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
         id_column: The tables' column of ids.
@@ -78,7 +78,7 @@ class EmbeddingDataset(NumberedItems):
         missing: Iterable[str] = MISSING,
     ) -> None:
         super().__init__()
-        self._rows, self._layer = rows_of(embeddings), layer
+        self._rows = rows_of(embeddings)
         self.encoder = describe_rows(self._rows, layer)
         self.unmatched: tuple[str, ...] = ()
         self._kept = np.arange(len(self._rows.ordinals))
@@ -185,7 +185,7 @@ class EmbeddingDataset(NumberedItems):
     def _features(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Reads rows, ``(records, features)``."""
         ordinals = self._ordinals(rows).tolist()
-        found = [self._rows.get(number, layer=self._layer) for number in ordinals]
+        found = [self._rows.get(number, layer=self.encoder.layer) for number in ordinals]
         if not found:
             return np.empty((0, self.encoder.width), np.float32)
         if any(row.shape != (self.encoder.width,) for row in found):

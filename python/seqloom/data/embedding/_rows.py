@@ -76,9 +76,8 @@ def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
         )
     if not len(rows.ordinals):
         raise ArgumentError("there are no embeddings")
-    layers = getattr(rows, "layers", (-1,))
-    shape = rows.get(int(rows.ordinals[0]), layer=layer).shape
+    chosen = int(getattr(rows, "layers", (-1,))[-1]) if layer is None else layer
+    shape = rows.get(int(rows.ordinals[0]), layer=chosen).shape
     if len(shape) != 1:
         raise ShapeError(f"an embedding must be one row of features, got shape {shape}")
-    number = int(layers[0] if layer is None else layer)
-    return EmbeddingEncoder(shape[0], str(getattr(rows, "model", "")), pool, number)
+    return EmbeddingEncoder(shape[0], str(getattr(rows, "model", "")), pool, chosen)

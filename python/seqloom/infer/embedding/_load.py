@@ -35,6 +35,7 @@ class Embeddings:
     Attributes:
         layers: The layers that are there.
         pool: How residues were joined; with ``"none"`` a record has a row for each.
+        model: Name and checksum of the network that made them.
         ordinals: The ordinals of the records, ``(n,)``.
 
     Examples:
@@ -62,6 +63,7 @@ class Embeddings:
                 "partial=True to open what is there"
             )
         self.layers, self.pool = plan.rules.layers, plan.rules.pool
+        self.model = plan.rules.model
         self._done = [read_done(folder, shard) for shard in shards]
         self._firsts = [done.first for done in self._done]
         ranges = [np.arange(done.first, done.last + 1) for done in self._done]
