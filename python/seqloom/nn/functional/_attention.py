@@ -171,6 +171,16 @@ def attention_varlen(
 ) -> Tensor:
     """Computes attention within each of several concatenated sequences.
 
+    Numbers of two sequences never meet: whatever a sequence holds, NaN included, the others
+    and their gradients keep their bits. On NumPy a sequence gives the bits that it gives
+    alone, elsewhere the same within 1e-6 in float32. Half precision is computed in float32
+    and rounded at the end, but on a CUDA device, where flash attention rounds weights too
+    (relative errors of about 0.005 in float16 and 0.04 in bfloat16).
+
+    On a CUDA device nothing waits. Half precision takes ``torch.nn.attention.varlen``
+    (torch 2.12 or newer, Ampere or newer), float32 and older cards the memory-efficient
+    kernel. With ``torch.use_deterministic_algorithms(True)`` gradients keep their bits too.
+
     Args:
         query: ``(total, h, d)``.
         key: ``(total, h, d)``; ``keys=`` is its former name.

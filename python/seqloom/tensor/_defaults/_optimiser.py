@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from seqloom.tensor._defaults._half import widen
 from seqloom.tensor._defaults._standard import Array, Functions
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _update(
 ) -> tuple[Array, Array, Array]:
     """AdamW of one parameter, given with its gradient, moments and decay."""
     # In half precision eps would be 0, and 1 - betas[1] inexact.
-    param, grad, mean, power = (_widen(b, array) for array in given[:4])
+    param, grad, mean, power = (widen(b, array) for array in given[:4])
     mean = _blend(b, mean, grad, betas[0])
     power = _blend(b, power, b.square(grad), betas[1])
     spread = b.sqrt(_correct_bias(b, power, betas[1], step))
@@ -98,12 +99,6 @@ def _update(
     dtype = b.dtype(given[0])
     moved = b.astype(b.subtract(kept, change), dtype)
     return moved, b.astype(mean, dtype), b.astype(power, dtype)
-
-
-def _widen(b: Functions, x: Array) -> Array:
-    """An array of half precision as float32; others as they are."""
-    is_half = b.dtype(x).name in {"float16", "bfloat16"}
-    return b.astype(x, "float32") if is_half else x
 
 
 def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:

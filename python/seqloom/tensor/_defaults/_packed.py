@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from seqloom.tensor._defaults._half import widen
+
 if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Functions
 
@@ -37,7 +39,8 @@ def attention_varlen(
     """Attention within each of several sequences that lie end to end.
 
     What a sequence holds, NaN included, never reaches another one. A backend refuses
-    a sequence that is longer than `max_seqlen` where it can look, else gives NaN.
+    a sequence that is longer than `max_seqlen` where it can look, else gives NaN. Half
+    precision is computed in float32, in which the log-sum-exp stays.
 
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
@@ -49,7 +52,7 @@ def attention_varlen(
     tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
     cut = _cut(b, q, tiles.queries), _cut(b, k, tiles.keys)
     out, lse = b.attention(*cut, _cut(b, v, tiles.keys), tiles.mask, scale=scale)
-    out = _join_tiles(b, out, tiles.queries, total)
+    out = _join_like(b, q, out, tiles.queries)
     lse = _join_tiles(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
     longest = b.max(_lengths(b, cu_seqlens))
     out = b.where(b.greater(longest, max_seqlen), math.nan, out)
@@ -77,14 +80,14 @@ def attention_varlen_grad(
         return q, k, v
     tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
     lse = b.expand_dims(b.matrix_transpose(lse), axis=-1)
-    grad, q, out, lse = (_cut(b, x, tiles.queries) for x in (grad, q, out, lse))
-    k, v = _cut(b, k, tiles.keys), _cut(b, v, tiles.keys)
+    grad, rows, out, lse = (_cut(b, x, tiles.queries) for x in (grad, q, out, lse))
+    keys, values = _cut(b, k, tiles.keys), _cut(b, v, tiles.keys)
     saved = tiles.mask, None, out, b.squeeze(lse, axis=-1)
-    by_q, by_k, by_v = b.attention_grad(grad, q, k, v, *saved, scale=scale)
+    by_q, by_k, by_v = b.attention_grad(grad, rows, keys, values, *saved, scale=scale)
     return (
-        _join_tiles(b, by_q, tiles.queries, total),
-        _join_tiles(b, by_k, tiles.keys, total),
-        _join_tiles(b, by_v, tiles.keys, total),
+        _join_like(b, q, by_q, tiles.queries),
+        _join_like(b, k, by_k, tiles.keys),
+        _join_like(b, v, by_v, tiles.keys),
     )
 
 
@@ -141,12 +144,17 @@ def _range(b: Functions, length: int, like: Array) -> Array:
 
 
 def _cut(b: Functions, x: Array, rows: Array) -> Array:
-    """``(total, h, d)`` as tiles ``(n, h, t, d)``, zeros where a tile has no row."""
+    """``(total, h, d)`` as tiles ``(n, h, t, d)``, widened; zeros where there is no row."""
     total = x.shape[0]
     positions = b.reshape(b.minimum(rows, total - 1), (-1,))
     tiles = b.reshape(b.take(x, positions, axis=0), (*rows.shape, *x.shape[1:]))
     inside = b.expand_dims(b.expand_dims(b.less(rows, total), axis=2), axis=3)
-    return b.permute_dims(b.where(inside, tiles, 0), (0, 2, 1, 3))
+    return b.permute_dims(widen(b, b.where(inside, tiles, 0)), (0, 2, 1, 3))
+
+
+def _join_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
+    """Tiles as rows of the number and the type of another array."""
+    return b.astype(_join_tiles(b, tiles, rows, x.shape[0]), b.dtype(x))
 
 
 def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:

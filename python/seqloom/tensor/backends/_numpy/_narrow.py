@@ -26,7 +26,7 @@ def widen(function: Callable[..., Any]) -> Callable[..., Any]:
         out = options.pop("out", None)
         found = function(*_each(_wide, args), **options)
         if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
-            found = _each(_narrow, found, narrow)
+            found = _narrow_all(function.__name__, found, narrow)
         return found if out is None else _put(found, out)
 
     return call
@@ -62,6 +62,17 @@ def _float_types(args: Any) -> Any:
             yield from _float_types(arg)
         elif isinstance(arg, _ARRAY) and (arg.dtype.kind == "f" or arg.dtype in NARROW):
             yield arg.dtype
+
+
+# Whose second result is a log-sum-exp, which the gradient raises e to.
+_WITH_SUMS = frozenset({"attention", "attention_varlen"})
+
+
+def _narrow_all(name: str, found: Any, dtype: Any) -> Any:
+    """A function's results in the type that went in."""
+    if name in _WITH_SUMS:
+        return _narrow(found[0], dtype), found[1]
+    return _each(_narrow, found, dtype)
 
 
 def _each(change: Callable[..., Any], found: Any, *with_: Any) -> Any:

@@ -15,7 +15,10 @@ from torch import Tensor
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._torch import _host_attention as packed
+from seqloom.tensor.backends._torch import (
+    _device_attention as device,
+    _host_attention as host,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,9 +111,11 @@ def attention_varlen(
     causal: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Attention within each of several sequences that lie end to end."""
-    if packed.serves(q, k, v):
-        given = q, k, v, cu_seqlens, max_seqlen, scale, causal
-        return packed.attention_varlen(*given)
+    given = q, k, v, cu_seqlens, max_seqlen, scale, causal
+    if host.serves(q, k, v):
+        return host.attention_varlen(*given)
+    if device.serves(q, k, v, scale=scale):
+        return device.attention_varlen(*given)
     rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     return Backend.attention_varlen(b, q, k, v, cu_seqlens, **rule)
 
@@ -131,8 +136,10 @@ def attention_varlen_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``attention_varlen`` by q, k and v."""
     given = q, k, v, cu_seqlens, out, lse
-    if packed.serves(grad, q, k, v, out, lse):
-        return packed.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
+    if host.serves(grad, q, k, v, out):
+        return host.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
+    if device.serves(q, k, v, grad, out, scale=scale):
+        return device.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
     rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     return Backend.attention_varlen_grad(b, grad, *given, **rule)
 

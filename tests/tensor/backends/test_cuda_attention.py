@@ -1,0 +1,192 @@
+"""Attention over packed sequences on CUDA: shapes on any machine, numbers on a device."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.nn import functional as F
+
+from seqloom.tensor import backend
+from seqloom.tensor.backends._torch import _device_attention as device
+
+BOUNDS = [0, 3, 3, 70, 134, 135]
+LONGEST = 67
+ALL = [torch.float16, torch.bfloat16, torch.float32]
+CARDS = [(8, 0), (7, 5)]
+
+on_a_card = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device, and this machine has none"
+)
+causal_or_not = pytest.mark.parametrize("causal", [False, True])
+half = pytest.mark.parametrize("dtype", ALL[:2])
+any_type = pytest.mark.parametrize("dtype", ALL)
+
+
+@any_type
+@causal_or_not
+@pytest.mark.parametrize("card", CARDS)
+def test_the_kernels_take_these_arguments(card, causal, dtype, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: card)
+    monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
+    called = {"_flash": 0, "_efficient": 0}
+    for name in called:
+        monkeypatch.setattr(device, name, counted(called, name, getattr(device, name)))
+    with FakeTensorMode():
+        q = torch.empty(135, 2, 16, device="cuda", dtype=dtype)
+        ends = torch.empty(6, device="cuda", dtype=torch.int32)
+        given = q, q, q, ends
+        out, lse = plain(device.attention_varlen)(*given, LONGEST, None, causal)
+        grads = plain(device.attention_varlen_grad)(q, *given, out, lse, 67, None, causal)
+    assert (out.shape, out.dtype) == (q.shape, dtype)
+    assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
+    assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
+    by_flash = dtype is not torch.float32 and card == (8, 0)
+    assert called == {"_flash": int(by_flash), "_efficient": int(not by_flash)}
+
+
+def plain(operation: Any) -> Any:
+    """The body of an operation, which torch would not run on tensors without numbers."""
+    return operation.__wrapped__
+
+
+def counted(called: dict[str, int], name: str, function: Any) -> Any:
+    """A function whose calls are counted."""
+
+    def call(*args: Any) -> Any:
+        called[name] += 1
+        return function(*args)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype", "served"),
+    [
+        (16, torch.float16, True),
+        (20, torch.float16, False),
+        (20, torch.float32, True),
+        (6, torch.float32, False),
+        (16, torch.float64, False),
+    ],
+)
+def test_heads_that_no_kernel_can_load_take_tiles(width, dtype, served):
+    with FakeTensorMode():
+        q = torch.empty(9, 2, width, device="cuda", dtype=dtype)
+        assert device.serves(q, q, q, scale=None) is served
+
+
+def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatch):
+    monkeypatch.setattr(device, "_has_varlen", lambda: False)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (9, 0))
+    with FakeTensorMode():
+        q = torch.empty(9, 2, 16, device="cuda", dtype=torch.float16)
+        assert not device.takes_flash(q, q)
+
+
+def drawn(dtype: Any, seed: int = 0) -> list[Any]:
+    """Queries, keys, values and a gradient, on the device."""
+    made = torch.Generator().manual_seed(seed)
+    return [torch.randn(135, 2, 16, generator=made).cuda().to(dtype) for _ in range(4)]
+
+
+def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> list[Any]:
+    """The result and the three derivatives."""
+    b: Any = backend("torch:cuda")
+    q, k, v, grad = arrays
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+    rule = {"max_seqlen": longest, "causal": causal}
+    out, lse = b.attention_varlen(q, k, v, ends, **rule)
+    return [out, *b.attention_varlen_grad(grad, q, k, v, ends, out, lse, **rule)]
+
+
+def truth(arrays: Any, *, causal: bool) -> list[Any]:
+    """The same in float64, sequence by sequence."""
+    parts: list[list[Any]] = [[], [], [], []]
+    for start, end in pairwise(BOUNDS):
+        rows = [x[start:end].double().cpu().transpose(0, 1) for x in arrays]
+        leaves = [row.requires_grad_() for row in rows[:3]]
+        out = F.scaled_dot_product_attention(*leaves, is_causal=causal)
+        grads = torch.autograd.grad(out, leaves, rows[3])
+        for part, found in zip(parts, (out.detach(), *grads), strict=True):
+            part.append(found.transpose(0, 1))
+    return [torch.cat(part) for part in parts]
+
+
+@on_a_card
+@any_type
+@causal_or_not
+def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
+    arrays = drawn(dtype)
+    error = {torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}[dtype]
+    pairs = zip(both_ways(arrays, causal=causal), truth(arrays, causal=causal), strict=True)
+    for mine, wanted in pairs:
+        torch.testing.assert_close(mine.double().cpu(), wanted, rtol=error, atol=error)
+
+
+@on_a_card
+@any_type
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
+def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtype):
+    torch.use_deterministic_algorithms(mode=True)
+    try:
+        clean, mixed = drawn(dtype), drawn(dtype)
+        for array in mixed:
+            array[3:70, :, 1] = number
+        for mine, wanted in zip(both_ways(mixed), both_ways(clean), strict=True):
+            assert torch.equal(mine[:3], wanted[:3])
+            assert torch.equal(mine[70:], wanted[70:])
+    finally:
+        torch.use_deterministic_algorithms(mode=False)
+
+
+@on_a_card
+@any_type
+def test_unaligned_arrays_give_the_same_on_a_device(dtype):
+    arrays = drawn(dtype)
+    moved = []
+    for array in arrays:
+        room = torch.empty(array.numel() + 1, dtype=dtype, device="cuda")
+        room[1:] = array.ravel()
+        moved.append(room[1:].view(array.shape))
+    for mine, wanted in zip(both_ways(moved), both_ways(arrays), strict=True):
+        torch.testing.assert_close(mine, wanted)
+
+
+@on_a_card
+@any_type
+def test_no_call_waits_for_the_device(dtype):
+    arrays = drawn(dtype)
+    both_ways(arrays)
+    b: Any = backend("torch:cuda")
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        out, lse = b.attention_varlen(*arrays[:3], ends, max_seqlen=LONGEST)
+        b.attention_varlen_grad(arrays[3], *arrays[:3], ends, out, lse, max_seqlen=LONGEST)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@on_a_card
+@any_type
+def test_a_sequence_longer_than_the_longest_is_nan_on_a_device(dtype):
+    assert both_ways(drawn(dtype), longest=60)[0].isnan().all()
+
+
+@on_a_card
+@half
+def test_a_model_compiled_for_a_device_takes_the_kernel(dtype):
+    b: Any = backend("torch:cuda")
+    q, k, v, _ = drawn(dtype)
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        return b.attention_varlen(q, k, v, ends, max_seqlen=LONGEST)[0] * 2
+
+    compiled = torch.compile(attend, fullgraph=True)
+    np.testing.assert_array_equal(
+        compiled(q, k, v).float().cpu().numpy(), attend(q, k, v).float().cpu().numpy()
+    )
