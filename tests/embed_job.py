@@ -1,7 +1,10 @@
 """A job for tests to start, kill and stop: python embed_job.py FILE OUT [SHARD_SIZE]."""
 
+import os
+import signal
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,30 @@ def run(file, out, shard_size: Any = 500, **options):
     return sl.infer.embed(
         embed_tokens, file, out=out, shard_size=int(shard_size), num_threads=1, **options
     )
+
+
+def load_model(backend):
+    """The model, as each of several processes loads it."""
+    return embed_tokens
+
+
+def load_and_die_once(backend):
+    """Loads the model; the first process that does so is killed in its first batch."""
+    return kill_first
+
+
+def kill_first(batch):
+    """The model of which one call kills its process."""
+    try:
+        Path(os.environ["KILL_ONCE"]).touch(exist_ok=False)
+    except FileExistsError:
+        return embed_tokens(batch)
+    return os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuse(backend):
+    """Loads nothing."""
+    raise sl.errors.BackendError(f"{backend.name}: there is no such device")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ static int hit(const char *name) {
 
 CALL(int, fsync, (int file), (file))
 CALL(int, rename, (const char *a, const char *b), (a, b))
+CALL(int, link, (const char *a, const char *b), (a, b))
 CALL(int, unlink, (const char *a), (a))
 CALL(int, chmod, (const char *a, mode_t mode), (a, mode))
 CALL(int, fchmod, (int file, mode_t mode), (file, mode))

@@ -1,5 +1,7 @@
 """``seqloom embed``: embeddings of sequences by a published model."""
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +17,7 @@ from seqloom.cli._options import (
     MachineOptions,
     QuietOption,
 )
+from seqloom.errors import ArgumentError
 
 DType = Literal["float32", "float16", "bfloat16", "int8"]
 
@@ -24,7 +27,7 @@ def embed(
     /,
     *,
     model: Path,
-    out: Path,
+    out: str,
     pool: Literal["mean", "cls", "none"] = "mean",
     layers: Annotated[tuple[int, ...], Parameter(consume_multiple=1)] = (-1,),
     save_as: Literal["float32", "float16"] = "float32",
@@ -37,6 +40,8 @@ def embed(
     ] = None,
     resume: Annotated[bool, Parameter(negative="--no-resume")] = True,
     dtype: Annotated[DType, Parameter(group=MACHINE)] = "float32",
+    devices: Annotated[Count | None, Parameter(group=MACHINE, show_default=False)] = None,
+    engine: Annotated[Literal["processes", "ray"], Parameter(group=MACHINE)] = "processes",
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
 ) -> None:
@@ -51,7 +56,7 @@ def embed(
     Args:
         files: FASTA or FASTQ files of proteins: plain, gzip or bgzip.
         model: A folder of ESM-2 as Hugging Face writes it: config.json and safetensors.
-        out: The folder of the embeddings.
+        out: The folder of the embeddings, or a URL: s3://bucket/prefix.
         pool: The mean of the residues; the first token, cls; or none: each residue.
         layers: The layers to keep: 0 for the embedding of tokens, -1 for the last.
         save_as: The type in which embeddings are written.
@@ -62,18 +67,23 @@ def embed(
         shard_size: Records in a file.
         resume: Go on where the folder holds a part of this job; otherwise that is an error.
         dtype: The type in which the model computes.
+        devices: Start so many processes: one for each GPU (--backend torch:cuda), or with
+            a share of the threads each.
+        engine: What starts them: this machine, or a cluster of Ray.
         machine: What computes.
         shown: What is printed.
     """
     from seqloom.infer import embed as run
     from seqloom.infer.embedding._bar import embed_bar, summary_table
-    from seqloom.models import ESM2
 
     console = open_console(quiet=shown.quiet)
+    machine = replace(machine, backend=_choose_device(machine.backend))
     announce(console, machine)
-    network = ESM2.load(model, dtype=dtype, backend=machine.find_backend())
+    network = _find_model(model, dtype, machine, is_alone=devices is None)
     options: dict[str, Any] = {"max_length": max_length, "overlap": overlap}
     options |= {"shard_size": shard_size, "resume": resume, "format": format}
+    options["engine"] = engine
+    options["devices"] = devices and list_devices(machine.backend, devices)
     with embed_bar(console) as tell:
         summary = run(
             network,
@@ -92,3 +102,35 @@ def embed(
     for note in summary.notes:
         console.print(f"note: {note}")
     console.print(f"embeddings of {summary.records:,} records: {out}")
+
+
+def list_devices(backend: str, count: int) -> list[str]:
+    """Names the device of each process: GPUs by number, a processor so many times."""
+    from seqloom.train._torchrun import are_started
+
+    if are_started():
+        raise ArgumentError(
+            "--devices starts processes, and torchrun has started some already: give one "
+            "of the two"
+        )
+    if backend == "torch:cuda":
+        return [f"{backend}:{number}" for number in range(count)]
+    return [backend] * count
+
+
+def _choose_device(backend: str) -> str:
+    """Gives each process that torchrun has started the GPU of its number."""
+    from seqloom.train._torchrun import choose_device
+
+    return choose_device(backend)
+
+
+def _find_model(
+    folder: Path, dtype: DType, machine: MachineOptions, *, is_alone: bool
+) -> Any:
+    """Loads the network; for several processes, says how each loads it."""
+    from seqloom.models import ESM2
+
+    if is_alone:
+        return ESM2.load(folder, dtype=dtype, backend=machine.find_backend())
+    return partial(ESM2.load, folder.absolute(), dtype=dtype)

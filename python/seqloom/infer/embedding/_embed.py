@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import os
 from typing import TYPE_CHECKING, Any
 
-from seqloom._threads import limit_blas
+from seqloom._arguments import quote
 from seqloom.data._path import expand
-from seqloom.infer.embedding._agree import agree
-from seqloom.infer.embedding._claims import LEASE, Claims
-from seqloom.infer.embedding._folder import OutputFolder
-from seqloom.infer.embedding._job import Job
-from seqloom.infer.embedding._loop import Loop
-from seqloom.infer.embedding._model import LAST, Embedder
-from seqloom.infer.embedding._report import write_report
-from seqloom.infer.embedding._settings import Settings
-from seqloom.infer.embedding._tokens import find_tokens
-from seqloom.infer.monitor._monitor import watch_device
+from seqloom.errors import ArgumentError
+from seqloom.infer.embedding._call import Call
+from seqloom.infer.embedding._claims import LEASE
+from seqloom.infer.embedding._model import LAST
+from seqloom.infer.embedding._ray import run_on_ray
+from seqloom.infer.embedding._team import run_team
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
@@ -46,7 +41,10 @@ def embed(
     identity: str | None = None,
     resume: bool = True,
     lease: float = LEASE,
+    cloud_options: Mapping[str, str] | None = None,
     num_threads: int | None = None,
+    devices: Sequence[str] | None = None,
+    engine: str = "processes",
     progress: Watch | None = None,
 ) -> EmbedSummary:
     """Computes an embedding of each sequence of files and writes them to a folder.
@@ -64,7 +62,8 @@ def embed(
             ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with ``packing=False``
             ``input_ids`` and ``mask``. It returns a row for each token.
         files: FASTA or FASTQ files, plain, gzip or bgzip; patterns too.
-        out: The folder to write: of a disk that all processes share.
+        out: The folder to write, of a disk that all processes share; or a URL such as
+            ``"s3://bucket/embeddings"`` (extra ``cloud``).
         pool: ``"mean"`` over the residues (``<cls>`` and ``<eos>`` left out), ``"cls"``,
             ``"none"`` for a row of each residue, or ``"model"`` if the model returns a row
             for each sequence.
@@ -85,7 +84,17 @@ def embed(
             hash of its weights.
         resume: Whether to go on in a folder that holds a part of this job.
         lease: Seconds without a sign of life after which a process's shard is taken over.
+        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``; keys
+            are taken from the environment where none are given.
         num_threads: Threads that read, and that compute on a processor; default: all.
+        devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``: a process
+            is started for each, and they share the shards. ``model`` is then a function
+            that every process calls with ``backend=``, such as
+            ``functools.partial(sl.models.ESM2.load, folder)``; the threads are divided. If
+            one process dies the others take over its shards, and ``notes`` say so.
+        engine: What starts the processes of ``devices``: ``"processes"`` on this machine,
+            or ``"ray"`` (extra ``ray``): tasks of a cluster, each with a GPU or its share
+            of the cores, all of which see ``files`` and ``out``.
         progress: Called with a `Progress` after each batch.
 
     Returns:
@@ -101,6 +110,7 @@ def embed(
         NotFiniteError: An embedding is not finite.
         RunFolderError: The folder holds a job, and ``resume`` is False.
         ShapeError: A sequence fits into no batch, or the model returns another shape.
+        WorkerError: With ``devices``, no process came to the end, and none could say why.
 
     Examples:
         >>> from pathlib import Path
@@ -115,45 +125,40 @@ def embed(
         >>> found["x"].shape, found["x"][20]
         ((33,), np.float32(0.25))
     """
-    tokens = find_tokens(model, tokens)
-    settings = Settings.of(
-        pool=pool,
-        layers=layers,
-        dtype=dtype,
-        tokens=tokens,
-        max_tokens=max_tokens,
-        max_length=max_length,
-        overlap=overlap,
-        packing=packing,
-        shard_size=shard_size,
-        format=format,
-        identity=identity,
-        resume=resume,
-        lease=lease,
-        num_threads=num_threads,
-    )
-    paths, folder = expand(files), OutputFolder(out)
-    embedder = Embedder(model, settings.layers)
-    return _run_job(embedder, paths, folder, settings=settings, progress=progress)
+    options = {
+        "pool": pool,
+        "layers": layers,
+        "dtype": dtype,
+        "tokens": tokens,
+        "max_tokens": max_tokens,
+        "max_length": max_length,
+        "overlap": overlap,
+        "packing": packing,
+        "shard_size": shard_size,
+        "format": format,
+        "identity": identity,
+        "resume": resume,
+        "lease": lease,
+        "num_threads": num_threads,
+    }
+    call = Call(model, expand(files), os.fspath(out), options, cloud_options)
+    if devices is None:
+        check_engine(engine, has_devices=False)
+        return call.run(progress)
+    run = run_on_ray if check_engine(engine, has_devices=True) == "ray" else run_team
+    return run(call, devices, progress)
 
 
-def _run_job(
-    embedder: Embedder,
-    paths: Sequence[str],
-    folder: OutputFolder,
-    *,
-    settings: Settings,
-    progress: Watch | None,
-) -> EmbedSummary:
-    """Agrees on a plan with other processes, and computes what is left of it."""
-    rules, width = settings.rules(embedder.name), embedder.width
-    plan, digest = agree(folder, paths, rules=rules, settings=settings, width=width)
-    monitor = watch_device(embedder.device.name)
-    job = Job(plan, digest, folder, paths, embedder, settings, progress, monitor=monitor)
-    on_host = embedder.device.name == "cpu"
-    limit = limit_blas(settings.threads) if on_host else nullcontext()
-    watch = monitor or nullcontext()
-    with limit, watch, Claims(folder, settings.lease) as claims:
-        summary = Loop(job, claims).run()
-    write_report(job, summary)
-    return summary
+ENGINES = ("processes", "ray")
+
+
+def check_engine(engine: str, *, has_devices: bool) -> str:
+    """Refuses a scheduler that there is not, or that has nothing to schedule."""
+    if engine not in ENGINES:
+        raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
+    if engine == "ray" and not has_devices:
+        raise ArgumentError(
+            'engine="ray" starts a task for each device: give devices= too, such as '
+            'devices=["torch:cuda"] * 8 (--devices 8)'
+        )
+    return engine

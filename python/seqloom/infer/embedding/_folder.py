@@ -23,6 +23,8 @@ class OutputFolder:
     writer only. Nothing is ever written over.
     """
 
+    poll = 0.25  # seconds between looks at what other processes finish
+
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
@@ -81,6 +83,19 @@ class OutputFolder:
         sync(self.path)
         return True
 
+    def where(self, name: str) -> str:
+        """Names a file in a message."""
+        return str(self.path / name)
+
+    def local(self, name: str) -> Path | None:
+        """Returns the path of a file that can be mapped into memory."""
+        return self.path / name
+
+    def size(self, name: str) -> int | None:
+        """Returns the bytes of a file; None if there is none."""
+        path = self.path / name
+        return path.stat().st_size if path.exists() else None
+
     def read(self, name: str) -> bytes:
         """Reads a whole file."""
         try:
@@ -99,9 +114,17 @@ class OutputFolder:
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
+    def remove(self, name: str) -> None:
+        """Removes a file, if it is there."""
+        with suppress(OSError):
+            (self.path / name).unlink(missing_ok=True)
+
     def remove_old_parts(self, seconds: float) -> None:
         """Removes what killed writers left, once it is old enough to be nobody's."""
-        now = filesystem_time(self.path)
+        try:
+            now = filesystem_time(self.path)
+        except FileError:
+            return  # a full disk: what was finished is finished
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -125,5 +148,8 @@ def filesystem_time(folder: Path) -> float:
     try:
         probe.touch()
         return probe.stat().st_mtime
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be written: {error.strerror}") from error
     finally:
-        probe.unlink(missing_ok=True)
+        with suppress(OSError):
+            probe.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,14 +11,14 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.errors import FileError, FormatError, RecordError
 from seqloom.infer.embedding._shard_file import import_arrow
-from seqloom.record import load as load_record
+from seqloom.record import Safetensors, load as load_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from seqloom.infer.embedding._folder import OutputFolder
     from seqloom.infer.embedding._shard_file import Done
 
 
@@ -39,40 +40,48 @@ class HeldShard:
         return array[int(offsets[record]) : int(offsets[record + 1])]
 
 
-def open_shard(folder: Path, done: Done, *, is_by_residue: bool) -> HeldShard:
+def open_shard(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
     """Opens the file of a shard and compares it with its checksums."""
-    path = folder / done.file
-    size = path.stat().st_size if path.exists() else None
+    where, size = folder.where(done.file), folder.size(done.file)
     if size != done.bytes:
         found = "is gone" if size is None else f"has {size:,} bytes"
         raise FileError(
-            f"{path}: {found}, its .done file says {done.bytes:,}; delete both, and the "
+            f"{where}: {found}, its .done file says {done.bytes:,}; delete both, and the "
             "same `embed` computes the shard again"
         )
-    if path.suffix == ".parquet":
-        return _open_parquet(path, is_by_residue=is_by_residue)
+    if done.file.endswith(".parquet"):
+        return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
     try:
-        record = load_record(path, mapped=True)
-        record.verify()
-        arrays = {name: np.asarray(array) for name, array in record.items()}
+        arrays = _read_arrays(folder, done.file)
     except RecordError as error:
+        stem = done.file.partition(".")[0]
         raise FormatError(
-            f"{error}; delete {path.name} and {path.stem}.done, and the same `embed` "
+            f"{where}: {error}; delete {done.file} and {stem}.done, and the same `embed` "
             "computes the shard again",
-            path=str(path),
+            path=where,
         ) from error
     ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
     names = [name.decode() for name in ids]
     return HeldShard(names, arrays["lengths"], arrays, is_by_residue)
 
 
-def _open_parquet(path: Path, *, is_by_residue: bool) -> HeldShard:
+def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
+    """Reads and checks the arrays of safetensors, views of a file where it is one."""
+    if (path := folder.local(name)) is not None:
+        record = load_record(path, mapped=True)
+    else:
+        record = Safetensors().from_bytes(folder.read(name))
+    record.verify()
+    return {name: np.asarray(array) for name, array in record.items()}
+
+
+def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> HeldShard:
     """Reads a table."""
     import_arrow()
     from pyarrow import parquet
 
     read_table = cast("Any", parquet).read_table
-    table: Any = read_table(path)
+    table: Any = read_table(io.BytesIO(folder.read(name)))
     names = [name for name in table.column_names if name.startswith("embedding")]
     arrays = {
         name.replace("embedding", "embeddings", 1): _flatten(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from seqloom.infer.monitor._monitor import GPUMonitor
 
 COMPLETE = "complete.json"
-_POLL = 0.25  # seconds between looks at what other processes finish
 
 
 @dataclass(slots=True)
@@ -121,7 +120,7 @@ class Job:
             if not taken:
                 kind = "output" if self._claimed > self._published else "rest"
                 with self.clock.having_nothing_left(kind):
-                    self._news.wait(_POLL)
+                    self._news.wait(self.folder.poll)
                     self._news.clear()
 
     def _open_shards(self) -> list[Shard]:
@@ -138,7 +137,7 @@ class Job:
         for shard in self.plan.shards:
             if f"{shard.name}.done" in names and f"{shard.name}.{kind}" not in names:
                 raise FileError(
-                    f"{self.folder.path / shard.name}.{kind}: is gone, but its .done file "
+                    f"{self.folder.where(shard.name)}.{kind}: is gone, but its .done file "
                     "is there; delete that, and the same command computes the shard again"
                 )
 
@@ -146,10 +145,17 @@ class Job:
         """Claims a shard, unless another process has it or has just finished it."""
         if not claims.take(shard.name):
             return False
-        if (self.folder.path / f"{shard.name}.done").exists():
+        if self.folder.size(f"{shard.name}.done") is not None:
             claims.release(shard.name)
             return False
         return True
+
+    def _tidy(self) -> None:
+        """Removes what killed processes left: parts, and claims of what is finished."""
+        self.folder.remove_old_parts(self.settings.lease)
+        for name in self.folder.names():
+            if name.endswith(".claim"):
+                self.folder.remove(name)
 
     def complete(self) -> None:
         """Makes sure that each record is there once, and writes that down."""
@@ -162,7 +168,7 @@ class Job:
         sums = {marker.file: marker.sha256 for marker in done}
         text = json.dumps({"records": at, "plan": self.digest, "sha256": sums}, indent=1)
         self.folder.create(COMPLETE, [text.encode()])
-        self.folder.remove_old_parts(self.settings.lease)
+        self._tidy()
 
     def summary(self, notes: tuple[str, ...]) -> EmbedSummary:
         """Says what this process did."""

@@ -12,14 +12,16 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, FileError, IdError, OutOfRangeError
 from seqloom.infer.embedding._agree import read_plan
-from seqloom.infer.embedding._folder import OutputFolder
 from seqloom.infer.embedding._held import HeldShard, open_shard
+from seqloom.infer.embedding._place import open_folder
 from seqloom.infer.embedding._shard_file import name_of_array, read_done
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
+
+    from seqloom.infer.embedding._folder import OutputFolder
 
 
 class Embeddings:
@@ -52,7 +54,7 @@ class Embeddings:
     """
 
     def __init__(self, folder: OutputFolder, *, partial: bool = False) -> None:
-        self._folder = folder.path
+        self._folder = folder
         plan, _ = read_plan(folder)
         names = folder.names()
         shards = [it for it in plan.shards if f"{it.name}.done" in names]
@@ -74,7 +76,7 @@ class Embeddings:
         return len(self.ordinals)
 
     def __repr__(self) -> str:
-        return f"Embeddings({str(self._folder)!r}): {len(self):,} records"
+        return f"Embeddings({str(self._folder.path)!r}): {len(self):,} records"
 
     def __getitem__(self, record: int | str) -> NDArray[Any]:
         return self.get(record)
@@ -140,11 +142,11 @@ class Embeddings:
         if len(found) == 1:
             return found[0]
         if not found:
-            raise IdError(f"{self._folder}: no record has the id {quote(name)}")
+            raise IdError(f"{self._folder.path}: no record has the id {quote(name)}")
         first = ", ".join(map(str, found[:3])) + ", ..." * (len(found) > 3)  # noqa: PLR2004 - shown
         raise IdError(
-            f"{self._folder}: {len(found)} records have the id {quote(name)}: give the "
-            f"ordinal of one of them ({first})"
+            f"{self._folder.path}: {len(found)} records have the id {quote(name)}: give "
+            f"the ordinal of one of them ({first})"
         )
 
     @cached_property
@@ -192,7 +194,7 @@ class Embeddings:
         name = self._name_of(layer)
         arrays = [shard.arrays[name] for shard in self._shards()]
         if not arrays:
-            raise FileError(f"{self._folder}: no shard is finished yet")
+            raise FileError(f"{self._folder.path}: no shard is finished yet")
         return np.concatenate(arrays)
 
     def to_table(self, *, layer: int | None = None) -> dict[str, Any]:
@@ -246,13 +248,19 @@ class Embeddings:
         return name_of_array(layer, self.layers)
 
 
-def load(folder: str | os.PathLike[str], *, partial: bool = False) -> Embeddings:
+def load(
+    folder: str | os.PathLike[str],
+    *,
+    partial: bool = False,
+    cloud_options: Mapping[str, str] | None = None,
+) -> Embeddings:
     """Opens a folder of embeddings; a shard is read when somebody looks at it.
 
     Args:
-        folder: The folder that `embed` wrote.
+        folder: The folder that `embed` wrote, or the URL.
         partial: Whether to open a folder whose job is not finished: it has the records of
             the shards that are.
+        cloud_options: Options for the store of a URL, as `embed` takes them.
 
     Returns:
         The embeddings, by id or by ordinal.
@@ -274,6 +282,7 @@ def load(folder: str | os.PathLike[str], *, partial: bool = False) -> Embeddings
         >>> len(found), found.ids, found.to_numpy().shape
         (2, ['x', 'y'], (2, 33))
     """
-    if not os.path.isdir(folder):  # noqa: PTH112 - a folder that is not made
+    is_url = isinstance(folder, str) and "://" in folder
+    if not is_url and not os.path.isdir(folder):  # noqa: PTH112 - a folder that is not made
         raise FileError(f"{folder}: no such folder; expected one that `embed` wrote")
-    return Embeddings(OutputFolder(folder), partial=partial)
+    return Embeddings(open_folder(folder, cloud_options), partial=partial)

@@ -35,7 +35,7 @@ def make_report(job: Job, summary: EmbedSummary) -> Report:
     files = f"{len(plan.sources)} files" if len(plan.sources) > 1 else "one file"
     whole = "" if summary.computed == summary.shards else _part(summary)
     return Report(
-        title=f"Embeddings: {job.folder.path.resolve().name}",
+        title=f"Embeddings: {Path(job.folder.where('')).absolute().name}",
         lead=f"{summary.records:,} records of {files}, each embedded once. {whole}".strip(),
         tiles=tuple(_tiles(summary)),
         notes=(summary.verdict, *summary.notes),

@@ -124,6 +124,6 @@ def read_done(folder: OutputFolder, shard: Shard) -> Done:
         return Done(**json.loads(folder.read(name)))
     except (TypeError, ValueError) as error:
         raise FormatError(
-            f"{folder.path / name}: cannot be read ({error}); delete it, and the same "
+            f"{folder.where(name)}: cannot be read ({error}); delete it, and the same "
             "command makes it again"
         ) from None
