@@ -5,6 +5,7 @@ from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
 from seqloom.models._examples import Examples
 from seqloom.models._genotype_mlp import GenotypeMLP, GenotypeMLPConfig
 from seqloom.models._head import Head, HeadConfig
+from seqloom.models._packed_huggingface import PackedHuggingFace, packed_huggingface
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
 from seqloom.models._torch_module import TorchModule
@@ -23,6 +24,7 @@ __all__ = [
     "Head",
     "HeadConfig",
     "Multilabel",
+    "PackedHuggingFace",
     "Regress",
     "SequenceCNN",
     "SequenceCNNConfig",
@@ -30,4 +32,5 @@ __all__ = [
     "TorchModule",
     "Trained",
     "load",
+    "packed_huggingface",
 ]

@@ -56,7 +56,8 @@ def embed(
     several machines, may be given the same call at once; they share the shards.
 
     Args:
-        model: `sl.models.ESM2`; another model with ``embed(batch, layers=...)``; a module
+        model: `sl.models.ESM2`; `sl.models.packed_huggingface` of a network of
+            transformers; another model with ``embed(batch, layers=...)``; a module
             of seqloom or torch, which is called with the arrays that it asks for by name;
             or a function of the batch, a dict of NumPy arrays: ``input_ids``,
             ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with ``packing=False``

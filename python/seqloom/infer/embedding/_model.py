@@ -60,7 +60,8 @@ class Embedder:
     @property
     def width(self) -> int:
         """The features of a row, as far as the model says."""
-        return int(getattr(getattr(self.model, "config", None), "width", _WIDTH))
+        width = getattr(getattr(self.model, "config", self.model), "width", _WIDTH)
+        return width if isinstance(width, int) else _WIDTH
 
 
 def device_of(model: Any) -> Device:

@@ -1,0 +1,100 @@
+"""Embeddings of files by Hugging Face's ESM, packed, beside itself one by one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from esm_networks import make_huggingface
+
+TOLERANCE = 2e-5  # most absolute error, in float32
+LETTERS = list("ACDEFGHIKLMNPQRSTVWY")
+LAYERS = (0, 1, -1)
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return make_huggingface("8M", layers=2)
+
+
+@pytest.fixture
+def records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    draw = np.random.default_rng(3)
+    records = ["".join(draw.choice(LETTERS, size)) for size in draw.integers(1, 70, 25)]
+    Path("p.fa").write_text("".join(f">s{n}\n{it}\n" for n, it in enumerate(records)))
+    return records
+
+
+def run_alone(theirs, record):
+    """Returns the hidden states of one protein, as their network gives them."""
+    tokens = torch.tensor(sl.encode.Tokens("esm2")(record)[None].astype("int64"))
+    with torch.no_grad():
+        states = theirs.esm(tokens, output_hidden_states=True).hidden_states
+    return [states[layer][0].numpy() for layer in LAYERS]
+
+
+def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(theirs, records):
+    model = sl.models.packed_huggingface(theirs)
+    summary = sl.infer.embed(
+        model, "p.fa", out="e", pool="none", layers=LAYERS, max_tokens=128, shard_size=10
+    )
+    assert summary.records == 25
+    found = sl.infer.load("e")
+    for ordinal, record in enumerate(records):
+        wanted = run_alone(theirs, record)
+        for layer, states in zip(LAYERS, wanted, strict=True):
+            rows = found.get(ordinal, layer=layer)
+            np.testing.assert_allclose(rows, states[1:-1], rtol=0, atol=TOLERANCE)
+
+
+def test_a_job_goes_on_after_the_shards_that_are_there(theirs, records):
+    model = sl.models.packed_huggingface(theirs)
+    sl.infer.embed(model, "p.fa", out="e", shard_size=10)
+    before = Path("e/shard-000001.safetensors").read_bytes()
+    Path("e/shard-000001.done").unlink()
+    Path("e/complete.json").unlink()
+    again = sl.infer.embed(
+        sl.models.packed_huggingface(theirs), "p.fa", out="e", shard_size=10
+    )
+    assert again.computed == 1
+    assert Path("e/shard-000001.safetensors").read_bytes() == before
+
+
+def change_weight(network):
+    """Changes one number of a network."""
+    with torch.no_grad():
+        network.esm.encoder.layer[1].output.dense.bias[3] += 1e-3
+
+
+def change_setting(network):
+    """Changes what no weight shows."""
+    network.config.layer_norm_eps = 1e-3
+
+
+@pytest.mark.parametrize("change", [change_weight, change_setting])
+def test_another_network_is_another_plan(records, change):
+    network = make_huggingface("8M", layers=2)
+    sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
+    change(network)
+    with pytest.raises(sl.errors.ConfigError, match="another plan: model"):
+        sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
+
+
+def test_batches_of_the_loader_are_embedded(theirs, records):
+    model = sl.models.packed_huggingface(theirs)
+    collate = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"), max_tokens=200)
+    loader = sl.data.create_async_dataloader("p.fa", collate_fn=collate, num_workers=0)
+    seen: list[int] = []
+    for batch in loader:
+        states = model.embed(batch)[-1].numpy()
+        bounds = batch["cu_seqlens"]
+        for ordinal, first, stop in zip(
+            batch["ordinals"], bounds[:-1], bounds[1:], strict=True
+        ):
+            wanted = run_alone(theirs, records[ordinal])[-1]
+            np.testing.assert_allclose(states[first:stop], wanted, rtol=0, atol=TOLERANCE)
+            seen.append(int(ordinal))
+    assert sorted(seen) == list(range(25))

@@ -1,0 +1,227 @@
+"""Hugging Face's ESM over packed sequences, beside itself over padded ones."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import seqloom as sl
+from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
+
+TOLERANCE = 2e-5  # most absolute error, in float32
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    return make_huggingface("8M")
+
+
+@pytest.fixture(scope="module")
+def model(theirs):
+    return sl.models.packed_huggingface(theirs)
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    return draw_proteins()
+
+
+@pytest.fixture(scope="module")
+def expected(theirs, proteins):
+    return run_huggingface(theirs, proteins)
+
+
+def batch_of(proteins) -> dict[str, Any]:
+    """A packed batch, as `PackedStream` gives it."""
+    ids, bounds, longest = proteins.packed
+    return {"input_ids": ids, "cu_seqlens": bounds, "max_seqlen": longest}
+
+
+def error(found, wanted) -> float:
+    """Returns the most absolute error."""
+    return float(np.abs(found.numpy() - wanted).max())
+
+
+def test_every_hidden_state_is_that_of_the_padded_network(model, proteins, expected):
+    hidden = model.embed(batch_of(proteins), layers=range(7))
+    for number, wanted in enumerate(expected["hidden"]):
+        assert error(hidden[number], wanted) < TOLERANCE
+
+
+def test_each_protein_gives_what_their_network_gives_for_it_alone(model, theirs, proteins):
+    found = model(*proteins.packed).numpy()
+    with torch.no_grad():
+        alone = [theirs.esm(torch.tensor(ids[None]))[0][0].numpy() for ids in proteins.each]
+    assert np.abs(found - np.concatenate(alone)).max() < TOLERANCE
+
+
+def test_the_last_hidden_state_alone_is_the_same(model, proteins, expected):
+    assert error(model(*proteins.packed), expected["hidden"][-1]) < TOLERANCE
+
+
+def test_logits_are_those_of_the_padded_network(model, proteins, expected):
+    logits = model.logits(model(*proteins.packed))
+    assert error(logits, expected["logits"]) < TOLERANCE
+
+
+def test_each_protein_alone_gives_what_the_batch_gives(model, proteins, expected):
+    alone = np.concatenate([model(ids).numpy() for ids in proteins.each])
+    assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
+
+
+def test_a_network_without_a_head_is_embedded(proteins):
+    theirs = make_huggingface("8M", kind="EsmModel", layers=2)
+    wanted = run_huggingface(theirs, proteins)["hidden"][-1]
+    model = sl.models.packed_huggingface(theirs)
+    assert error(model.embed(batch_of(proteins))[-1], wanted) < TOLERANCE
+    with pytest.raises(sl.errors.ArgumentError, match="EsmModel has no head"):
+        model.logits(model([0, 5, 2]))
+
+
+def test_learned_positions_begin_anew_with_each_sequence(proteins):
+    config = transformers.EsmConfig(
+        vocab_size=33,
+        mask_token_id=32,
+        pad_token_id=1,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
+        position_embedding_type="absolute",
+        max_position_embeddings=128,
+        token_dropout=False,
+        emb_layer_norm_before=True,
+    )
+    theirs = transformers.EsmModel(config).eval()
+    ids, mask = torch.tensor(proteins.padded()), torch.tensor(proteins.mask).long()
+    with torch.no_grad():
+        wanted = theirs(ids, attention_mask=mask).last_hidden_state.numpy()
+    model = sl.models.packed_huggingface(theirs)
+    assert error(model(*proteins.packed), wanted[proteins.mask]) < TOLERANCE
+    with pytest.raises(sl.errors.ShapeError, match="learned 126 positions, got a"):
+        model([5] * 127)
+
+
+def test_without_the_scale_of_each_sequence_the_comparison_fails(
+    theirs, proteins, expected
+):
+    model = sl.models.packed_huggingface(theirs)
+    vars(model)["_encoder"].embeddings.token_dropout = False
+    assert error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
+
+
+def test_nan_in_one_protein_stays_there():
+    theirs = make_huggingface("8M", layers=2)
+    model = sl.models.packed_huggingface(theirs)
+    proteins = draw_proteins(masked=0)
+    ids, bounds, longest = proteins.packed
+    spoiled = 24  # <X>
+    ids = np.where(ids == spoiled, 5, ids)
+    first = model(ids, bounds, longest).numpy()
+    with torch.no_grad():
+        theirs.esm.embeddings.word_embeddings.weight[spoiled] = np.nan
+    ids[bounds[1] + 3] = spoiled
+    again = model(ids, bounds, longest).numpy()
+    assert np.isnan(again[bounds[1] : bounds[2]]).all()
+    np.testing.assert_array_equal(first[: bounds[1]], again[: bounds[1]])
+    np.testing.assert_array_equal(first[bounds[2] :], again[bounds[2] :])
+
+
+def test_a_mask_has_no_embedding_whatever_its_weights_are(proteins):
+    theirs = make_huggingface("8M", layers=2)
+    wanted = run_huggingface(theirs, proteins)["hidden"][-1]
+    with torch.no_grad():
+        theirs.esm.embeddings.word_embeddings.weight[MASK] = np.inf
+    model = sl.models.packed_huggingface(theirs)
+    assert error(model(*proteins.packed), wanted) < TOLERANCE
+
+
+def test_settings_of_outputs_of_their_network_do_not_matter(proteins):
+    theirs = make_huggingface("8M", layers=2)
+    wanted = run_huggingface(theirs, proteins)["hidden"]
+    options = {
+        "return_dict": False,
+        "output_hidden_states": True,
+        "output_attentions": True,
+    }
+    for name, value in options.items():
+        setattr(theirs.config, name, value)
+    model = sl.models.packed_huggingface(theirs)
+    assert error(model(*proteins.packed), wanted[-1]) < TOLERANCE
+    assert error(model(*proteins.packed, layers=[1])[0], wanted[1]) < TOLERANCE
+
+
+def test_their_network_stays_as_it_is_and_shares_its_weights(proteins):
+    theirs = make_huggingface("8M", layers=2).train()
+    before = run_huggingface(theirs.eval(), proteins)["contacts"]
+    theirs.train()
+    model = sl.models.packed_huggingface(theirs)
+    assert theirs.training
+    assert vars(theirs.config)["_attn_implementation_internal"] == "eager"
+    ids, bounds, longest = proteins.packed
+    first = model(ids, bounds, longest).numpy()
+    weight = theirs.esm.encoder.layer[0].output.dense.weight
+    with torch.no_grad():
+        weight.mul_(2.0)
+    assert error(model(ids, bounds, longest), first) > 0.1
+    with torch.no_grad():
+        weight.div_(2.0)
+    after = run_huggingface(theirs.eval(), proteins)["contacts"]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_near(dtype, proteins, expected):
+    half = make_huggingface("8M").to(dtype)
+    found = sl.models.packed_huggingface(half)(*proteins.packed).raw.float().numpy()
+    wanted = expected["hidden"][-1]
+    cosine = (found * wanted).sum(-1)
+    cosine /= np.linalg.norm(found, axis=-1) * np.linalg.norm(wanted, axis=-1)
+    assert cosine.min() > 0.995
+
+
+def test_what_a_protein_holds_changes_no_bit_of_others(model, proteins):
+    ids, bounds, longest = proteins.packed
+    first = model(ids, bounds, longest).numpy()
+    changed = ids.copy()
+    changed[bounds[1] + 1 : bounds[2] - 1] = 7
+    again = model(changed, bounds, longest).numpy()
+    np.testing.assert_array_equal(first[: bounds[1]], again[: bounds[1]])
+    np.testing.assert_array_equal(first[bounds[2] :], again[bounds[2] :])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"layers": [7]}, "layers must hold numbers from 0"),
+        ({"layers": []}, "layers must hold numbers from 0"),
+        ({"cu_seqlens": [0, 3]}, "cu_seqlens must be increasing integers"),
+    ],
+)
+def test_wrong_arguments_are_errors(given, message, model):
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        model([0, 5, 5, 2], **given)
+
+
+def test_a_token_beyond_the_vocabulary_is_refused(model):
+    with pytest.raises(sl.errors.OutOfRangeError, match="from 0 to 32, got 33"):
+        model([0, 33, 2])
+
+
+def test_padded_ids_are_refused(model, proteins):
+    with pytest.raises(sl.errors.ShapeError, match="packed sequences end to end"):
+        model(proteins.padded())
+
+
+def test_a_decoder_is_refused():
+    theirs = make_huggingface("8M", layers=1, kind="EsmModel", is_decoder=True)
+    with pytest.raises(sl.errors.ArgumentError, match="must be an ESM encoder"):
+        sl.models.packed_huggingface(theirs)
+
+
+def test_another_network_is_refused():
+    with pytest.raises(sl.errors.ArgumentError, match="got Linear"):
+        sl.models.packed_huggingface(torch.nn.Linear(2, 2))
