@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn import metrics as theirs
 
-from seqloom.errors import DTypeError, ShapeError
+from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 from seqloom.nn import _metrics as ours
 
 stats = pytest.importorskip("scipy.stats")
@@ -109,6 +109,67 @@ def test_shapes_that_do_not_fit_are_named():
         ShapeError, match=r"labels must have the shape of scores \(2,\).*, got \(3,\)"
     ):
         ours.auroc([0, 1, 1], [0.5, 0.5])
+
+
+AREAS, FITS = [ours.auroc, ours.auprc], [ours.r2, ours.pearson, ours.spearman]
+
+
+@pytest.mark.parametrize("measure", [*AREAS, *FITS])
+@pytest.mark.parametrize(
+    ("true", "guess"), [((4,), (4, 1)), ((4, 1), (4,)), ((4,), (3,)), ((), ()), ((), (4,))]
+)
+def test_shapes_that_could_be_broadcast_are_refused(measure, true, guess):
+    scores = np.array([0.1, 0.9, 0.8, 0.3])
+    labels = np.resize([0, 1, 1, 0], true)
+    with pytest.raises(ShapeError) as caught:
+        measure(labels, np.resize(scores, guess))
+    assert str(true) in str(caught.value)
+    assert str(guess) in str(caught.value)
+
+
+@pytest.mark.parametrize("measure", FITS)
+def test_a_column_for_each_class_is_no_prediction_of_a_number(measure):
+    with pytest.raises(ShapeError, match=r"labels \(3,\), got shape \(3, 2\)"):
+        measure([0, 1, 1], SCORES)
+
+
+@pytest.mark.parametrize("measure", [*AREAS, *FITS])
+@pytest.mark.parametrize("which", [0, 1])
+def test_numbers_that_are_none_are_refused(measure, which):
+    given = [np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.9, 0.8, 0.3])]
+    given[which][2] = math.nan
+    with pytest.raises(NotFiniteError, match="1 NaN, the first at 2"):
+        measure(*given)
+
+
+@pytest.mark.parametrize("measure", [ours.accuracy, partial(ours.mcc, size=2)])
+def test_a_class_is_not_chosen_among_scores_that_are_no_numbers(measure):
+    with pytest.raises(NotFiniteError, match="predicted holds 1 NaN, the first at 1, 0"):
+        measure([0, 1], [[0.3, 0.7], [math.nan, 0.2]])
+
+
+@pytest.mark.parametrize("measure", AREAS)
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([0, 2, 0], [0.1, 0.9, 0.8], "labels must be 0 or 1, got 2"),
+        ([-1, 1, 1], [0.1, 0.9, 0.8], "labels must be 0 or 1, got -1"),
+        ([0, 0.5, 1], [0.1, 0.9, 0.8], "labels must be 0 or 1, got 0.5"),
+        ([0, 2, 1], [[0.1, 0.9]] * 3, "classes from 0 to 1, got 2"),
+    ],
+)
+def test_labels_that_are_no_classes_have_no_area(measure, labels, scores, message):
+    with pytest.raises(OutOfRangeError, match=message):
+        measure(labels, scores)
+
+
+@pytest.mark.parametrize("measure", [*AREAS, *FITS])
+def test_no_records_have_no_measure(measure):
+    assert math.isnan(measure([], []))
+
+
+def test_infinite_scores_are_ranked():
+    assert ours.auroc([0, 1, 1], [-math.inf, 0.2, math.inf]) == 1.0
 
 
 SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])

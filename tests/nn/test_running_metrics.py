@@ -10,7 +10,13 @@ from hypothesis import given, settings, strategies as st
 from sklearn import metrics as theirs
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, OutOfRangeError, RecordError, ShapeError
+from seqloom.errors import (
+    ArgumentError,
+    NotFiniteError,
+    OutOfRangeError,
+    RecordError,
+    ShapeError,
+)
 
 nn = sl.nn
 brief = settings(max_examples=25, deadline=None)
@@ -173,3 +179,22 @@ def test_columns_that_change_are_refused():
     metric.update([0, 1], [0.0, 1.0])
     with pytest.raises(ShapeError, match="had the shapes"):
         metric.update([[0, 1]], [[0.0, 1.0]])
+
+
+@pytest.mark.parametrize("name", RANKED)
+@pytest.mark.parametrize(
+    ("scores", "kind", "message"),
+    [
+        ([[0.1], [0.9]], ShapeError, r"\(2,\).*\(2, 1\)|\(2, 1\).*\(2,\)"),
+        ([0.1, math.nan], NotFiniteError, "1 NaN, the first at 1"),
+    ],
+)
+def test_a_batch_that_cannot_be_measured_is_refused_when_it_comes(
+    name, scores, kind, message
+):
+    metric = RANKED[name][0]()
+    metric.update([0, 1], [0.2, 0.4])
+    before = metric.compute()
+    with pytest.raises(kind, match=message):
+        metric.update([0, 1], scores)
+    assert same(metric.compute(), before)

@@ -2,14 +2,12 @@
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
-
-Floats: TypeAlias = NDArray[np.float64]
+from seqloom.errors import ArgumentError, OutOfRangeError
+from seqloom.nn._metric_inputs import Floats, read_answers, read_classes, read_values
 
 
 def confusion_matrix(
@@ -30,6 +28,7 @@ def confusion_matrix(
     Raises:
         DTypeError: A class is not an integer.
         OutOfRangeError: A class is not from 0 to ``size - 1``.
+        NotFiniteError: One of the scores is NaN.
         ShapeError: `predicted` does not have the shape of `labels`, with or without a
             column for each class.
 
@@ -66,27 +65,6 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
     """
     true, guess = read_classes(labels, predicted)
     return float((true == guess).mean()) if true.size else float("nan")
-
-
-def read_classes(
-    labels: ArrayLike, predicted: ArrayLike
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns true and predicted classes: of scores by class, the class of the highest."""
-    true, guess = np.asarray(labels), np.asarray(predicted)
-    if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
-        guess = guess.argmax(axis=1)
-    if true.shape != guess.shape:
-        raise ShapeError(
-            f"predicted must be classes in the shape of labels {true.shape}, or scores "
-            f"with a column for each class, got shape {guess.shape}"
-        )
-    for name, classes in (("labels", true), ("predicted", guess)):
-        if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
-            raise DTypeError(
-                f"{name} must be classes, which are integers, got fractions; pass for "
-                "example scores > 0.5 in place of scores"
-            )
-    return true, guess
 
 
 def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
@@ -213,11 +191,16 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
         A number from 0 to 1: the mean over the columns that have both labels; NaN if no
         column has both.
 
+    Raises:
+        NotFiniteError: A label or a score is NaN.
+        OutOfRangeError: A label is neither 0 nor 1, or no column's class.
+        ShapeError: The shapes do not fit; scores ``(n, 1)`` are none for labels ``(n,)``.
+
     Examples:
         >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         0.75
     """
-    return _mean_over_columns(_auroc, labels, scores)
+    return _mean_over_columns(_auroc, *read_answers(labels, scores))
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
@@ -231,11 +214,16 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
         A number from 0 to 1: the mean over the columns that have both labels; NaN if no
         column has both.
 
+    Raises:
+        NotFiniteError: A label or a score is NaN.
+        OutOfRangeError: A label is neither 0 nor 1, or no column's class.
+        ShapeError: The shapes do not fit; scores ``(n, 1)`` are none for labels ``(n,)``.
+
     Examples:
         >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.8333
     """
-    return _mean_over_columns(_average_precision, labels, scores)
+    return _mean_over_columns(_average_precision, *read_answers(labels, scores))
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -248,11 +236,15 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
     Returns:
         A number of at most 1: the mean over the columns; NaN if the labels are constant.
 
+    Raises:
+        NotFiniteError: A value is NaN.
+        ShapeError: The shapes differ.
+
     Examples:
         >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         0.5
     """
-    return _mean_over_columns(_r2, labels, predicted)
+    return _mean_over_columns(_r2, *read_values(labels, predicted))
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -265,11 +257,15 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
     Returns:
         A number from -1 to 1: the mean over the columns; NaN if one side is constant.
 
+    Raises:
+        NotFiniteError: A value is NaN.
+        ShapeError: The shapes differ.
+
     Examples:
         >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
         1.0
     """
-    return _mean_over_columns(_pearson, labels, predicted)
+    return _mean_over_columns(_pearson, *read_values(labels, predicted))
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -282,37 +278,24 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
     Returns:
         A number from -1 to 1: the mean over the columns; NaN if one side is constant.
 
+    Raises:
+        NotFiniteError: A value is NaN.
+        ShapeError: The shapes differ.
+
     Examples:
         >>> round(spearman([1.0, 2.0, 3.0], [1.0, 8.0, 9.0]), 6)
         1.0
     """
-    return _mean_over_columns(_spearman, labels, predicted)
+    return _mean_over_columns(_spearman, *read_values(labels, predicted))
 
 
 def _mean_over_columns(
-    measure: Callable[[Floats, Floats], float], labels: ArrayLike, scores: ArrayLike
+    measure: Callable[[Floats, Floats], float], true: Floats, guess: Floats
 ) -> float:
     """Returns the mean over the columns where the measure is defined."""
-    guess = np.asarray(scores, np.float64)
-    true = _columns_of(np.asarray(labels, np.float64), guess)
-    columns = [
-        measure(*pair) for pair in zip(true.T, guess.reshape(true.shape).T, strict=True)
-    ]
+    columns = [measure(*pair) for pair in zip(true.T, guess.T, strict=True)]
     defined = [value for value in columns if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
-
-
-def _columns_of(labels: Floats, scores: Floats) -> Floats:
-    """Returns a column of labels for each of scores; a class becomes a 0/1 column."""
-    if labels.shape == scores.shape:
-        return labels.reshape(len(labels), -1)
-    if labels.shape == scores.shape[:1]:
-        columns = np.arange(scores.shape[1], dtype=np.float64)
-        return np.equal(labels[:, None], columns).astype(np.float64)
-    raise ShapeError(
-        f"labels must have the shape of scores {scores.shape} or its first axis, got "
-        f"{labels.shape}"
-    )
 
 
 def _auroc(labels: Floats, scores: Floats) -> float:

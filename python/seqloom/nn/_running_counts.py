@@ -9,6 +9,7 @@ import numpy as np
 from seqloom._arguments import as_integer
 from seqloom.errors import RecordError
 from seqloom.nn import _metrics as functions
+from seqloom.nn._metric_inputs import read_classes
 from seqloom.nn._running_metric import Metric
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Accuracy(Metric):
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        true, guess = functions.read_classes(labels, scores)
+        true, guess = read_classes(labels, scores)
         self._right += int((true == guess).sum())
         self._total += true.size
 

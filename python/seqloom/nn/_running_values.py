@@ -13,6 +13,7 @@ import numpy as np
 
 from seqloom.errors import RecordError, ShapeError
 from seqloom.nn import _metrics as functions
+from seqloom.nn._metric_inputs import read_answers, read_values
 from seqloom.nn._running_metric import Metric
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class _OfValues(Metric):
                 "labels and scores must have the same length, got shapes "
                 f"{true.shape} and {guess.shape}"
             )
+        self._check(true, guess)
         self._append(true, guess)
 
     def _append(self, true: NDArray[Any], guess: NDArray[Any]) -> None:
@@ -58,6 +60,10 @@ class _OfValues(Metric):
     @abstractmethod
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
         """Computes the metric of all data."""
+
+    def _check(self, labels: NDArray[Any], scores: NDArray[Any]) -> object:
+        """Refuses a batch that cannot be measured."""
+        return read_values(labels, scores)
 
     def _join(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Returns all labels and all scores."""
@@ -90,7 +96,15 @@ class _OfValues(Metric):
         return self
 
 
-class AUROC(_OfValues):
+class _OfAnswers(_OfValues):
+    """Keeps 0/1 labels or classes, and scores."""
+
+    def _check(self, labels: NDArray[Any], scores: NDArray[Any]) -> object:
+        """Refuses a batch that cannot be measured."""
+        return read_answers(labels, scores)
+
+
+class AUROC(_OfAnswers):
     """Accumulates `auroc`; keeps all labels and scores, which it sorts at the end.
 
     Examples:
@@ -106,7 +120,7 @@ class AUROC(_OfValues):
         return functions.auroc(labels, scores)
 
 
-class AUPRC(_OfValues):
+class AUPRC(_OfAnswers):
     """Accumulates `auprc`; keeps all labels and scores, which it sorts at the end.
 
     Examples:

@@ -1,0 +1,110 @@
+"""Reads what metrics are given: labels and predictions that fit each other."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
+
+Floats: TypeAlias = NDArray[np.float64]
+_TABLE = 2  # axes of scores with a column for each class
+
+
+def read_classes(
+    labels: ArrayLike, predicted: ArrayLike
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns true and predicted classes: of scores by class, the class of the highest."""
+    true, guess = np.asarray(labels), np.asarray(predicted)
+    if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
+        require_no_nan("predicted", guess)
+        guess = guess.argmax(axis=1)
+    if true.shape != guess.shape:
+        raise ShapeError(
+            f"predicted must be classes in the shape of labels {true.shape}, or scores "
+            f"with a column for each class, got shape {guess.shape}"
+        )
+    for name, classes in (("labels", true), ("predicted", guess)):
+        if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
+            raise DTypeError(
+                f"{name} must be classes, which are integers, got fractions; pass for "
+                "example scores > 0.5 in place of scores"
+            )
+    return true, guess
+
+
+def read_answers(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Floats]:
+    """Returns 0/1 labels and scores as columns; a class becomes a column of its own."""
+    true, guess = _read_numbers(labels, scores, "scores")
+    if true.shape == guess.shape and true.ndim:
+        _require_answers(true)
+        return _to_columns(true), _to_columns(guess)
+    if guess.ndim == _TABLE and guess.shape[1] > 1 and true.shape == guess.shape[:1]:
+        return _spread_classes(true, guess.shape[1]), guess
+    raise ShapeError(
+        f"labels must have the shape of scores {guess.shape}, or be classes (n,) beside "
+        f"scores with a column for each class, got {true.shape}"
+        + _say_column("scores", guess, true)
+    )
+
+
+def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats]:
+    """Returns true and predicted numbers as columns."""
+    true, guess = _read_numbers(labels, predicted, "predicted")
+    if true.shape != guess.shape or not true.ndim:
+        raise ShapeError(
+            f"predicted must have the shape of labels {true.shape}, got shape "
+            f"{guess.shape}" + _say_column("predicted", guess, true)
+        )
+    return _to_columns(true), _to_columns(guess)
+
+
+def require_no_nan(name: str, values: NDArray[Any]) -> None:
+    """Refuses NaN, which has no rank."""
+    if values.dtype.kind != "f" or not (missing := np.isnan(values)).any():
+        return
+    first = ", ".join(str(int(axis[0])) for axis in np.nonzero(np.atleast_1d(missing)))
+    raise NotFiniteError(
+        f"{name} holds {int(missing.sum())} NaN, the first at {first}; leave such "
+        "records out, or see where the model's outputs become NaN"
+    )
+
+
+def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floats, Floats]:
+    """Returns both as floats without NaN."""
+    true, guess = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
+    require_no_nan("labels", true)
+    require_no_nan(name, guess)
+    return true, guess
+
+
+def _to_columns(values: Floats) -> Floats:
+    """Returns a row for each record."""
+    return values.reshape(len(values), -1) if values.size else values.reshape(0, 1)
+
+
+def _spread_classes(labels: Floats, count: int) -> Floats:
+    """Returns a 0/1 column for each class."""
+    columns = np.arange(count, dtype=np.float64)
+    found = np.equal(labels[:, None], columns)
+    if not (known := found.any(axis=1)).all():
+        raise OutOfRangeError(
+            f"labels must be classes from 0 to {count - 1}, got {labels[~known][0]:g}"
+        )
+    return found.astype(np.float64)
+
+
+def _require_answers(labels: Floats) -> None:
+    """Refuses labels that are neither 0 nor 1."""
+    wrong = labels[(labels != 0) & (labels != 1)]
+    if wrong.size:
+        raise OutOfRangeError(
+            f"labels must be 0 or 1, got {wrong[0]:g}; for several classes pass scores "
+            "with a column for each"
+        )
+
+
+def _say_column(name: str, scores: Floats, labels: Floats) -> str:
+    """Says how to take the one column of scores that labels lack."""
+    is_column = scores.shape == (*labels.shape, 1)
+    return f"; pass {name}[:, 0]" if is_column and labels.ndim else ""
