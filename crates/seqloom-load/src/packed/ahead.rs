@@ -121,7 +121,7 @@ impl<T: Tokenise> Board<T> {
             return;
         };
         loop {
-            let made = catch_unwind(AssertUnwindSafe(|| stream.next()));
+            let made = catch_unwind(AssertUnwindSafe(|| stream.next_batch()));
             let made = made.unwrap_or_else(|_| Err(Failure::Reading(panicked())));
             match made {
                 Ok(Some(packed)) => {

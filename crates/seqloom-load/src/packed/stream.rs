@@ -83,9 +83,9 @@ pub struct Stream<T> {
     missing: usize,
     /// What comes behind the last window that was put into the pool.
     next: (Origin, (u64, u64)),
-    /// Of all that was put into the pool, and of all that was read.
+    /// Hashes of all that was put into the pool, and of all that was read.
+    content_packed: u64,
     content: u64,
-    content_read: u64,
     stops: i64,
     failed: Option<Failure>,
 }
@@ -107,8 +107,8 @@ impl<T: Tokenise> Stream<T> {
             pool: Pool::new(rule.room, rule.window),
             missing: place.waiting.len(),
             next: (place.from, place.next),
+            content_packed: place.content,
             content: place.content,
-            content_read: place.content,
             begun: place,
             stops: 0,
             failed: None,
@@ -117,7 +117,7 @@ impl<T: Tokenise> Stream<T> {
 
     /// The next batch; nothing behind the last one. What was read before a failure is handed
     /// out first.
-    pub fn next(&mut self) -> Result<Option<Packed>, Failure> {
+    pub fn next_batch(&mut self) -> Result<Option<Packed>, Failure> {
         loop {
             while let Some(row) = self.queue.pop_front() {
                 self.admit(row)?;
@@ -140,7 +140,7 @@ impl<T: Tokenise> Stream<T> {
 
     /// A hash of the ids and letters of all records so far, in order.
     pub fn content(&self) -> u64 {
-        self.content_read
+        self.content
     }
 
     /// Whether the last window that was put into the pool was not read before.
@@ -155,7 +155,7 @@ impl<T: Tokenise> Stream<T> {
         } else {
             self.check_found()?;
             self.next = row.about.next();
-            self.content = row.about.content;
+            self.content_packed = row.about.content;
         }
         self.pool.add(row);
         Ok(())
@@ -186,7 +186,7 @@ impl<T: Tokenise> Stream<T> {
         Place {
             from: oldest.map_or(self.next.0, |row| row.about.origin),
             next: self.next.1,
-            content: self.content,
+            content: self.content_packed,
             waiting: self.pool.iter().map(Row::key).collect(),
         }
     }
@@ -228,7 +228,7 @@ impl<T: Tokenise> Stream<T> {
         let (header, sequence) = row(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);
         if self.start == 0 && !self.begun.has_hashed(origin.ordinal) {
-            self.content_read = chain(self.content_read, first_word(header), sequence);
+            self.content = chain(self.content, first_word(header), sequence);
             self.stops += i64::from(letters.len() < sequence.len());
         }
         if letters.is_empty() && !self.rule.keeps_empty {
@@ -241,7 +241,7 @@ impl<T: Tokenise> Stream<T> {
                 id: first_word(header).into(),
                 letters: letters.len(),
                 window,
-                content: self.content_read,
+                content: self.content,
             };
             let key = (origin.ordinal, window.start as u64);
             if self.begun.part(key) != Part::Done {

@@ -71,7 +71,7 @@ fn stream(file: &File, rule: Rule, place: Place) -> Stream<Plain> {
 
 fn all(mut stream: Stream<Plain>) -> (Vec<Packed>, u64) {
     let mut found = Vec::new();
-    while let Some(packed) = stream.next().unwrap() {
+    while let Some(packed) = stream.next_batch().unwrap() {
         found.push(packed);
     }
     (found, stream.content())
@@ -172,7 +172,7 @@ fn a_file_that_has_lost_what_waited_is_an_error() {
         waiting: vec![(7, 0)],
         ..Place::default()
     };
-    let outcome = stream(&file, rule(40, 8, (40, 0)), place).next();
+    let outcome = stream(&file, rule(40, 8, (40, 0)), place).next_batch();
     assert!(matches!(outcome, Err(Failure::Reading(_))));
 }
 
@@ -180,10 +180,10 @@ fn a_file_that_has_lost_what_waited_is_an_error() {
 fn what_stands_before_a_fault_comes_first() {
     let file = write(&[3, 4, 50, 6]);
     let mut stream = stream(&file, rule(10, 8, (90, 0)), Place::default());
-    let first = stream.next().unwrap().unwrap();
+    let first = stream.next_batch().unwrap().unwrap();
     assert_eq!(first.ordinals, [0, 1]);
     for _ in 0..2 {
-        let Err(Failure::Record { origin, cause, .. }) = stream.next() else {
+        let Err(Failure::Record { origin, cause, .. }) = stream.next_batch() else {
             unreachable!("the third record does not fit");
         };
         assert_eq!(origin.record, 2);

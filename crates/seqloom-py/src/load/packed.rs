@@ -141,7 +141,7 @@ impl PackedStream {
             return Ok(None);
         };
         let answer = pool::run(py, 1, || match running {
-            Running::Here(stream) => Ok(stream.next()),
+            Running::Here(stream) => Ok(stream.next_batch()),
             Running::Ahead(stream) => stream.next(),
         })?;
         match answer {
