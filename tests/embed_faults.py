@@ -16,10 +16,11 @@ from save_faults import ERRORS, KILLS
 SHARD = 20
 
 
-def run_faults(library, folder, fasta, *, step=1):
+def run_faults(library, folder, fasta, *, step=1, links=True):
     """Runs a job with each fault at each call, or at each so many-th; returns rows."""
     command = [sys.executable, __file__, str(library), str(folder), str(fasta), str(step)]
     environment = {**os.environ, "LD_PRELOAD": str(library)}
+    environment |= {} if links else {"WITHOUT_LINKS": "1"}
     done = subprocess.run(command, check=True, capture_output=True, env=environment)
     return json.loads(done.stdout)
 

@@ -1,5 +1,6 @@
 """A job for tests to start, kill and stop: python embed_job.py FILE OUT [SHARD_SIZE]."""
 
+import errno
 import os
 import signal
 import sys
@@ -56,6 +57,18 @@ def refuse(backend):
     """Loads nothing."""
     raise sl.errors.BackendError(f"{backend.name}: there is no such device")
 
+
+def refuse_links():
+    """Makes every disk one without hard links."""
+
+    def link(*names):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *names[:1])
+
+    os.link = link
+
+
+if os.environ.get("WITHOUT_LINKS"):
+    refuse_links()
 
 if __name__ == "__main__":
     lease = float(sys.argv[4]) if len(sys.argv) > 4 else 60.0

@@ -64,6 +64,9 @@ static int hit(const char *name) {
 CALL(int, fsync, (int file), (file))
 CALL(int, rename, (const char *a, const char *b), (a, b))
 CALL(int, link, (const char *a, const char *b), (a, b))
+CALL(int, renameat2,
+     (int from, const char *a, int to, const char *b, unsigned int flags),
+     (from, a, to, b, flags))
 CALL(int, unlink, (const char *a), (a))
 CALL(int, chmod, (const char *a, mode_t mode), (a, mode))
 CALL(int, fchmod, (int file, mode_t mode), (file, mode))

@@ -1,5 +1,6 @@
 """Jobs that are killed, stopped and started twice: nothing is lost, nothing comes twice."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import embed_job
 import seqloom as sl
+from seqloom.infer.embedding import _name
 from seqloom.infer.embedding._folder import OutputFolder
 
 SCRIPT = Path(embed_job.__file__)
@@ -49,11 +52,12 @@ def sums_of(folder):
     }
 
 
-def start(fasta, out, lease=60.0):
+def start(fasta, out, lease=60.0, *, links=True):
     return subprocess.Popen(
         [sys.executable, SCRIPT, fasta, out, str(SHARD), str(lease)],
         stdout=subprocess.PIPE,
         text=True,
+        env=os.environ | ({} if links else {"WITHOUT_LINKS": "1"}),
     )
 
 
@@ -100,9 +104,10 @@ def test_a_job_that_is_killed_again_and_again_ends_as_one_that_was_not(
     check_every_record_once(tmp_path / "e", whole)
 
 
-def test_two_processes_share_a_job_and_publish_nothing_twice(fasta, whole, tmp_path):
+@pytest.mark.parametrize("links", [True, False])
+def test_two_processes_share_a_job_and_publish_nothing_twice(fasta, whole, tmp_path, links):
     out = tmp_path / "e"
-    both = [start(fasta, out), start(fasta, out)]
+    both = [start(fasta, out, links=links), start(fasta, out, links=links)]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert sum(computed) == RECORDS // SHARD
     check_every_record_once(out, whole)
@@ -145,6 +150,32 @@ def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(t
     assert folder.create("shard", Once())
     assert (tmp_path / "shard").read_bytes() == b"firstsecond"
     assert [path.name for path in tmp_path.iterdir()] == ["shard"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
+    tmp_path, monkeypatch, links
+):
+    if not links:
+        monkeypatch.setattr(os, "link", os.link)
+        embed_job.refuse_links()
+    folder = OutputFolder(tmp_path)
+    with ThreadPoolExecutor(8) as threads:
+        for turn in range(25):
+            name, texts = f"shard-{turn}", [b"%d" % n * 1000 for n in range(8)]
+            made = threads.map(lambda text, name=name: folder.create(name, [text]), texts)
+            winners = [text for text, is_ours in zip(texts, made, strict=True) if is_ours]
+            assert winners == [(tmp_path / name).read_bytes()]
+    assert len([*tmp_path.iterdir()]) == 25
+
+
+def test_a_disk_that_can_make_a_name_twice_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "link", os.link)
+    embed_job.refuse_links()
+    monkeypatch.setattr(_name, "_renameat2", lambda *_: errno.EINVAL)
+    with pytest.raises(sl.errors.FileError, match=r"neither hard links nor a rename.*URL"):
+        OutputFolder(tmp_path).create("shard", [b"x"])
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_process_that_was_stopped_with_the_lock_of_an_index_holds_nobody_up(fasta):

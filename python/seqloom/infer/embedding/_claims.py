@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.infer.embedding._folder import filesystem_time
+from seqloom.infer.embedding._name import give_name
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -119,7 +120,7 @@ class Claims:
         is_old = _owner_of(stale) == owner
         if not is_old:
             with suppress(OSError):
-                os.link(stale, path)
+                give_name(stale, path)
         stale.unlink(missing_ok=True)
         return is_old
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from seqloom._files import sync
 from seqloom.errors import FileError, MissingFileError
+from seqloom.infer.embedding._name import give_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,8 @@ class OutputFolder:
         try:
             while (is_made := self._try(final, pieces)) is None:
                 pass
+        except FileError:
+            raise
         except OSError as error:
             raise FileError(
                 f"{final}: cannot be written: {error.strerror or error}; what was finished "
@@ -70,16 +72,8 @@ class OutputFolder:
                 file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        try:
-            os.link(part, final)
-        except FileExistsError:
+        if not give_name(part, final):
             return False
-        except OSError as error:
-            if error.errno not in {errno.EPERM, errno.ENOTSUP, errno.EMLINK}:
-                raise
-            # A file system without links: the name itself is made by one writer only.
-            if not _rename_new(part, final):
-                return False
         sync(self.path)
         return True
 
@@ -130,16 +124,6 @@ class OutputFolder:
             with suppress(OSError):
                 if name.endswith(".part") and now - path.stat().st_mtime > seconds:
                     path.unlink()
-
-
-def _rename_new(part: Path, final: Path) -> bool:
-    """Gives a part its name where there are no links; False if the name is taken."""
-    try:
-        os.close(os.open(final, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return False
-    part.replace(final)
-    return True
 
 
 def filesystem_time(folder: Path) -> float:
