@@ -93,7 +93,7 @@ mod _native {
     #[pymodule_export]
     use super::kernels::embedding::add_rows;
     #[pymodule_export]
-    use super::kernels::int8::linear_int8;
+    use super::kernels::int8::{feed_forward_int8, linear_int8, rotary_linear_int8};
     #[pymodule_export]
     use super::kernels::max_pool1d::{max_pool1d, max_pool1d_grad};
     #[pymodule_export]

@@ -51,6 +51,7 @@ __all__ = [
     "decode_lines",
     "dropout",
     "feed_forward",
+    "feed_forward_int8",
     "first_mismatch",
     "first_words",
     "fold_each",
@@ -89,6 +90,7 @@ __all__ = [
     "relu_grad",
     "render_table",
     "rotary_linear",
+    "rotary_linear_int8",
     "scale_shift",
     "shuffled",
     "sigmoid",
@@ -828,6 +830,12 @@ def feed_forward(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[n
     another layer.
     """
 
+def feed_forward_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], norm: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], outer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
+    another layer.
+    """
+
 def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
     r"""
     The first row whose headers are not those of two mates; None where all are.
@@ -885,11 +893,10 @@ def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[
     is one: each row by itself.
     """
 
-def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], gelu: builtins.bool, added: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (m, n) with `x @ (scale * weight).T + bias` of x (m, k), weight (n, k), scale
-    and bias (n); then takes gelu, if asked, and adds `added` (m, n). The rows of x are
-    quantized to 8 bits.
+    Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, and the
+    residual added where there is one: each row by itself, whose numbers are rounded to 8 bits.
     """
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
@@ -1031,6 +1038,12 @@ def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
     their cosines and sines (rows, half a head).
+    """
+
+def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+    r"""
+    The same without a residual, and with the first heads turned by angles: their cosines and
+    sines (rows, half a head).
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

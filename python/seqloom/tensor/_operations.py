@@ -164,6 +164,9 @@ conv_transpose2d      _convolution  -              _windows       numpy torch
 feed_forward          _dense        -             -              numpy
 linear_by_row         _dense        -             -              numpy
 rotary_linear         _dense        -             -              numpy
+feed_forward_int8     _int8         -             -              numpy torch
+linear_int8           _int8         -             -              numpy torch
+rotary_linear_int8    _int8         -             -              numpy torch
 stop_gradient         _derived      _elementwise   _elementwise   torch jax
 accumulate            _derived      -              -              numpy torch
 rsqrt                 _derived      _elementwise   _elementwise   torch jax

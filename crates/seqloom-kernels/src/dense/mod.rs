@@ -17,6 +17,7 @@ use crate::{Float, parallel};
 
 pub use feed_forward::FeedForward;
 pub use linear::linear;
+pub(crate) use rotary::rotate;
 pub use rotary::{Rotation, linear_then_rotate};
 
 /// A linear layer: `x @ weight.T + bias`.
@@ -66,7 +67,7 @@ fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
 
 /// Calls `fill` for each band of rows of an output of this width: with the number of its first
 /// row, and the band. For each row `kept` numbers stay in the cache.
-fn each_band<T: Float>(
+pub(crate) fn each_band<T: Float>(
     out: &mut [T],
     width: usize,
     kept: usize,
@@ -90,7 +91,7 @@ const NEAR: usize = 512 << 10;
 const STEP: usize = 24;
 
 /// Rows of a band, at most: more make the weights no cheaper.
-const MOST: usize = 192;
+pub(crate) const MOST: usize = 192;
 
 /// Fills rows with those that a result is added to, each plus the bias.
 fn start<T: Float>(rows: &[T], bias: Option<&[T]>, out: &mut [T]) {

@@ -32,20 +32,14 @@ pub fn linear_then_rotate<T: Float>(
 ) {
     let width = layer.outputs();
     over_bands(layer, x, out, threads, |mut band| {
-        let angles = band.first * rotation.half..;
-        let cut = Rotation {
-            cosines: &rotation.cosines[angles.clone()],
-            sines: &rotation.sines[angles],
-            ..rotation
-        };
         band.fill();
-        rotate(cut, width, band.out);
+        rotate(rotation.starting_at(band.first), width, band.out);
     });
 }
 
 /// Turns the first heads of rows.
 #[vectorized]
-fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
+pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
     // The halves of published models' heads, so that the compiler knows them.
     match rotation.half {
         8 => rotation.turn_halves::<8>(width, rows),
@@ -58,6 +52,15 @@ fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
 }
 
 impl<T: Float> Rotation<'_, T> {
+    /// That of the rows from this one on.
+    pub(crate) fn starting_at(self, row: usize) -> Self {
+        Self {
+            cosines: &self.cosines[row * self.half..],
+            sines: &self.sines[row * self.half..],
+            ..self
+        }
+    }
+
     #[inline(always)]
     fn turn_halves<const HALF: usize>(self, width: usize, rows: &mut [T]) {
         let (cosines, _) = self.cosines.as_chunks::<HALF>();

@@ -10,20 +10,18 @@ use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, special};
 
-/// What follows a product: a bias is added, gelu is taken, and other numbers are added.
+/// What follows a product and its bias: gelu is taken, and other numbers are added.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Epilogue<'a> {
-    /// A number for each output.
-    pub bias: Option<&'a [f32]>,
+pub(super) struct Epilogue<'a> {
     /// Whether gelu, the exact one, is taken.
-    pub gelu: bool,
+    pub(super) gelu: bool,
     /// A number for each position of the result.
-    pub added: Option<&'a [f32]>,
+    pub(super) added: Option<&'a [f32]>,
 }
 
 impl Epilogue<'_> {
     /// That of a part of the result.
-    pub(super) fn of(self, start: usize, length: usize) -> Self {
+    fn of(self, start: usize, length: usize) -> Self {
         Self {
             added: self.added.map(|added| &added[start..][..length]),
             ..self

@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::tile::Tile;
-use super::{Weights, with_words};
+use super::{Layer, with_words};
 use crate::machine::dispatch;
 use crate::parallel;
 
@@ -13,6 +13,8 @@ pub(super) struct Packed<'a> {
     pub(super) tile: Tile,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
+    /// What each input is multiplied by.
+    pub(super) factors: &'a [f32],
     words: &'a [u32],
     /// The factor of each column's sums.
     pub(super) scales: &'a [f32],
@@ -26,25 +28,25 @@ impl Packed<'_> {
     /// Packs weights into scratch space of this thread, and calls `work` with them.
     pub(super) fn pack<R>(
         tile: Tile,
-        weights: Weights<'_>,
-        bias: Option<&[f32]>,
+        layer: Layer<'_>,
         threads: usize,
         work: impl FnOnce(&Packed<'_>) -> R,
     ) -> R {
-        let columns = weights.scales.len().next_multiple_of(tile.columns);
-        let steps = tile.steps(weights.inputs);
+        let columns = layer.scales.len().next_multiple_of(tile.columns);
+        let steps = tile.steps(layer.factors.len());
         with_words(columns * (steps + 3), |scratch| {
             let (words, rest) = scratch.split_at_mut(columns * steps);
             let (totals, rest) = rest.split_at_mut(columns);
             let (scales, added) = bytemuck::cast_slice_mut(rest).split_at_mut(columns);
             let totals = bytemuck::cast_slice_mut(totals);
-            copy(weights.scales, scales);
-            copy(bias.unwrap_or_default(), added);
-            pack_panels(tile, weights, (&mut *words, &mut *totals), threads);
+            copy(layer.scales, scales);
+            copy(layer.bias.unwrap_or_default(), added);
+            pack_panels(tile, layer, (&mut *words, &mut *totals), threads);
             work(&Packed {
                 tile,
-                inputs: weights.inputs,
-                outputs: weights.scales.len(),
+                inputs: layer.factors.len(),
+                outputs: layer.scales.len(),
+                factors: layer.factors,
                 words,
                 scales,
                 bias: added,
@@ -71,11 +73,11 @@ fn copy(from: &[f32], to: &mut [f32]) {
 /// Packs all panels, and sums each column.
 fn pack_panels(
     tile: Tile,
-    weights: Weights<'_>,
+    layer: Layer<'_>,
     (words, totals): (&mut [u32], &mut [i32]),
     threads: usize,
 ) {
-    let (columns, inputs) = (tile.columns, weights.inputs);
+    let (columns, inputs) = (tile.columns, layer.factors.len());
     let panel = tile.steps(inputs) * columns;
     if panel == 0 {
         return totals.fill(0);
@@ -85,7 +87,7 @@ fn pack_panels(
         (panel, columns),
         threads,
         |number, words, totals| {
-            let numbers = &weights.values[number * columns * inputs..];
+            let numbers = &layer.weight[number * columns * inputs..];
             let numbers = &numbers[..numbers.len().min(columns * inputs)];
             pack_panel(tile.group, numbers, inputs, words, totals);
         },

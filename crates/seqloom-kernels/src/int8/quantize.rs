@@ -1,5 +1,6 @@
 //! Rows of floats as whole numbers of 8 bits.
 
+use bytemuck::Pod;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
@@ -19,24 +20,25 @@ pub(super) struct Row {
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
-    x: &[f32],
     packed: &Packed<'_>,
+    x: &[f32],
     rows: &mut [Row],
     words: &mut [u32],
 ) {
-    let (tile, inputs) = (packed.tile, packed.inputs);
+    let (tile, factors) = (packed.tile, packed.factors);
+    let inputs = factors.len();
     let tiles = words.chunks_mut(tile.words(inputs));
     for (first, (rows, words)) in rows.chunks_mut(tile.rows).zip(tiles).enumerate() {
         let x = &x[first * tile.rows * inputs..];
         for (number, row) in rows.iter_mut().enumerate() {
             let x = &x[number * inputs..][..inputs];
             let chunks = words[number * CHUNK..].chunks_mut(tile.rows * CHUNK);
-            let step = Step::of(x);
+            let step = Step::of(x, factors);
             *row = step.row;
             if tile.group == 4 {
-                step.put_bytes(x, chunks);
+                step.put::<u8>(x, factors, chunks);
             } else {
-                step.put_halves(x, chunks);
+                step.put::<u16>(x, factors, chunks);
             }
         }
     }
@@ -60,8 +62,8 @@ const STEPS: f32 = 254.0;
 
 impl Step {
     #[inline(always)]
-    fn of(x: &[f32]) -> Self {
-        let (low, high) = range(x);
+    fn of(x: &[f32], factors: &[f32]) -> Self {
+        let (low, high) = range(x, factors);
         let scale = high / STEPS - low / STEPS;
         let inverse = scale.recip();
         if !scale.is_finite() {
@@ -90,42 +92,43 @@ impl Step {
         }
     }
 
-    /// The bits of a number, the lowest eight of which are q.
+    /// The lowest eight bits, which are q.
     #[inline(always)]
-    fn bits(&self, x: f32) -> u32 {
-        (x * self.inverse + self.zero).to_bits()
+    fn byte(&self, x: f32, factor: f32) -> u8 {
+        let [byte, ..] = (x * factor * self.inverse + self.zero)
+            .to_bits()
+            .to_le_bytes();
+        byte
     }
 
+    /// Writes a row's numbers in words of its chunks.
     #[inline(always)]
-    fn put_bytes<'a>(&self, x: &[f32], chunks: impl Iterator<Item = &'a mut [u32]>) {
-        for (x, words) in x.chunks(4 * CHUNK).zip(chunks) {
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
-            for (byte, &x) in bytes.iter_mut().zip(x) {
-                *byte = self.bits(x).to_le_bytes()[0];
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn put_halves<'a>(&self, x: &[f32], chunks: impl Iterator<Item = &'a mut [u32]>) {
-        for (x, words) in x.chunks(2 * CHUNK).zip(chunks) {
-            let halves: &mut [u16] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
-            for (half, &x) in halves.iter_mut().zip(x) {
-                *half = u16::from(self.bits(x).to_le_bytes()[0]);
+    fn put<'a, T: Pod + From<u8>>(
+        &self,
+        x: &[f32],
+        factors: &[f32],
+        chunks: impl Iterator<Item = &'a mut [u32]>,
+    ) {
+        let length = CHUNK * size_of::<u32>() / size_of::<T>();
+        let inputs = x.chunks(length).zip(factors.chunks(length));
+        for ((x, factors), words) in inputs.zip(chunks) {
+            let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
+            for ((number, &x), &factor) in numbers.iter_mut().zip(x).zip(factors) {
+                *number = T::from(self.byte(x, factor));
             }
         }
     }
 }
 
-/// The least number, if it is below zero, and the greatest, if it is above; a NaN is beyond
+/// The least of the numbers to round, if it is below zero, and the greatest, if above; a NaN is beyond
 /// infinity.
 #[inline(always)]
-fn range(x: &[f32]) -> (f32, f32) {
+fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
     // As integers, which have the order of the floats, and none of which is unordered.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
-    for &x in x {
-        let number = order(x.to_bits().cast_signed());
+    for (x, factor) in x.iter().zip(factors) {
+        let number = order((x * factor).to_bits().cast_signed());
         low = low.min(number);
         high = high.max(number);
     }

@@ -1,9 +1,13 @@
 use proptest::prelude::*;
 
+use super::linear::linear_by;
+use super::tile::{self, Tile};
 use super::*;
-use crate::activation;
+use crate::dense::Rotation;
 use crate::machine::tests::on_every_machine;
+use crate::norm::{self, Rule};
 use crate::product::tests::numbers;
+use crate::{activation, dense};
 
 /// What this machine offers.
 fn tiles() -> Vec<Tile> {
@@ -14,19 +18,41 @@ fn tiles() -> Vec<Tile> {
     offered.chain([tile::PORTABLE]).collect()
 }
 
-/// Weights, their factors and a bias.
-fn layer(outputs: usize, inputs: usize) -> (Vec<i8>, Vec<f32>, Vec<f32>) {
-    let values = numbers::<f64>(outputs * inputs, 3);
-    let scales = numbers::<f32>(outputs, 4);
-    #[expect(clippy::cast_possible_truncation, reason = "from -128 to 127")]
-    let values = values
-        .into_iter()
-        .map(|value| (value * 128.0).floor() as i8);
-    (values.collect(), scales, numbers(outputs, 5))
+/// The arrays of a layer.
+struct Arrays {
+    weight: Vec<i8>,
+    scales: Vec<f32>,
+    factors: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Arrays {
+    fn of(outputs: usize, inputs: usize, seed: u32) -> Self {
+        #[expect(clippy::cast_possible_truncation, reason = "from -128 to 127")]
+        let whole = |value: f64| (value * 128.0).floor() as i8;
+        let weight = numbers(outputs * inputs, seed).into_iter().map(whole);
+        let factors = numbers(inputs, seed + 2).into_iter();
+        Self {
+            weight: weight.collect(),
+            scales: numbers(outputs, seed + 1),
+            factors: factors.map(|factor: f32| factor.abs() + 0.1).collect(),
+            bias: numbers(outputs, seed + 3),
+        }
+    }
+
+    fn layer(&self) -> Layer<'_> {
+        Layer {
+            weight: &self.weight,
+            scales: &self.scales,
+            factors: &self.factors,
+            bias: Some(&self.bias),
+        }
+    }
 }
 
 /// The numbers of a row as plain arithmetic rounds them, and their scale.
-fn quantized(x: &[f32]) -> (Vec<i64>, f32) {
+fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
+    let x: Vec<f32> = row.iter().zip(factors).map(|(x, f)| x * f).collect();
     let high = x.iter().copied().fold(0.0, f32::max);
     let low = x.iter().copied().fold(0.0, f32::min);
     let scale = high / 254.0 - low / 254.0;
@@ -42,21 +68,18 @@ fn quantized(x: &[f32]) -> (Vec<i64>, f32) {
 }
 
 /// The layer by sums of 64 bits.
-fn plainly(x: &[f32], weights: Weights<'_>, bias: &[f32]) -> Vec<f32> {
-    let rows = x.chunks(weights.inputs).map(quantized);
+fn plainly(layer: Layer<'_>, x: &[f32]) -> Vec<f32> {
+    let inputs = layer.factors.len();
+    let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));
     let row = |(x, scale): (Vec<i64>, f32)| -> Vec<f32> {
-        let columns = weights
-            .values
-            .chunks(weights.inputs)
-            .zip(weights.scales)
-            .zip(bias);
+        let columns = layer.weight.chunks(inputs).zip(layer.scales);
         let number = |((column, factor), bias): ((&[i8], &f32), &f32)| {
             let sum: i64 = x.iter().zip(column).map(|(x, &y)| x * i64::from(y)).sum();
             #[expect(clippy::cast_precision_loss, reason = "rounded once")]
             let sum = sum as f32;
             sum * (scale * factor) + bias
         };
-        columns.map(number).collect()
+        columns.zip(layer.bias.unwrap()).map(number).collect()
     };
     rows.flat_map(row).collect()
 }
@@ -70,20 +93,18 @@ proptest! {
 
     #[test]
     fn every_instruction_set_gives_the_bits_of_plain_sums(
-        rows in 1_usize..40, inputs in 1_usize..150, outputs in 1_usize..80, factor in -3..3,
+        rows in 1_usize..40, inputs in 1_usize..150, outputs in 1_usize..80, power in -3..3,
     ) {
-        let (values, scales, bias) = layer(outputs, inputs);
-        let weights = Weights { values: &values, scales: &scales, inputs };
+        let arrays = Arrays::of(outputs, inputs, 3);
         let mut x = numbers::<f32>(rows * inputs, 1);
         for x in &mut x {
-            *x = (*x + 0.3) * 10_f32.powi(factor);
+            *x = (*x + 0.3) * 10_f32.powi(power);
         }
-        let expected = bits(&plainly(&x, weights, &bias));
-        let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+        let expected = bits(&plainly(arrays.layer(), &x));
         for tile in tiles() {
             on_every_machine(|_| {
                 let mut out = vec![f32::NAN; rows * outputs];
-                linear_by(tile, &x, (weights, epilogue), &mut out, 1);
+                linear_by(tile, arrays.layer(), (&x, None), &mut out, 1);
                 assert_eq!(bits(&out), expected, "{tile:?}");
             });
         }
@@ -92,151 +113,164 @@ proptest! {
 
 #[test]
 fn the_largest_sums_have_room() {
-    let (x, values) = (vec![1.0; DEEPEST], vec![-128; DEEPEST]);
-    let weights = Weights {
-        values: &values,
-        scales: &[1.0],
-        inputs: DEEPEST,
-    };
+    let (x, weight) = (vec![1.0; DEEPEST], vec![-128; DEEPEST]);
     let mut mixed = x.clone();
     mixed[0] = -1.0;
+    let layer = Layer {
+        weight: &weight,
+        scales: &[1.0],
+        factors: &x,
+        bias: Some(&[0.0]),
+    };
     for tile in tiles() {
-        let mut out = [0.0];
-        linear_by(tile, &x, (weights, Epilogue::default()), &mut out, 1);
-        assert_eq!(bits(&out), bits(&plainly(&x, weights, &[0.0])));
-        linear_by(tile, &mixed, (weights, Epilogue::default()), &mut out, 1);
-        assert_eq!(bits(&out), bits(&plainly(&mixed, weights, &[0.0])));
+        for x in [&x, &mixed] {
+            let mut out = [0.0];
+            linear_by(tile, layer, (x, None), &mut out, 1);
+            assert_eq!(bits(&out), bits(&plainly(layer, x)));
+        }
     }
 }
 
 #[test]
 fn a_row_with_a_nan_or_an_infinity_gives_nan_and_leaves_the_others_alone() {
-    let (values, scales, bias) = layer(5, 3);
-    let weights = Weights {
-        values: &values,
-        scales: &scales,
-        inputs: 3,
-    };
-    let epilogue = Epilogue {
-        bias: Some(&bias),
-        ..Epilogue::default()
-    };
+    let arrays = Arrays::of(5, 3, 3);
     for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let x = [1.0, 2.0, -3.0, 0.5, bad, 4.0, 1.0, 2.0, -3.0];
         let mut out = [0.0; 15];
-        linear(&x, weights, epilogue, &mut out, 1);
+        linear(arrays.layer(), &x, None, &mut out, 1);
         assert!(out[5..10].iter().all(|number| number.is_nan()));
-        assert_eq!(bits(&out[..5]), bits(&plainly(&x[..3], weights, &bias)));
+        assert_eq!(bits(&out[..5]), bits(&plainly(arrays.layer(), &x[..3])));
         assert_eq!(bits(&out[..5]), bits(&out[10..]));
     }
 }
 
 #[test]
 fn rows_of_zeros_or_of_what_is_next_to_nothing_give_the_bias() {
-    let (values, scales, bias) = layer(3, 2);
-    let weights = Weights {
-        values: &values,
-        scales: &scales,
-        inputs: 2,
-    };
-    let epilogue = Epilogue {
-        bias: Some(&bias),
-        ..Epilogue::default()
-    };
+    let arrays = Arrays::of(3, 2, 3);
     let mut out = [0.0; 6];
-    linear(&[0.0, -0.0, 1e-40, -1e-39], weights, epilogue, &mut out, 1);
-    assert_eq!(bits(&out), bits(&[bias.clone(), bias].concat()));
+    linear(
+        arrays.layer(),
+        &[0.0, -0.0, 1e-40, -1e-39],
+        None,
+        &mut out,
+        1,
+    );
+    assert_eq!(bits(&out), bits(&arrays.bias.repeat(2)));
 }
 
 #[test]
 fn the_greatest_floats_are_quantized_too() {
-    let weights = Weights {
-        values: &[100, 0],
+    let factors = [1.0; 2];
+    let layer = Layer {
+        weight: &[100, 0],
         scales: &[1e-3],
-        inputs: 2,
+        factors: &factors,
+        bias: None,
     };
     let mut out = [0.0];
-    linear(
-        &[f32::MAX, -f32::MAX],
-        weights,
-        Epilogue::default(),
-        &mut out,
-        1,
-    );
+    linear(layer, &[f32::MAX, -f32::MAX], None, &mut out, 1);
     assert!((out[0] / (f32::MAX / 10.0) - 1.0).abs() < 1e-6);
 }
 
 #[test]
-fn gelu_comes_after_the_bias_and_before_what_is_added() {
-    let (values, scales, bias) = layer(37, 9);
-    let weights = Weights {
-        values: &values,
-        scales: &scales,
-        inputs: 9,
+fn a_residual_is_added_and_heads_are_turned_as_those_of_floats_are() {
+    let (rows, half, heads) = (50, 3, 4);
+    let outputs = 3 * half * heads;
+    let arrays = Arrays::of(outputs, 20, 1);
+    let (x, residual) = (numbers(rows * 20, 7), numbers::<f32>(rows * outputs, 8));
+    let (cosines, sines) = (&numbers(rows * half, 9)[..], &numbers(rows * half, 10)[..]);
+    let rotation = Rotation {
+        cosines,
+        sines,
+        half,
+        heads,
     };
-    let (x, added) = (numbers::<f32>(7 * 9, 6), numbers::<f32>(7 * 37, 7));
     on_every_machine(|_| {
-        let mut expected = vec![0.0; 7 * 37];
-        activation::gelu(&plainly(&x, weights, &bias), &mut expected, 1);
-        expected
-            .iter_mut()
-            .zip(&added)
-            .for_each(|(out, added)| *out += added);
-        let mut out = vec![0.0; 7 * 37];
-        let epilogue = Epilogue {
+        let plain = plainly(arrays.layer(), &x);
+        let mut out = vec![0.0; rows * outputs];
+        linear(arrays.layer(), &x, Some(&residual), &mut out, 1);
+        let sums: Vec<f32> = plain.iter().zip(&residual).map(|(a, b)| a + b).collect();
+        assert_eq!(bits(&out), bits(&sums));
+        linear_then_rotate(arrays.layer(), rotation, &x, &mut out, 1);
+        let mut turned = plain;
+        dense::rotate(rotation, outputs, &mut turned);
+        assert_eq!(bits(&out), bits(&turned));
+    });
+}
+
+/// A feed-forward part with the arrays that it lends.
+fn with_feed_forward(test: impl FnOnce(FeedForward<'_>)) {
+    let (inner, outer) = (Arrays::of(HIDDEN, WIDTH, 1), Arrays::of(WIDTH, HIDDEN, 5));
+    let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
+    test(FeedForward {
+        norm: Rule {
+            weight: &weight,
             bias: Some(&bias),
-            gelu: true,
-            added: Some(&added),
-        };
-        linear(&x, weights, epilogue, &mut out, 1);
-        assert_eq!(bits(&out), bits(&expected));
+            epsilon: 1e-5,
+        },
+        inner: inner.layer(),
+        outer: outer.layer(),
+    });
+}
+
+const WIDTH: usize = 37;
+const HIDDEN: usize = 130;
+
+#[test]
+fn a_feed_forward_part_is_its_parts_one_after_the_other() {
+    with_feed_forward(|part| {
+        on_every_machine(|_| {
+            for rows in [1, 7, 300] {
+                let x = numbers::<f32>(rows * WIDTH, 11);
+                let mut normal = vec![0.0; x.len()];
+                let mut moments = vec![0.0; 2 * rows];
+                let (means, inverses) = moments.split_at_mut(rows);
+                norm::normalise(part.norm, &x, [&mut normal, means, inverses], 1);
+                let hidden = plainly(part.inner, &normal);
+                let mut bent = hidden.clone();
+                activation::gelu(&hidden, &mut bent, 1);
+                let mut expected = plainly(part.outer, &bent);
+                expected.iter_mut().zip(&x).for_each(|(out, x)| *out += x);
+                let mut out = vec![0.0; x.len()];
+                part.apply(&x, &mut out, 1);
+                assert_eq!(bits(&out), bits(&expected));
+            }
+        });
     });
 }
 
 #[test]
 fn neither_the_number_of_threads_nor_other_rows_change_a_bit() {
-    let (rows, inputs, outputs) = (301, 65, 70);
-    let (values, scales, bias) = layer(outputs, inputs);
-    let weights = Weights {
-        values: &values,
-        scales: &scales,
-        inputs,
-    };
-    let x = numbers::<f32>(rows * inputs, 8);
-    let expected = bits(&plainly(&x, weights, &bias));
-    let epilogue = Epilogue {
-        bias: Some(&bias),
-        ..Epilogue::default()
-    };
-    for threads in 1..4 {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
-        let mut out = vec![0.0; rows * outputs];
-        pool.install(|| linear(&x, weights, epilogue, &mut out, threads));
-        assert_eq!(bits(&out), expected);
-    }
-    for row in [0, 200, 300] {
-        let mut out = vec![0.0; outputs];
-        linear(&x[row * inputs..][..inputs], weights, epilogue, &mut out, 1);
-        assert_eq!(bits(&out), expected[row * outputs..][..outputs]);
-    }
+    with_feed_forward(|part| {
+        let x = numbers::<f32>(500 * WIDTH, 12);
+        let mut together = vec![0.0; x.len()];
+        part.apply(&x, &mut together, 1);
+        for threads in 2..4 {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let mut out = vec![0.0; x.len()];
+            let pool = pool.build().unwrap();
+            pool.install(|| part.apply(&x, &mut out, threads));
+            assert_eq!(bits(&out), bits(&together));
+        }
+        for (row, expected) in x.chunks(WIDTH).zip(together.chunks(WIDTH)) {
+            let mut alone = vec![0.0; WIDTH];
+            part.apply(row, &mut alone, 1);
+            assert_eq!(bits(&alone), bits(expected));
+        }
+    });
 }
 
 #[test]
 fn a_layer_without_inputs_gives_its_bias_and_one_without_rows_nothing() {
-    let weights = Weights {
-        values: &[],
+    let bias = [1.0, 2.0, 3.0];
+    let layer = Layer {
+        weight: &[],
         scales: &[1.0; 3],
-        inputs: 0,
-    };
-    let epilogue = Epilogue {
-        bias: Some(&[1.0, 2.0, 3.0]),
-        ..Epilogue::default()
+        factors: &[],
+        bias: Some(&bias),
     };
     let mut out = [0.0; 6];
-    linear(&[], weights, epilogue, &mut out, 1);
-    assert_eq!(bits(&out), bits(&[1.0, 2.0, 3.0, 1.0, 2.0, 3.0]));
-    linear(&[], weights, epilogue, &mut [], 1);
+    linear(layer, &[], None, &mut out, 1);
+    assert_eq!(bits(&out), bits(&bias.repeat(2)));
+    linear(layer, &[], None, &mut [], 1);
 }

@@ -28,9 +28,6 @@ pub(super) const WIDE: usize = 16;
 /// Sums of the largest tile.
 pub(super) const LARGEST: usize = 12 * 32;
 
-/// Rows that are worked on together: their words and results stay in a second-level cache.
-pub(super) const BAND: usize = 96;
-
 static CHOSEN: LazyLock<Tile> = LazyLock::new(Tile::of_this_machine);
 
 impl Tile {
@@ -64,16 +61,7 @@ impl Tile {
     pub(super) fn words(&self, numbers: usize) -> usize {
         self.steps(numbers).next_multiple_of(CHUNK).max(CHUNK) * self.rows
     }
-
-    /// Rows of a piece of work, of so many for all threads.
-    pub(super) fn band(&self, rows: usize, threads: usize) -> usize {
-        let share = rows.div_ceil(EACH * threads.max(1));
-        share.min(BAND).next_multiple_of(self.rows)
-    }
 }
-
-/// Pieces for each thread: one that was held up leaves some to others.
-const EACH: usize = 2;
 
 /// Two products at once of half words, by no instruction of its own.
 pub(super) const PORTABLE: Tile = Tile {

@@ -1,51 +1,159 @@
 //! The border of `seqloom_kernels::int8`.
 
-use numpy::{PyArrayMethods, PyReadonlyArray2};
+use numpy::{PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::int8::{DEEPEST, Epilogue, Weights, linear};
+use seqloom_kernels::dense::Rotation;
+use seqloom_kernels::int8::{self, DEEPEST, FeedForward, Layer};
+use seqloom_kernels::norm::Rule;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats};
 use crate::pool;
 
-/// Fills `out` (m, n) with `x @ (scale * weight).T + bias` of x (m, k), weight (n, k), scale
-/// and bias (n); then takes gelu, if asked, and adds `added` (m, n). The rows of x are
-/// quantized to 8 bits.
+/// A weight (outputs, inputs), the scales of its outputs, the factors of its inputs, and a bias
+/// (outputs,) or none.
+type Weights<'py> = (
+    PyReadonlyArray2<'py, i8>,
+    Floats<'py>,
+    Floats<'py>,
+    Option<Floats<'py>>,
+);
+
+/// Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, and the
+/// residual added where there is one: each row by itself, whose numbers are rounded to 8 bits.
 #[native]
 pub(crate) fn linear_int8(
     py: Python<'_>,
     x: Floats<'_>,
-    weight: (PyReadonlyArray2<'_, i8>, Floats<'_>),
-    bias: Option<Floats<'_>>,
-    gelu: bool,
-    added: Option<Floats<'_>>,
+    layer: Weights<'_>,
+    residual: Option<Floats<'_>>,
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
     let ([rows, inputs], [_, outputs]) = (x.axes("x")?, out.axes("out")?);
-    let (weight, scale) = weight;
-    if inputs > DEEPEST {
-        let message = format!("x: expected at most {DEEPEST} numbers a row, got {inputs}");
+    let threads = worth_waking(threads, [rows, inputs, outputs]);
+    let held = Held::new(&layer, [outputs, inputs])?;
+    let x = x.read::<f32>("x", &[rows, inputs])?;
+    let residual = floats::read_if::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
+    let mut out = out.write::<f32>("out", &[rows, outputs])?;
+    let (layer, x, out) = (held.layer()?, x.as_slice()?, out.as_slice_mut()?);
+    let residual = floats::slice_if(residual.as_ref())?;
+    pool::run_kernel(py, threads, || {
+        int8::linear(layer, x, residual, out, threads);
+    })
+}
+
+/// The same without a residual, and with the first heads turned by angles: their cosines and
+/// sines (rows, half a head).
+#[native]
+pub(crate) fn rotary_linear_int8(
+    py: Python<'_>,
+    x: Floats<'_>,
+    layer: Weights<'_>,
+    angles: (Floats<'_>, Floats<'_>),
+    heads: usize,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let ([rows, inputs], [_, outputs]) = (x.axes("x")?, out.axes("out")?);
+    let [_, half] = angles.0.axes("cosine")?;
+    if 2 * half * heads > outputs {
+        let width = 2 * half;
+        let message = format!("heads: {heads} of {width} numbers are more than {outputs}");
         return Err(PyValueError::new_err(message));
     }
-    floats::check("weight", weight.as_untyped(), &[outputs, inputs])?;
+    let threads = worth_waking(threads, [rows, inputs, outputs]);
+    let held = Held::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
-    let scale = scale.read::<f32>("scale", &[outputs])?;
-    let bias = floats::read_if::<f32>(bias.as_ref(), "bias", &[outputs])?;
-    let added = floats::read_if::<f32>(added.as_ref(), "added", &[rows, outputs])?;
+    let cosines = angles.0.read::<f32>("cosine", &[rows, half])?;
+    let sines = angles.1.read::<f32>("sine", &[rows, half])?;
     let mut out = out.write::<f32>("out", &[rows, outputs])?;
-    let weights = Weights {
-        values: weight.as_slice()?,
-        scales: scale.as_slice()?,
-        inputs,
+    let rotation = Rotation {
+        cosines: cosines.as_slice()?,
+        sines: sines.as_slice()?,
+        half,
+        heads,
     };
-    let epilogue = Epilogue {
-        bias: floats::slice_if(bias.as_ref())?,
-        gelu,
-        added: floats::slice_if(added.as_ref())?,
+    let (layer, x, out) = (held.layer()?, x.as_slice()?, out.as_slice_mut()?);
+    pool::run_kernel(py, threads, || {
+        int8::linear_then_rotate(layer, rotation, x, out, threads);
+    })
+}
+
+/// Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
+/// another layer.
+#[native]
+pub(crate) fn feed_forward_int8(
+    py: Python<'_>,
+    x: Floats<'_>,
+    norm: (Floats<'_>, Floats<'_>, f64),
+    inner: Weights<'_>,
+    outer: Weights<'_>,
+    out: Floats<'_>,
+    threads: usize,
+) -> PyResult<()> {
+    let ([rows, width], [hidden]) = (x.axes("x")?, inner.1.axes("scale_in")?);
+    let threads = worth_waking(threads, [rows, width, 2 * hidden]);
+    let weight = norm.0.read::<f32>("norm_weight", &[width])?;
+    let bias = norm.1.read::<f32>("norm_bias", &[width])?;
+    let (inner, outer) = (
+        Held::new(&inner, [hidden, width])?,
+        Held::new(&outer, [width, hidden])?,
+    );
+    let x = x.read::<f32>("x", &[rows, width])?;
+    let mut out = out.write::<f32>("out", &[rows, width])?;
+    let norm = Rule {
+        weight: weight.as_slice()?,
+        bias: Some(bias.as_slice()?),
+        epsilon: norm.2,
     };
-    let threads = seqloom_kernels::worth_waking(threads, rows * outputs * inputs / 200);
+    let part = FeedForward {
+        norm,
+        inner: inner.layer()?,
+        outer: outer.layer()?,
+    };
     let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
-    pool::run_kernel(py, threads, || linear(x, weights, epilogue, out, threads))
+    pool::run_kernel(py, threads, || part.apply(x, out, threads))
+}
+
+fn worth_waking(threads: usize, sizes: [usize; 3]) -> usize {
+    let products: usize = sizes.into_iter().product();
+    seqloom_kernels::worth_waking(threads, products / 200)
+}
+
+/// A layer's arrays, borrowed to be read.
+struct Held<'a, 'py> {
+    weight: &'a PyReadonlyArray2<'py, i8>,
+    scales: PyReadonlyArrayDyn<'py, f32>,
+    factors: PyReadonlyArrayDyn<'py, f32>,
+    bias: Option<PyReadonlyArrayDyn<'py, f32>>,
+}
+
+impl<'a, 'py> Held<'a, 'py> {
+    fn new(
+        (weight, scales, factors, bias): &'a Weights<'py>,
+        [outputs, inputs]: [usize; 2],
+    ) -> PyResult<Self> {
+        if !(1..=DEEPEST).contains(&inputs) {
+            let message = format!("x: expected rows of 1 to {DEEPEST} numbers, got {inputs}");
+            return Err(PyValueError::new_err(message));
+        }
+        floats::check("weight", weight.as_untyped(), &[outputs, inputs])?;
+        Ok(Self {
+            weight,
+            scales: scales.read("scale", &[outputs])?,
+            factors: factors.read("factor", &[inputs])?,
+            bias: floats::read_if(bias.as_ref(), "bias", &[outputs])?,
+        })
+    }
+
+    fn layer(&self) -> PyResult<Layer<'_>> {
+        Ok(Layer {
+            weight: self.weight.as_slice()?,
+            scales: self.scales.as_slice()?,
+            factors: self.factors.as_slice()?,
+            bias: floats::slice_if(self.bias.as_ref())?,
+        })
+    }
 }

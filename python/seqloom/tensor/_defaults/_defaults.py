@@ -14,6 +14,7 @@ from seqloom.tensor._defaults import (
     _elementary,
     _erf,
     _index,
+    _int8,
     _lookup,
     _loss,
     _making,
@@ -76,6 +77,9 @@ class ArrayFunctions(Standard):
     feed_forward = _dense.feed_forward
     linear_by_row = _dense.linear_by_row
     rotary_linear = _dense.rotary_linear
+    feed_forward_int8 = _int8.feed_forward_int8
+    linear_int8 = _int8.linear_int8
+    rotary_linear_int8 = _int8.rotary_linear_int8
 
     stop_gradient = _derived.stop_gradient
     accumulate = _derived.accumulate

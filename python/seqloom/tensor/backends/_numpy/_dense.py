@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,12 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._filling import make_out, to_contiguous, write_to
+from seqloom.tensor.backends._numpy._filling import (
+    make_out,
+    to_contiguous,
+    to_rows,
+    write_to,
+)
 from seqloom.tensor.backends._numpy._product import is_ours
 
 if TYPE_CHECKING:
@@ -32,8 +36,8 @@ def linear_by_row(
     if not _suits_rust(b, x, weight, bias, residual):
         return write_to(Backend.linear_by_row(b, x, weight, bias, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
-    into, added = _rows(made), None if residual is None else _rows(residual)
-    _native.linear_by_row(_rows(x), _layer(weight, bias), added, into, b.threads)
+    into, added = to_rows(made), None if residual is None else to_rows(residual)
+    _native.linear_by_row(to_rows(x), _layer(weight, bias), added, into, b.threads)
     return write_to(made, out)
 
 
@@ -51,9 +55,9 @@ def rotary_linear(
     if not _suits_rust(b, x, weight, bias, cosine, sine):
         return Backend.rotary_linear(b, x, weight, bias, cosine, sine, heads=heads)
     made = fresh((*x.shape[:-1], weight.shape[0]), x.dtype)
-    angles = _rows(cosine), _rows(sine)
+    angles = to_rows(cosine), to_rows(sine)
     layer = _layer(weight, bias)
-    _native.rotary_linear(_rows(x), layer, angles, 2 * heads, _rows(made), b.threads)
+    _native.rotary_linear(to_rows(x), layer, angles, 2 * heads, to_rows(made), b.threads)
     parts = made.reshape((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
     return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
 
@@ -78,7 +82,7 @@ def feed_forward(
     made = make_out(out, x.shape, x.dtype)
     norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
     layers = _layer(weight_in, bias_in), _layer(weight_out, bias_out)
-    _native.feed_forward(_rows(x), norm, *layers, _rows(made), b.threads)
+    _native.feed_forward(to_rows(x), norm, *layers, to_rows(made), b.threads)
     return write_to(made, out)
 
 
@@ -88,11 +92,6 @@ def _suits_rust(b: Any, *arrays: Floats | None) -> bool:
     dtype = given[0].dtype
     fits = all(array.dtype == dtype and array.size for array in given)
     return fits and dtype.char in "fd" and is_ours(b)
-
-
-def _rows(x: Floats) -> Floats:
-    """All but the last axis as one."""
-    return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _layer(weight: Floats, bias: Floats | None) -> tuple[Floats, Floats | None]:

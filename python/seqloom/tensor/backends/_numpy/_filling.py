@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,11 @@ def to_contiguous(x: Any) -> Floats:
     """The array without gaps, in C order; with all its axes, which may be none."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
+
+
+def to_rows(x: Floats) -> Floats:
+    """The array without gaps, all but its last axis as one."""
+    return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def make_out(out: Floats | None, shape: Any, dtype: Any) -> Floats:

@@ -1,0 +1,59 @@
+//! The part of a transformer's block that takes each position by itself.
+
+use super::Layer;
+use super::epilogue::Epilogue;
+use super::linear::multiply;
+use super::pack::Packed;
+use super::tile::Tile;
+use crate::Float;
+use crate::dense::each_band;
+use crate::norm::{self, Rule};
+
+/// Layer norm, a linear layer, gelu and a second linear layer, added to what went in. The
+/// hidden numbers of a band of rows never leave the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedForward<'a> {
+    /// How rows are normalised.
+    pub norm: Rule<'a, f32>,
+    /// From a row to the hidden numbers.
+    pub inner: Layer<'a>,
+    /// From the hidden numbers to a row.
+    pub outer: Layer<'a>,
+}
+
+impl FeedForward<'_> {
+    /// Fills `out` for the rows of `x`.
+    pub fn apply(&self, x: &[f32], out: &mut [f32], threads: usize) {
+        let (width, tile) = (self.inner.factors.len(), Tile::chosen());
+        let kept = 2 * width + self.outer.factors.len();
+        Packed::pack(tile, self.inner, threads, |inner| {
+            Packed::pack(tile, self.outer, threads, |outer| {
+                each_band(out, width, kept, threads, |first, out| {
+                    let x = &x[first * width..][..out.len()];
+                    self.fill([inner, outer], x, out);
+                });
+            });
+        });
+    }
+
+    /// Takes a band of rows through both layers.
+    fn fill(&self, [inner, outer]: [&Packed<'_>; 2], x: &[f32], out: &mut [f32]) {
+        let rows = x.len() / inner.inputs;
+        f32::with_scratch(x.len() + rows * (2 + outer.inputs), |scratch| {
+            let (normal, rest) = scratch.split_at_mut(x.len());
+            let (hidden, rest) = rest.split_at_mut(rows * outer.inputs);
+            let (means, inverses) = rest.split_at_mut(rows);
+            norm::normalise(self.norm, x, [normal, means, inverses], 1);
+            let bends = Epilogue {
+                gelu: true,
+                added: None,
+            };
+            multiply(inner, normal, bends, hidden);
+            let adds = Epilogue {
+                gelu: false,
+                added: Some(x),
+            };
+            multiply(outer, hidden, adds, out);
+        });
+    }
+}

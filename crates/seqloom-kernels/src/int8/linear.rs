@@ -1,0 +1,100 @@
+//! One linear layer.
+
+use super::Layer;
+use super::epilogue::{Epilogue, put_tile};
+use super::pack::Packed;
+use super::quantize::{Row, quantize};
+use super::tile::{LARGEST, Tile};
+use super::with_words;
+use crate::dense::{MOST, Rotation, each_band, rotate};
+
+/// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
+/// there are some.
+pub fn linear(
+    layer: Layer<'_>,
+    x: &[f32],
+    residual: Option<&[f32]>,
+    out: &mut [f32],
+    threads: usize,
+) {
+    linear_by(Tile::chosen(), layer, (x, residual), out, threads);
+}
+
+/// The same by the instructions of a tile.
+pub(super) fn linear_by(
+    tile: Tile,
+    layer: Layer<'_>,
+    (x, residual): (&[f32], Option<&[f32]>),
+    out: &mut [f32],
+    threads: usize,
+) {
+    over_bands(tile, layer, out, threads, |packed, first, out| {
+        let start = first * packed.outputs;
+        let epilogue = Epilogue {
+            gelu: false,
+            added: residual.map(|residual| &residual[start..][..out.len()]),
+        };
+        multiply(packed, &x[first * packed.inputs..], epilogue, out);
+    });
+}
+
+/// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
+/// turned.
+pub fn linear_then_rotate(
+    layer: Layer<'_>,
+    rotation: Rotation<'_, f32>,
+    x: &[f32],
+    out: &mut [f32],
+    threads: usize,
+) {
+    over_bands(Tile::chosen(), layer, out, threads, |packed, first, out| {
+        multiply(
+            packed,
+            &x[first * packed.inputs..],
+            Epilogue::default(),
+            out,
+        );
+        rotate(rotation.starting_at(first), packed.outputs, out);
+    });
+}
+
+/// Packs the weights, and calls `work` for each band of rows: with the number of its first.
+fn over_bands(
+    tile: Tile,
+    layer: Layer<'_>,
+    out: &mut [f32],
+    threads: usize,
+    work: impl Fn(&Packed<'_>, usize, &mut [f32]) + Sync,
+) {
+    let (inputs, outputs) = (layer.factors.len(), layer.scales.len());
+    if out.is_empty() {
+        return;
+    }
+    Packed::pack(tile, layer, threads, |packed| {
+        each_band(out, outputs, inputs / 4 + outputs, threads, |first, out| {
+            work(packed, first, out);
+        });
+    });
+}
+
+/// Fills a band of rows of the output, on one thread.
+pub(super) fn multiply(packed: &Packed<'_>, x: &[f32], epilogue: Epilogue<'_>, out: &mut [f32]) {
+    let tile = packed.tile;
+    let length = tile.words(packed.inputs);
+    let mut rows = [Row::default(); MOST];
+    let rows = &mut rows[..out.len() / packed.outputs];
+    with_words(rows.len().div_ceil(tile.rows) * length, |words| {
+        quantize(packed, x, rows, words);
+        let mut sums = [0; LARGEST];
+        let sums = &mut sums[..tile.rows * tile.columns];
+        for (number, panel) in packed.panels().enumerate() {
+            let column = number * tile.columns;
+            for (number, words) in words.chunks(length).enumerate() {
+                (tile.sum)(words, panel, sums);
+                let row = number * tile.rows;
+                let rows = &rows[row..rows.len().min(row + tile.rows)];
+                put_tile(packed, epilogue, (row, column), (sums, rows), out);
+            }
+        }
+    });
+}
