@@ -31,6 +31,8 @@ fastq = [f"@r{i}\\n{r}\\n+\\n{'I' * len(r)}\\n" for i, r in enumerate(records)]
 Path("x.fa").write_text("".join(fasta))
 Path("x.fq").write_text("".join(fastq))
 sl.io.to_bed("x.bed", genotypes)
+rows = sl.Key(4).uniform(3500).reshape(50, 70) - 0.5
+layer = sl.nn.Int8Linear.of(sl.nn.Linear(70, 45).bind("numpy", sl.Key(5)), rows.max(axis=0))
 found = {
     "one-hot": sl.encode.OneHot("dna").batch(short),
     "k-mers": sl.encode.Kmer(4).batch(short),
@@ -38,6 +40,7 @@ found = {
     "fastq": b"".join(record.sequence for record in sl.io.open_sequences("x.fq")),
     "random": sl.Key(3).uniform(1001),
     "bed": sl.io.open_bed("x.bed").read(dtype="float32"),
+    "8-bit layer": layer(layer.backend.tensor(rows)).numpy(),
     "a part": sl.io.open_bed("x.bed").read(np.s_[3:99:5, ::3], dtype="int8"),
 }
 for name, value in found.items():
@@ -92,5 +95,5 @@ def test_a_wrong_name_ends_the_command_with_one_sentence(command):
 
 def test_what_is_read_encoded_and_drawn_has_the_same_bits_under_every_cap(tmp_path):
     found = {cap: run(DIGESTS, cap, tmp_path) for cap in CAPS}
-    assert found[HAS].stdout.count("\n") == 7, found[HAS].stderr
+    assert found[HAS].stdout.count("\n") == 8, found[HAS].stderr
     assert {each.stdout for each in found.values()} == {found[HAS].stdout}

@@ -35,6 +35,7 @@ from seqloom.nn._layers import (
     Identity,
     InstanceNorm1d,
     InstanceNorm2d,
+    Int8Linear,
     LayerNorm,
     LeakyReLU,
     Linear,
@@ -75,6 +76,7 @@ from seqloom.nn._metrics import (
     spearman,
 )
 from seqloom.nn._module import Module
+from seqloom.nn._quantize import quantize_int8
 from seqloom.nn._running_counts import F1, MCC, Accuracy, BalancedAccuracy
 from seqloom.nn._running_mean import Mean
 from seqloom.nn._running_metric import Metric
@@ -125,6 +127,7 @@ __all__ = [
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "Int8Linear",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -173,6 +176,7 @@ __all__ = [
     "mcc",
     "merge_lora",
     "pearson",
+    "quantize_int8",
     "r2",
     "spearman",
     "value_and_grad",

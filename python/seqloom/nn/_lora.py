@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from seqloom._arguments import as_integer, as_number
 from seqloom._key import Key
@@ -11,6 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn, Fill
 from seqloom.nn._layers import Linear
+from seqloom.nn._linear_layers import find_linear, replace_layer
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, Stored
 
@@ -123,12 +123,12 @@ def add_lora(
             f"{type(module).__name__} has adapters already; merge_lora(module) joins them "
             "with the layers, or train those"
         )
-    chosen = _find_targets(module, targets)
+    chosen = find_linear(module, targets)
     module.freeze()
     for _, part in module.named(Stored):
         part.is_recorded = False
     for path, layer in chosen:
-        _replace(module, path, LoRALinear(layer, rank, alpha))
+        replace_layer(module, path, LoRALinear(layer, rank, alpha))
     _bind_new(module, key if isinstance(key, Key) else Key(key))
     return module
 
@@ -162,59 +162,10 @@ def merge_lora(module: Network) -> Network:
             f"{type(module).__name__} has no adapters to merge; add_lora(module) adds some"
         )
     for path, layer in adapted:
-        _replace(module, path, layer.merge())
+        replace_layer(module, path, layer.merge())
     for _, part in module.named(Stored):
         part.is_recorded = True
     return module.unfreeze()
-
-
-def _find_targets(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
-    """Returns the plain linear layers that match; refuses a pattern that matches none."""
-    patterns = [targets] if isinstance(targets, str) else list(targets)
-    layers = [(path, it) for path, it in module.named(Linear) if path]
-    for pattern in patterns:
-        if not any(fnmatchcase(path, pattern) for path, _ in layers):
-            known = ", ".join(path for path, _ in layers[:4]) or "none"
-            raise ArgumentError(
-                f"no linear layer of {type(module).__name__} matches targets={pattern!r}; "
-                f"its linear layers are {known}{', ...' if len(layers) > 4 else ''}"  # noqa: PLR2004 - shown
-            )
-    return [
-        (path, layer)
-        for path, layer in layers
-        if any(fnmatchcase(path, pattern) for pattern in patterns)
-    ]
-
-
-def _replace(module: Module, path: str, layer: Linear) -> None:
-    """Puts a layer where another one stands."""
-    *steps, last = path.split(".")
-    owner: Any = module
-    for step in steps:
-        owner = _step_into(owner, step)
-    if isinstance(owner, Module):
-        setattr(owner, last, layer)
-    elif isinstance(owner, tuple):
-        raise ArgumentError(
-            f"the linear layer {path} stands in a tuple, which cannot be changed; keep "
-            "layers in a list, or leave it out of targets"
-        )
-    else:
-        owner[_key_in(owner, last)] = layer
-
-
-def _step_into(owner: Any, step: str) -> Any:
-    """Returns the part of a module or a container that a path names."""
-    if isinstance(owner, Module):
-        return getattr(owner, step)
-    return owner[_key_in(owner, step)]
-
-
-def _key_in(owner: Any, step: str) -> Any:
-    """Returns the key of a container that a path spells."""
-    if isinstance(owner, dict):
-        return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return int(step)
 
 
 def _bind_new(module: Module, key: Key) -> None:

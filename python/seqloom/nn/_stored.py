@@ -382,9 +382,9 @@ class Buffer(Stored):
             super().assign(values)
 
 
-def get_value(param: Param | None) -> Tensor | None:
-    """Returns the values of a parameter that may be absent."""
-    return None if param is None else param.value
+def get_value(stored: Param | Buffer | None) -> Tensor | None:
+    """Returns the values of a parameter or buffer that may be absent."""
+    return None if stored is None else stored.value
 
 
 def _require_least(dtype: str, least_dtype: str) -> str:

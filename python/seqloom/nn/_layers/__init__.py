@@ -32,6 +32,7 @@ from seqloom.nn._layers._convolution import (
     Conv1d,
     Conv2d,
 )
+from seqloom.nn._layers._int8 import Int8Linear
 from seqloom.nn._layers._linear import (
     Dropout,
     Embedding,
@@ -104,6 +105,7 @@ __all__ = [
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "Int8Linear",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
