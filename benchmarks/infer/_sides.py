@@ -10,7 +10,7 @@ from benchmarks.infer._inputs import Task
 Prepare = Callable[[Task], Callable[[], Any]]
 
 ONE = "Hugging Face, one at a time"
-OURS = "seqloom, NumPy"
+OURS, OURS_INT8 = "seqloom, NumPy", "seqloom, NumPy, int8"
 PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
 SIDES: dict[str, Prepare] = {
@@ -23,6 +23,8 @@ SIDES: dict[str, Prepare] = {
     "OpenVINO": partial(_engines.of_openvino, precision="f32"),
     OURS: partial(_ours.prepare, backend="numpy", dtype="float32"),
     "seqloom, torch": partial(_ours.prepare, backend="torch", dtype="float32"),
+    OURS_INT8: partial(_ours.prepare, backend="numpy", dtype="int8"),
+    "seqloom, torch, int8": partial(_ours.prepare, backend="torch", dtype="int8"),
     PRODUCTS: _floor.products,
     FUNCTIONS: _floor.functions,
 }

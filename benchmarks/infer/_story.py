@@ -15,7 +15,15 @@ from benchmarks._measure import HOME
 from benchmarks._page import machine, publish, table
 from benchmarks.infer import _engines
 from benchmarks.infer._inputs import INPUTS, write_network
-from benchmarks.infer._sides import EXACT, FUNCTIONS, ONE, OURS, PRODUCTS, SIDES
+from benchmarks.infer._sides import (
+    EXACT,
+    FUNCTIONS,
+    ONE,
+    OURS,
+    OURS_INT8,
+    PRODUCTS,
+    SIDES,
+)
 from benchmarks.tensor._sides import environment
 
 
@@ -36,7 +44,14 @@ CASES = (
 )
 EQUAL = 2e-5  # the greatest difference of states in float32
 BOTH = f"{PRODUCTS}, exp and erf"
-HEAD = ("", "tokens/s", "seqloom, NumPy / it", "greatest difference", "least cosine")
+RATIOS = OURS, OURS_INT8
+HEAD = (
+    "",
+    "tokens/s",
+    *(f"{side} / it" for side in RATIOS),
+    "greatest difference",
+    "least cosine",
+)
 
 
 def main() -> None:
@@ -109,9 +124,9 @@ def _rows(
     """A row for each side, the floors last."""
     both = seconds[PRODUCTS] + seconds.pop(FUNCTIONS)
     for side, taken in {**seconds, BOTH: both}.items():
-        ratio = f"**{taken / seconds[OURS]:.2f}**"
+        ratios = [f"**{taken / seconds[each]:.2f}**" for each in RATIOS]
         agreement = _compare(side, states) if side in states else ("", "")
-        yield [side, f"{tokens / taken:,.0f}", ratio, *agreement]
+        yield [side, f"{tokens / taken:,.0f}", *ratios, *agreement]
 
 
 def _compare(side: str, states: dict[str, Any]) -> tuple[str, str]:
@@ -132,8 +147,9 @@ def _notes() -> str:
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
 NOTES = """
 Tokens for each second of processor time of one thread: medians of rounds in which the
-sides take turns, each in a process of its own that sleeps meanwhile. The ratio is the
-other side's time by that of seqloom on NumPy: above 1, seqloom is faster. Weights are
+sides take turns, each in a process of its own that sleeps meanwhile. The ratios are
+the other side's time by that of seqloom on NumPy, in float32 and with weights of 8 bits:
+above 1, seqloom is faster. Weights are
 random. All sides compute the last hidden states of the same proteins; their greatest
 difference to those of Hugging Face, one at a time, and the least cosine are shown.
 Hugging Face is EsmModel with SDPA: 16 proteins at a time in the order of the file or

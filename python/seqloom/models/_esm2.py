@@ -9,14 +9,24 @@ from seqloom._arguments import as_choice, as_path
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
 from seqloom.models._esm2_contacts import find_contacts
-from seqloom.models._esm2_dtype import check_dtype
+from seqloom.models._esm2_dtype import INT8, check_dtype
 from seqloom.models._esm2_fields import ESM2Fields
 from seqloom.models._esm2_folder import collect, find_heads, index, save_folder
+from seqloom.models._esm2_int8 import round_layers
 from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
 from seqloom.models._esm2_layout import Given, Layout, lay_out
 from seqloom.models._esm2_settings import read_settings
-from seqloom.nn import Buffer, Embedding, LayerNorm, Linear, LoRALinear, Module
+from seqloom.nn import (
+    Buffer,
+    Embedding,
+    Int8Linear,
+    LayerNorm,
+    Linear,
+    LoRALinear,
+    Module,
+)
 from seqloom.record import load
+from seqloom.record._checksum import checksum_of
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
@@ -119,6 +129,11 @@ class ESM2(Module):
     Args:
         config: Its settings.
 
+    Attributes:
+        identity: What `sl.infer.embed` writes into a plan instead of the checksum of the
+            weights; empty but for weights that were rounded to 8 bits, which differ in
+            their last bits between processors: the checksum of those before.
+
     Examples:
         >>> import numpy as np, seqloom as sl
         >>> model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy")
@@ -136,9 +151,10 @@ class ESM2(Module):
     lm_head: ESM2TokenHead | None
     contact_head: Linear | None
     rates: Buffer
+    identity: str
 
     def __init__(self, config: ESM2Config) -> None:
-        self.config = config
+        self.config, self.identity = config, ""
         self.embedding = Embedding(config.vocabulary, config.width)
         self.layers = [ESM2Layer(config) for _ in range(config.layers)]
         self.norm = LayerNorm(config.width, config.eps)
@@ -165,9 +181,10 @@ class ESM2(Module):
             folder: Folder with ``config.json`` and ``model.safetensors``, or several files
                 of weights and their index. The head of ``EsmForMaskedLM`` may be absent.
             backend: A backend or its name.
-            dtype: Float type of weights and hidden states: ``"float32"``, ``"float64"``,
-                or on devices and processors that multiply in it ``"bfloat16"`` or
-                ``"float16"``.
+            dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``, or on
+                devices and processors that multiply in it ``"bfloat16"`` or
+                ``"float16"``. On a CPU also ``"int8"``: the linear layers have weights of
+                8 bits, by `sl.nn.quantize_int8`; all else is in float32, the heads too.
 
         Returns:
             The network in evaluation mode; its `load_report` says what was converted.
@@ -175,7 +192,8 @@ class ESM2(Module):
         Raises:
             ArgumentError: `dtype` is none of these.
             BackendError: `dtype` would be slower than float32: half precision on NumPy, on
-                JAX's CPU, and on a processor without instructions for it.
+                JAX's CPU, and on a processor without instructions for it; int8 anywhere
+                but on NumPy or on torch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder lacks the settings or the weights.
             RecordError: An array is missing, unknown, misshapen or damaged.
@@ -191,8 +209,13 @@ class ESM2(Module):
         name, place = check_dtype(found, dtype), as_path("folder", folder)
         settings, arrays = read_settings(place), index(load(place))
         config = ESM2Config(**settings, **find_heads(arrays))
-        network = cls(config).bind(found, Key(0)).to(found, name)
-        return network.load_record(collect(network, arrays, str(place))).eval()
+        network = cls(config).bind(found, Key(0))
+        network.to(found, "float32" if name == INT8 else name)
+        network.load_record(collect(network, arrays, str(place))).eval()
+        if name == INT8:
+            network.identity = f"{checksum_of(network.to_record())}:{INT8}"
+            round_layers(network, config.vocabulary)
+        return network
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes a folder that `load` and Hugging Face's transformers read.
@@ -205,7 +228,8 @@ class ESM2(Module):
             folder: Folder, which is made if it does not exist.
 
         Raises:
-            ArgumentError: The network has adapters, which the layout does not know.
+            ArgumentError: The network has adapters or layers of 8 bits, which the layout
+                does not know.
             FileError: A file cannot be written.
 
         Examples:
@@ -220,6 +244,11 @@ class ESM2(Module):
             raise ArgumentError(
                 "the network has adapters: sl.nn.merge_lora(network) joins them with its "
                 "layers, or write network.to_record(), which holds the adapters alone"
+            )
+        if any(self.named(Int8Linear)):
+            raise ArgumentError(
+                "the network has layers of 8 bits, which transformers cannot read; write "
+                "its record, model.to_record().save(file), or save it before it is rounded"
             )
         save_folder(self, self.config, as_path("folder", folder))
 

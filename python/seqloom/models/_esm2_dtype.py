@@ -1,4 +1,4 @@
-"""The float types that ESM-2 computes in, and where one of them is slow."""
+"""The types of ESM-2's weights, and where one of them is slow."""
 
 from __future__ import annotations
 
@@ -12,12 +12,23 @@ if TYPE_CHECKING:
     from seqloom.tensor import Backend
 
 _WIDE = ("float32", "float64")
+INT8 = "int8"
 _HALVES = ("bfloat16", "float16")
 
 
 def check_dtype(backend: Backend, dtype: object) -> str:
-    """Returns the name of a float type; refuses one that would be slower than float32."""
-    name = as_choice("dtype", dtype, [*_WIDE, *_HALVES])
+    """Returns the name of a type; refuses one that would be slower than float32."""
+    name = as_choice("dtype", dtype, [*_WIDE, *_HALVES, INT8])
+    if name == INT8 and backend.name.partition(":")[0] not in {"numpy", "torch"}:
+        raise BackendError(
+            f'dtype="int8" is for the backends "numpy" and "torch" on a CPU, got '
+            f"{backend.name!r}; load in float32"
+        )
+    if name == INT8 and backend.device != "cpu":
+        raise BackendError(
+            f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
+            '"bfloat16"'
+        )
     if name in _HALVES and (reason := find_reason(backend, name)):
         raise BackendError(
             f'dtype="{name}": {reason}, so it would be slower than float32; load in '

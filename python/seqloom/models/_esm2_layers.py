@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqloom.nn import Fill, LayerNorm, Linear, Module, Param, functional as F
+from seqloom.nn import Fill, Int8Linear, LayerNorm, Linear, Module, Param, functional as F
 from seqloom.nn._stored import get_value
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._autocast import casting
@@ -59,9 +59,9 @@ class ESM2Layer(Module):
         """Returns turned queries and keys, and values, each ``(rows, heads, d)``."""
         # To scale queries before they turn, as ESM-2 does, or their scores, is the same.
         normal, angles = self.norm1(x), (layout.cosine, layout.sine)
-        if _can_join(self.qkv):
+        if joint := _find_joint(self.qkv):
             layer = _arrays(self.qkv)
-            return apply("rotary_linear", normal, *layer, *angles, heads=self.heads)
+            return apply(joint.rotary, normal, *layer, *angles, heads=self.heads)
         joined = self.qkv(normal).reshape(x.shape[0], 3, self.heads, -1)
         turned = _turn(joined[:, :2], layout)
         return turned[:, 0], turned[:, 1], joined[:, 2]
@@ -69,12 +69,13 @@ class ESM2Layer(Module):
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
         """Adds what was attended to, and what the network makes of the sum."""
         attended = attended.reshape(x.shape)
-        if not _can_join(self.out, self.fc1, self.fc2):
+        joint = _find_joint(self.out, self.fc1, self.fc2)
+        if joint is None:
             x = x + self.out(attended)
             return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
-        x = apply("linear_by_row", attended, *_arrays(self.out), x)
+        x = apply(joint.linear, attended, *_arrays(self.out), x)
         norm, layers = _arrays(self.norm2), (*_arrays(self.fc1), *_arrays(self.fc2))
-        return apply("feed_forward", x, *norm, *layers, eps=self.norm2.eps)
+        return apply(joint.feed_forward, x, *norm, *layers, eps=self.norm2.eps)
 
 
 class ESM2TokenHead(Module):
@@ -91,20 +92,40 @@ class ESM2TokenHead(Module):
 
     def __call__(self, x: Tensor, embeddings: Tensor) -> Tensor:
         """Returns a number for each token of the vocabulary, ``(..., vocabulary)``."""
-        if not _can_join(self.dense):
+        joint = _find_joint(self.dense)
+        if joint is None:
             x = self.norm(F.gelu(self.dense(x)))
             return F.linear(x, embeddings, self.bias.value)
-        x = self.norm(F.gelu(apply("linear_by_row", x, *_arrays(self.dense))))
+        x = self.norm(F.gelu(apply(joint.linear, x, *_arrays(self.dense))))
         return apply("linear_by_row", x, embeddings, self.bias.value)
 
 
-def _can_join(*layers: Any) -> bool:
-    """Returns whether layers are plain ones, in the types of their own arrays."""
-    return casting.get() is None and all(type(layer) is Linear for layer in layers)
+class _Joint(NamedTuple):
+    """The operations that join a kind of linear layers with what stands around them."""
+
+    linear: str
+    rotary: str
+    feed_forward: str
 
 
-def _arrays(layer: Linear | LayerNorm) -> tuple[Tensor | None, Tensor | None]:
-    """Returns a layer's weight and bias."""
+_JOINT: dict[type[Module], _Joint] = {
+    Linear: _Joint("linear_by_row", "rotary_linear", "feed_forward"),
+    Int8Linear: _Joint("linear_int8", "rotary_linear_int8", "feed_forward_int8"),
+}
+
+
+def _find_joint(*layers: Module) -> _Joint | None:
+    """Returns the operations for layers of one kind; None where each is called itself."""
+    kinds: set[type[Module]] = {type(layer) for layer in layers}
+    if casting.get() is not None or len(kinds) > 1:
+        return None
+    return _JOINT.get(kinds.pop())
+
+
+def _arrays(layer: Linear | LayerNorm | Int8Linear) -> tuple[Tensor | None, ...]:
+    """Returns a layer's arrays in the order of the operations."""
+    if isinstance(layer, Int8Linear):
+        return layer.arrays()
     return get_value(layer.weight), get_value(layer.bias)
 
 

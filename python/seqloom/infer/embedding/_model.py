@@ -11,8 +11,7 @@ import numpy as np
 from seqloom.errors import ArgumentError
 from seqloom.infer.embedding._device import HostDevice
 from seqloom.nn import Module
-from seqloom.record._checksum import checksum
-from seqloom.record._source import hash_bytes
+from seqloom.record._checksum import checksum_of
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -134,21 +133,13 @@ def _to_model(model: Any, value: Any) -> Any:
 def hash_weights(model: Any) -> str:
     """Hashes the weights of a module of ours or of torch; empty for a function."""
     if isinstance(model, Module):
-        weights = [(path, np.asarray(it)) for path, it in model.to_record().items()]
-    elif hasattr(model, "state_dict"):
-        state = model.state_dict()
-        weights = [(path, _bits_of(it)) for path, it in state.items()]
-    else:
-        return ""
-    sums = [f"{path} {_hash_array(array)}" for path, array in weights]
-    text = np.frombuffer("\n".join(sums).encode(), np.uint8)
-    return checksum("weights", [len(sums)], hash_bytes(text))
-
-
-def _hash_array(array: Any) -> str:
-    """Hashes one array with its type and shape."""
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return checksum(array.dtype.name, array.shape, hash_bytes(flat))
+        known = getattr(model, "identity", "")
+        is_known = isinstance(known, str) and known
+        return known if is_known else checksum_of(model.to_record())
+    if hasattr(model, "state_dict"):
+        state = model.state_dict().items()
+        return checksum_of({path: _bits_of(it) for path, it in state})
+    return ""
 
 
 def _bits_of(tensor: Any) -> Any:
