@@ -74,6 +74,48 @@ def test_every_type_layout_and_nesting_of_tensors_is_read(tmp_path, torch):
     found.verify()
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+def test_conjugates_and_negatives_that_torch_has_not_computed_are_read(
+    tmp_path, torch, mapped
+):
+    base = torch.tensor([[1 + 2j, 3 - 4j], [0.5j, -0.0]])
+    whole = torch.tensor([1, 0, -128], dtype=torch.int8)
+    tensors = {
+        "plain": base,
+        "conjugate": base.conj(),
+        "turned": base.mH,
+        "part": base.clone().conj()[1:, 1],
+        "imaginary": torch.tensor([1 + 2j, 3 + 0j]).conj().imag,
+        "both": torch._neg_view(base.clone().conj()),  # noqa: SLF001
+        "whole": torch._neg_view(whole),  # noqa: SLF001
+        "half": torch._neg_view(torch.tensor([1.5, 0.0], dtype=torch.bfloat16)),  # noqa: SLF001
+        "none": torch.zeros(0, dtype=torch.complex64).conj(),
+        "parameter": torch.nn.Parameter(base.clone()).conj().detach(),
+    }
+    assert tensors["conjugate"].is_conj()
+    assert tensors["imaginary"].is_neg()
+    torch.save(tensors, tmp_path / "x.pt")
+    found = sl.record.load(tmp_path / "x.pt", mapped=mapped)
+    for path, tensor in tensors.items():
+        wanted = tensor.resolve_conj().resolve_neg()
+        wanted = wanted.float() if path == "half" else wanted
+        value = np.asarray(found[path])
+        assert value.shape == tuple(wanted.shape)
+        value = value.astype(np.float32) if path == "half" else value
+        assert value.tobytes() == np.ascontiguousarray(wanted.numpy()).tobytes()
+
+
+def test_what_torch_says_of_a_tensor_and_is_not_known_is_refused(tmp_path, torch):
+    torch.save({"w": torch.ones(2, dtype=torch.complex64).conj()}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data.replace(b"conj", b"zero"))
+    with pytest.raises(RecordError, match=r"y\.pt: .*a tensor of complex64 .*'zero'"):
+        sl.record.load(tmp_path / "y.pt")
+
+
 def test_a_layer_takes_its_weights_from_torch(tmp_path, torch):
     theirs = torch.nn.Linear(3, 2)
     torch.save({"module.fc": theirs.state_dict()}, tmp_path / "x.pt")
@@ -359,11 +401,13 @@ CALLS = re.compile(
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
-# Objects between the processes of one loader; code that a compiled step writes itself.
+# Objects between the processes of one loader or job; code that a compiled step writes
+# itself.
 NO_FILES = {
     "data/loader/_failure.py",
     "data/loader/_wire.py",
     "data/loader/_worker_main.py",
+    "infer/embedding/_member.py",
     "tensor/_compile/_numpy/_program.py",
     "tensor/_lower.py",
 }

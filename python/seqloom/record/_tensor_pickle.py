@@ -56,6 +56,8 @@ class TensorEntry:
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
+    is_conjugate: bool = False  # whether the numbers are those of the storage, conjugated
+    is_negative: bool = False  # and whether they are negated then
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class _Machine:
         elif function == PickledName("torch._utils._rebuild_parameter"):
             self.stack.append(arguments[0])
         elif function == PickledName("torch._utils._rebuild_tensor_v2"):
-            self.stack.append(_make_entry(arguments))
+            self.stack.append(_make_entry(self.file, arguments))
         else:
             raise RecordError(
                 f"{self.file}: its pickle calls {function}; it is not followed"
@@ -193,7 +195,7 @@ class _Machine:
             )
 
 
-def _make_entry(arguments: tuple[Any, ...]) -> TensorEntry:
+def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
     """Returns a tensor; refuses numbers that make no sense."""
     storage, offset, shape, strides = arguments[:4]
     numbers = (offset, *shape, *strides)
@@ -201,9 +203,27 @@ def _make_entry(arguments: tuple[Any, ...]) -> TensorEntry:
         raise ValueError("a tensor is not described")
     if any(type(number) is not int or number < 0 for number in numbers):
         raise ValueError("a tensor has impossible sizes")
-    return TensorEntry(*storage, offset, tuple(shape), tuple(strides))
+    views = _find_views(file, storage.dtype, arguments[6:])
+    return TensorEntry(*storage, offset, tuple(shape), tuple(strides), *views)
 
 
+def _find_views(
+    file: str, dtype: np.dtype[Any], described: tuple[Any, ...]
+) -> tuple[bool, bool]:
+    """Returns whether a tensor is a conjugate and a negative that torch put off."""
+    metadata: dict[str, Any] = dict(described[0] or {}) if described else {}
+    is_conjugate, is_negative = (bool(metadata.pop(name, False)) for name in _VIEWS)
+    is_possible = not (is_negative and dtype.kind == "b")
+    if len(described) > 1 or metadata or not is_possible:
+        raise RecordError(
+            f"{file}: says of a tensor of {dtype} what is not known here "
+            f"({', '.join(map(repr, metadata)) or 'neg'}); load it in torch, and save "
+            "tensor.resolve_conj().resolve_neg()"
+        )
+    return is_conjugate, is_negative
+
+
+_VIEWS = ("conj", "neg")
 _CONSTANTS: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,

@@ -143,13 +143,14 @@ class _StoredTensor:
             raise RecordError(
                 f"{self.source.name}: {self.path} is damaged (its checksum differs)"
             )
-        found = self._part_of(data)
+        part = self._part_of(data)
+        found = self._resolve(part)
         # A small part would keep all of the storage.
-        return found if found.nbytes == data.size else found.copy()
+        return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
-        """Returns a view of the mapped file, unchecked."""
-        return self._part_of(self.source.view(*self._find_bytes()))
+        """Returns a view of the mapped file, unchecked; what torch put off is computed."""
+        return self._resolve(self._part_of(self.source.view(*self._find_bytes())))
 
     def _find_bytes(self) -> tuple[int, int]:
         """Returns where the bytes of the storage begin and end, behind their header."""
@@ -158,6 +159,12 @@ class _StoredTensor:
         name, extra = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
         start = place + _LOCAL_HEADER + name + extra
         return start, start + self.info.file_size
+
+    def _resolve(self, part: NDArray[Any]) -> NDArray[Any]:
+        """Conjugates and negates numbers, where torch has put that off."""
+        if self.entry.is_conjugate:
+            part = np.conj(part)
+        return np.negative(part) if self.entry.is_negative else part
 
     def _part_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         """Returns the numbers of the tensor among those of its storage."""
