@@ -219,3 +219,54 @@ def test_what_is_no_record_is_refused_in_one_sentence(load):
         getattr(layer, load)([1.0])
     with pytest.raises(RecordError, match="weight are not an array"):
         getattr(layer, load)({"weight": [[1.0], [1.0, 2.0]], "bias": [1.0, 2.0]})
+
+
+VALUES = {
+    "ndarray": lambda: np.zeros((3, 2), np.float32),
+    "Tensor": lambda: sl.tensor.backend("numpy").tensor(np.zeros((3, 2), np.float32)),
+    "torch": lambda: torch.zeros(3, 2),
+    "list": lambda: [[0.0, 0.0]] * 3,
+    "float": lambda: 1.0,
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("bound", [False, True])
+def test_values_in_place_of_a_parameter_are_refused_and_nothing_changes(kind, bound):
+    layer = nn.Linear(2, 3)
+    layer = layer.bind("numpy", KEY) if bound else layer
+    before = layer.weight
+    with pytest.raises(
+        ArgumentError,
+        match=r"Linear\.weight is a Param; .* neither trained nor saved.*weight\.assign\(",
+    ):
+        setattr(layer, "weight", VALUES[kind]())  # noqa: B010 - its type does not fit
+    assert layer.weight is before
+    assert [path for path, _ in layer.parameters()] == ["weight", "bias"]
+
+
+def test_what_the_refusal_names_sets_the_values():
+    layer = nn.Linear(2, 3).bind("numpy", KEY)
+    layer.weight.assign(np.ones((3, 2)))
+    np.testing.assert_array_equal(layer.to_record()["weight"], np.ones((3, 2)))
+
+
+def test_values_in_place_of_a_buffer_are_refused():
+    layer = nn.BatchNorm1d(3).bind("numpy", KEY)
+    with pytest.raises(ArgumentError, match=r"running_mean is a Buffer; .* not saved"):
+        setattr(layer, "running_mean", np.zeros(3))  # noqa: B010 - its type does not fit
+
+
+def test_a_parameter_makes_room_for_another_a_module_or_nothing():
+    layer, other = nn.Linear(2, 3), nn.Linear(2, 3)
+    layer.weight, layer.bias = other.weight, None
+    assert [path for path, _ in layer.parameters()] == ["weight"]
+
+    class Scale(nn.Module):
+        factor: nn.Param | sl.tensor.Tensor | nn.Linear
+
+    scale = Scale(nn.Param((1,), nn.Fill(1.0)))
+    scale.factor = nn.Linear(1, 1)
+    scale = Scale(nn.Param((1,), nn.Fill(1.0)))
+    scale.factor = sl.tensor.backend("numpy").tensor([2.0])  # a constant, as it says
+    assert not list(scale.parameters())

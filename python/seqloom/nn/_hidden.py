@@ -100,7 +100,7 @@ def _require_annotation(owner: object, name: str, value: object) -> None:
 
 def _require_annotated_kind(owner: object, name: str, value: object) -> None:
     """Refuses a part in a field whose annotation says that it is something else."""
-    declared = _list_declared(type(owner), name)
+    declared = list_declared(type(owner), name)
     given = "Param" if isinstance(value, Param) else type(value).__name__
     is_other = list(declared) == [_OTHER_KIND.get(given)]
     if declared and (is_other or declared <= _PLAIN_NAMES):
@@ -117,7 +117,7 @@ _PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 
 
 @cache
-def _list_declared(kind: type, name: str) -> frozenset[str]:
+def list_declared(kind: type, name: str) -> frozenset[str]:
     """Returns the names of the classes in a simple annotation, without None."""
     declared: Any = getattr(list_fields(kind).get(name), "type", "")
     text = declared.__name__ if isinstance(declared, type) else str(declared)

@@ -22,6 +22,7 @@ from seqloom.nn._hidden import (
     require_visible_field,
 )
 from seqloom.nn._parts import Parts, list_fields, list_modules, walk
+from seqloom.nn._replaced import require_part_again
 from seqloom.nn._state import (
     LoadReport,
     collect_by_path,
@@ -94,6 +95,7 @@ class Module:
         dataclass(eq=False, repr=False, init=cls._has_made_init)(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        require_part_again(self, name, value)
         require_visible_field(self, name, value)
         object.__setattr__(self, name, value)
 
