@@ -59,7 +59,7 @@ def test_several_layers_of_each_residue_go_to_parquet(folder):
     [
         (("--pool", "cls"), "pool: 'mean' there, 'cls' now"),
         (("--no-resume",), "holds embeddings already"),
-        (("--max-tokens", "10"), "--max-length 1022 --overlap 200"),
+        (("--max-tokens", "10"), "--max-length 8 --overlap 1"),
         (("--model", "none"), "none"),
     ],
 )

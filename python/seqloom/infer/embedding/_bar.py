@@ -88,6 +88,8 @@ def summary_table(summary: EmbedSummary) -> Table:
     done = f"{summary.computed:,} of {summary.shards:,}"
     table.add_row("records in the folder", f"{summary.records:,}")
     table.add_row("shards computed by this call", done)
+    if not summary.computed:
+        return table
     table.add_row("sequences and windows", f"{summary.sequences:,}")
     table.add_row("tokens", f"{summary.tokens:,}")
     table.add_row("seconds", f"{summary.seconds:,.1f}")

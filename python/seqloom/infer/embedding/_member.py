@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
-import pickle
 import signal
 import time
 from contextlib import contextmanager, suppress
@@ -97,7 +97,7 @@ def work(call: Call, device: str, news: Connection) -> None:
         raise SystemExit(128 + signal.SIGTERM) from None
     except Exception as error:  # noqa: BLE001 - raised by whoever started this process
         with suppress(OSError):
-            news.send(_portable(error))
+            _tell_error(news, error)
         raise SystemExit(1) from None
 
 
@@ -121,13 +121,15 @@ def _interrupt(number: int, frame: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _portable(error: Exception) -> Exception:
-    """Makes an error that another process can read."""
+def _tell_error(news: Connection, error: Exception) -> None:
+    """Sends an error as it is, or its text where another process cannot make it again."""
     try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - what was dumped here
-    except Exception:  # noqa: BLE001 - an error of anybody's
-        return WorkerError(f"{type(error).__name__}: {error}")
-    return error
+        copy.copy(error)  # makes it from its arguments, as the other process does
+        news.send(error)
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - an error of anybody's, with anything in it
+        news.send(WorkerError(f"{type(error).__name__}: {error}"))
 
 
 @contextmanager

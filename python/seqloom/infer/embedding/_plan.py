@@ -23,6 +23,8 @@ VERSION = 1
 # Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
 _BYTES = 256 << 20
 _RECORDS = 1 << 16
+# Residues of a window where nothing else is known: what ESM-2 was trained on.
+_USUAL_WINDOW = 1022
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +204,8 @@ def _check_empty(index: SequenceIndex, lengths: NDArray[np.int64]) -> None:
     if empty.size:
         raise FormatError(
             f"{index.path}: record {int(empty[0])} ({_id_of(index, empty[0])}) has no "
-            f"letters, so that it has no embedding ({empty.size:,} such records); leave "
-            "them out of the file",
+            f"letters, so that it has no embedding (records without letters: "
+            f"{empty.size:,}); leave them out of the file",
             path=index.path,
             record=int(empty[0]),
         )
@@ -213,12 +215,14 @@ def _check_long(index: SequenceIndex, lengths: NDArray[np.int64], most: int) -> 
     """Refuses records that no batch holds, where nobody asked for windows."""
     long = np.flatnonzero(lengths > most)
     if long.size:
-        first = int(long[0])
+        first, cut = int(long[0]), min(_USUAL_WINDOW, most)
+        options = f"max_length={cut}, overlap={cut // 5}"
+        flags = f"--max-length {cut} --overlap {cut // 5}"
         raise ShapeError(
             f"{index.path}: record {first} ({_id_of(index, first)}) has "
             f"{int(lengths[first]):,} letters, but a batch takes {most:,} "
-            f"({long.size:,} such records). To embed it in windows whose residues are "
-            "joined, give max_length=1022, overlap=200 (--max-length 1022 --overlap 200); "
+            f"(longer records: {long.size:,}). To embed it in windows whose residues are "
+            f"joined, give {options} ({flags}); "
             f"to embed it whole, max_tokens={int(lengths.max()) + 2} "
             f"(--max-tokens {int(lengths.max()) + 2})"
         )
