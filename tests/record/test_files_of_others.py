@@ -407,7 +407,6 @@ NO_FILES = {
     "data/loader/_failure.py",
     "data/loader/_wire.py",
     "data/loader/_worker_main.py",
-    "infer/embedding/_member.py",
     "tensor/_compile/_numpy/_program.py",
     "tensor/_lower.py",
 }

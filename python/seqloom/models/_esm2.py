@@ -361,15 +361,16 @@ class ESM2(Module):
     def embed(
         self, batch: Mapping[str, Any], layers: Sequence[int] = (-1,)
     ) -> dict[int, Tensor]:
-        """Computes hidden states of a packed batch.
+        """Computes hidden states of a packed or padded batch.
 
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
-                ``max_seqlen``.
+                ``max_seqlen``; or a padded one: ``input_ids`` and ``mask``, ``(n, l)``.
             layers: Numbers of the hidden states, as in a call of the network.
 
         Returns:
-            Hidden states ``(total, width)`` by the number of their layer.
+            Hidden states ``(total, width)`` or ``(n, l, width)`` by the number of their
+            layer.
 
         Raises:
             ArgumentError: A layer does not exist.
@@ -384,8 +385,10 @@ class ESM2(Module):
             ... }
             {0: (3, 16), -1: (3, 16)}
         """
-        packed = batch["input_ids"], batch["cu_seqlens"], batch.get("max_seqlen")
-        return dict(zip(layers, self(*packed, layers=layers), strict=True))
+        names = ("mask",) if "mask" in batch else ("cu_seqlens", "max_seqlen")
+        options = {name: batch[name] for name in names if name in batch}
+        found = self(batch["input_ids"], **options, layers=layers)
+        return dict(zip(layers, found, strict=True))
 
     def _lay_out(self, given: Given) -> Layout:
         """Describes where the sequences lie."""

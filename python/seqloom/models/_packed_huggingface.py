@@ -144,8 +144,13 @@ class PackedHuggingFace:
             Hidden states ``(total, width)`` by the number of their layer.
 
         Raises:
-            ArgumentError: A layer does not exist.
+            ArgumentError: A layer does not exist, or the batch is padded.
         """
+        if "mask" in batch:
+            raise ArgumentError(
+                "PackedHuggingFace takes packed batches, got a padded one; leave out "
+                "packing=False, or pass the network of transformers itself"
+            )
         packed = batch["input_ids"], batch.get("cu_seqlens"), batch.get("max_seqlen")
         return dict(zip(layers, self(*packed, layers=layers), strict=True))
 

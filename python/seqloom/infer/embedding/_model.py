@@ -10,8 +10,8 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.infer.embedding._device import HostDevice
+from seqloom.infer.embedding._identity import identify
 from seqloom.nn import Module
-from seqloom.record._checksum import checksum_of
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -51,10 +51,8 @@ class Embedder:
 
     @property
     def name(self) -> str:
-        """The model's name, and the hash of its weights where it has some."""
-        kind = getattr(self.model, "__qualname__", type(self.model).__qualname__)
-        found = hash_weights(self.model)
-        return f"{kind}:{found}" if found else kind
+        """What a plan calls the model."""
+        return identify(self.model)
 
     @property
     def width(self) -> int:
@@ -128,26 +126,6 @@ def _to_model(model: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _torch().from_numpy(value)
     return value
-
-
-def hash_weights(model: Any) -> str:
-    """Hashes the weights of a module of ours or of torch; empty for a function."""
-    if isinstance(model, Module):
-        known = getattr(model, "identity", "")
-        is_known = isinstance(known, str) and known
-        return known if is_known else checksum_of(model.to_record())
-    if hasattr(model, "state_dict"):
-        state = model.state_dict().items()
-        return checksum_of({path: _bits_of(it) for path, it in state})
-    return ""
-
-
-def _bits_of(tensor: Any) -> Any:
-    """Reads the bits of a tensor of torch, bfloat16 too."""
-    tensor = tensor.detach().cpu().contiguous()
-    if tensor.dtype.itemsize and "bfloat16" in str(tensor.dtype):
-        tensor = tensor.view(_torch().uint16)
-    return tensor.numpy()
 
 
 def _torch() -> Any:

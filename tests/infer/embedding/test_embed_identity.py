@@ -1,0 +1,60 @@
+"""What a job takes for the same model, and padded batches of ESM-2."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ConfigError
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("p.fa").write_text(">a\nMKTAYIAKQR\n>b\nMS\n>c\nMALWMRLLPLLALL\n")
+
+
+def make(**settings):
+    """A small ESM-2, whose weights are the same whatever its settings."""
+    given = {"layers": 2, "width": 16, "heads": 4, **settings}
+    return sl.models.ESM2Config(**given).init("numpy", sl.Key(1))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"heads": 2}, {"token_dropout": False}, {"eps": 1e-3}]
+)
+def test_equal_weights_with_other_settings_are_another_model(settings):
+    changed = make(**settings, has_contact_head=False)
+    sl.infer.embed(make(has_contact_head=False), "p.fa", out="e")
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        sl.infer.embed(changed, "p.fa", out="e")
+
+
+def test_a_network_under_adapters_is_part_of_the_model():
+    def adapt(key):
+        model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy", key)
+        return sl.nn.add_lora(model, rank=2, key=sl.Key(5))
+
+    sl.infer.embed(adapt(sl.Key(1)), "p.fa", out="e")
+    assert sl.infer.embed(adapt(sl.Key(1)), "p.fa", out="e").computed == 0
+    with pytest.raises(ConfigError, match="model"):
+        sl.infer.embed(adapt(sl.Key(2)), "p.fa", out="e")
+
+
+@pytest.mark.parametrize("pool", ["mean", "none", "cls"])
+def test_padded_batches_give_the_embeddings_of_packed_ones(pool):
+    for name, packing in (("packed", True), ("padded", False)):
+        sl.infer.embed(make(), "p.fa", out=name, pool=pool, packing=packing)
+    packed, padded = (sl.infer.load(name) for name in ("packed", "padded"))
+    for ordinal in range(3):
+        np.testing.assert_allclose(padded[ordinal], packed[ordinal], rtol=1e-4, atol=1e-5)
+
+
+def test_a_packed_network_of_transformers_refuses_padded_batches():
+    transformers = pytest.importorskip("transformers")
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4}
+    config = transformers.EsmConfig(vocab_size=33, pad_token_id=1, **shape)
+    model = sl.models.packed_huggingface(transformers.EsmModel(config))
+    with pytest.raises(ArgumentError, match="packing=False"):
+        sl.infer.embed(model, "p.fa", out="e", packing=False)
