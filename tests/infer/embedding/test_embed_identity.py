@@ -1,6 +1,7 @@
 """What a job takes for the same model, and padded batches of ESM-2."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def file(tmp_path, monkeypatch):
 
 def make(**settings):
     """A small ESM-2, whose weights are the same whatever its settings."""
-    given = {"layers": 2, "width": 16, "heads": 4, **settings}
+    given: dict[str, Any] = {"layers": 2, "width": 16, "heads": 4, **settings}
     return sl.models.ESM2Config(**given).init("numpy", sl.Key(1))
 
 
