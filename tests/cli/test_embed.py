@@ -57,7 +57,7 @@ def test_several_layers_of_each_residue_go_to_parquet(folder):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--pool", "cls"), "pool: 'mean' there, 'cls' now"),
+        (("--pool", "cls"), "pool: 'mean' in plan.json, 'cls' now"),
         (("--no-resume",), "holds embeddings already"),
         (("--max-tokens", "10"), "--max-length 8 --overlap 1"),
         (("--model", "none"), "none"),

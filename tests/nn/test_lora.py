@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
 TARGETS = ["*.qkv", "*.out", "*.fc1", "*.fc2"]
@@ -124,3 +125,19 @@ def test_adapters_are_added_once_and_merged_once():
         sl.nn.add_lora(model)
     with pytest.raises(sl.errors.ArgumentError, match="no adapters to merge"):
         sl.nn.merge_lora(sl.nn.merge_lora(model))
+
+
+def test_a_layer_gives_the_same_after_its_adapter_was_merged():
+    layer = sl.nn.LoRALinear(sl.nn.Linear(4, 3), rank=2, alpha=2.0).bind("numpy", 0)
+    layer.up.assign(layer.up.value + 0.5)
+    x = sl.tensor.backend("numpy").asarray(np.ones((2, 4), np.float32))
+    x = sl.tensor.Tensor(x, layer.backend)
+    before = layer(x).numpy()
+    plain = layer.merge()
+    np.testing.assert_allclose(plain(x).numpy(), before, rtol=1e-6)
+    np.testing.assert_allclose(layer(x).numpy(), before, rtol=1e-6)
+
+
+def test_a_rank_below_one_is_refused():
+    with pytest.raises(ArgumentError, match="rank must be an integer of at least 1"):
+        sl.nn.LoRALinear(sl.nn.Linear(4, 3), rank=0, alpha=2.0)

@@ -50,6 +50,7 @@ class LoRALinear(Linear):
         self.weight, self.bias = layer.weight, layer.bias
         outside, inside = layer.weight.shape
         kind = layer.weight.dtype
+        rank = as_integer("rank", rank, least=1)
         self.down = Param((rank, inside), FanIn(inside), dtype=kind)
         self.up = Param((outside, rank), Fill(0.0), dtype=kind)
         self.scale = alpha / rank
@@ -61,6 +62,9 @@ class LoRALinear(Linear):
 
     def merge(self) -> Linear:
         """Adds the adapter to the weight.
+
+        This layer shares the weight from then on, and its adapter is zero: it gives what it
+        gave before.
 
         Returns:
             A plain layer, which has the changed weight.
@@ -75,6 +79,7 @@ class LoRALinear(Linear):
         plain = Linear(inside, outside, bias=self.bias is not None)
         change = self.up.value @ self.down.value * self.scale
         self.weight.assign(self.weight.value + change)
+        self.up.assign(self.up.value * 0)
         plain.weight, plain.bias = self.weight, self.bias
         return plain
 

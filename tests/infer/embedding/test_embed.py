@@ -212,7 +212,7 @@ def test_an_id_is_never_a_path(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"pool": "cls"}, "pool: 'mean' there, 'cls' now"),
+        ({"pool": "cls"}, "pool: 'mean' in plan.json, 'cls' now"),
         ({"dtype": "float16"}, "dtype"),
         ({"identity": "other"}, "model"),
         ({"shard_size": 10}, "shard_size"),

@@ -34,7 +34,8 @@ def raise_refusal(
 def _empty(where: str, path: str, record: int) -> FormatError:
     """Makes the error of a record without letters."""
     return FormatError(
-        f'{where}: no letters, expected at least one; empty="keep" packs such records',
+        f"{where}: no letters, expected at least one; take the record out of "
+        'the file (PackedStream(..., empty="keep") packs such records)',
         path=path,
         record=record,
     )

@@ -38,9 +38,11 @@ class PackedStream:
     """Packs the records of files end to end, without padding: files to batches of tokens.
 
     Threads of Rust read, make tokens and pack; no object of Python is made for a record. A
-    batch begins with the window that has waited longest, and takes the longest that still
-    fit among ``window`` that wait; inside it they stand in the order of the files. So which
-    batches there are depends on the records and these settings, never on threads.
+    batch begins with the record that has waited longest, and takes the longest others that
+    still fit, among at least ``window`` that wait; inside it they stand in the order of the
+    files. So which batches there are depends on the records and these settings, never on
+    threads. With ``max_length`` longer records are cut, and their pieces, which the rest of
+    this page calls windows, are packed as records are.
 
     A batch is a dict: ``input_ids`` and ``position_ids`` (int32, one row), ``cu_seqlens``
     (int32: where windows begin and end), ``max_seqlen``, ``num_sequences``,
@@ -55,7 +57,8 @@ class PackedStream:
         tokens: ``Tokens``, which None stands for with ``"esm2"``; a Hugging Face tokenizer;
             or any function of one sequence (bytes), called in Python for each window.
         max_tokens: Tokens in a batch at most.
-        window: Among how many windows at least a batch is chosen.
+        window: How many records or pieces wait at least before a batch is chosen among
+            them. More make fuller batches and need more memory.
         max_length: Letters in a window at most; a longer record is cut into several. None
             cuts none: a record that a batch cannot hold is an error.
         overlap: Letters that neighbouring windows share. A merge takes each letter from the

@@ -56,7 +56,7 @@ def _make(
     settings: Settings,
     width: int,
 ) -> Plan:
-    """Divides the records of files, once all are known to fit."""
+    """Divides the records of files, after a check that each fits into a batch."""
     indexes = [*map(SequenceIndex, paths)]
     most = None if settings.pool == "model" else settings.letters
     check_records(indexes, most=most, max_length=settings.max_length)

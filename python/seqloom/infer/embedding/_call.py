@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments of `embed`; with several devices the model is a function yet."""
+    """The arguments of `embed`; with devices, `model` is the function that loads it."""
 
     model: Any
     paths: Sequence[str]

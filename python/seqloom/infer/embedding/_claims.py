@@ -31,7 +31,7 @@ class Owner:
 
     host: str
     boot: str
-    space: str  # of process numbers
+    pid_namespace: str
     pid: int
     started: str
     key: str
@@ -41,21 +41,23 @@ class Owner:
         """Describes this process."""
         pid = os.getpid()
         boot = _read("/proc/sys/kernel/random/boot_id")
-        space = _link("/proc/self/ns/pid")
+        namespace = _link("/proc/self/ns/pid")
         key = secrets.token_hex(8)
-        return cls(socket.gethostname(), boot, space, pid, _start_of(pid), key)
+        return cls(socket.gethostname(), boot, namespace, pid, _start_of(pid), key)
 
     def is_dead(self, here: Owner) -> bool:
         """Says whether the process ended; of another machine nobody here can know."""
-        same = (self.host, self.boot, self.space) == (here.host, here.boot, here.space)
+        place = (here.host, here.boot, here.pid_namespace)
+        same = (self.host, self.boot, self.pid_namespace) == place
         return bool(self.boot and same) and _start_of(self.pid) != self.started
 
 
 class Claims:
     """The claims of this process, which a thread renews while it works.
 
-    A claim is a file that is made exclusively. It saves work, and protects nothing: two
-    processes that work on one shard, after a claim was taken over, publish it once.
+    A claim is a file that only one process can make. It avoids double work, and nothing
+    depends on it: where two processes compute one shard, because a claim was taken over,
+    `OutputFolder.create` lets only the first of them publish it.
     """
 
     def __init__(self, folder: OutputFolder, lease: float = LEASE) -> None:
@@ -113,10 +115,10 @@ class Claims:
             path.rename(stale)
         except OSError:
             return False  # another process was quicker
-        return self._is_the_stale(stale, path, owner)
+        return self._discard_or_restore(stale, path, owner)
 
-    def _is_the_stale(self, stale: Path, path: Path, owner: Owner | None) -> bool:
-        """Makes sure that what was removed was the old claim, not one made since."""
+    def _discard_or_restore(self, stale: Path, path: Path, owner: Owner | None) -> bool:
+        """Removes the old claim; says False and restores one that was made since."""
         is_old = _owner_of(stale) == owner
         if not is_old:
             with suppress(OSError):
@@ -165,7 +167,7 @@ def _values(owner: Owner) -> dict[str, Any]:
 def _read(path: str) -> str:
     """Reads a line that the system tells; empty where it does not."""
     try:
-        return Path(path).read_text(encoding="ascii").strip()
+        return Path(path).read_text("ascii", "replace").strip()
     except OSError:
         return ""
 

@@ -76,10 +76,10 @@ def embed(
         max_length: Letters of a sequence at most: a longer one is cut into windows of so
             many letters, whose residues are joined again. None: such a sequence is an error
             if no batch holds it.
-        overlap: Letters that neighbouring windows share: of these each residue is taken
-            from the window in which it lies farther from the edge.
+        overlap: Letters that neighbouring windows share. Each of these residues has two
+            embeddings; the one of the window whose end is farther away is kept.
         packing: Whether sequences lie end to end. With False they are padded.
-        shard_size: Records of a shard; default: as many as make 256 MiB.
+        shard_size: Records of a shard; default: as many as make 256 MiB, at most 65,536.
         format: ``"safetensors"`` or ``"parquet"``.
         identity: Names a function and its version in the plan; a module is named by the
             hash of its weights.

@@ -43,10 +43,11 @@ class Job:
     progress: Callable[[Progress], Any] | None = None
     clock: Clock = field(default_factory=Clock)
     monitor: GPUMonitor | None = None
-    computed: int = 0
+    computed: int = 0  # shards that this process published
     _claimed: int = 0  # shards that this process began
-    _published: int = 0  # and that are finished since
-    _finished: int = 0  # records in shards that somebody has finished
+    _written: int = 0  # and those of them that its writer is through with
+    _finished: set[str] = field(default_factory=set[str])  # shards, whoever published them
+    # Set when the writer is through with a shard; wakes `claim_shards`.
     _news: threading.Event = field(default_factory=threading.Event)
     stop: threading.Event = field(default_factory=threading.Event)
     _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
@@ -74,12 +75,12 @@ class Job:
             self._indexes[shard.file] = SequenceIndex(path)
         return self._indexes[shard.file].lengths[shard.start : shard.stop]
 
-    def finish(self, *, is_ours: bool) -> None:
+    def finish(self, shard: Shard, *, is_ours: bool) -> None:
         """Notes that a shard was published, by this process or by another one."""
         self.computed += is_ours
-        self._published += 1
+        self._written += 1
+        self._finished.add(shard.name)
         self._news.set()
-        self.tell()
 
     def tell(self) -> None:
         """Tells the caller how far the job is."""
@@ -91,13 +92,18 @@ class Job:
         clock = self.clock
         return Progress(
             records=self.plan.records,
-            done=self._finished,
+            done=self._count_finished(),
             sequences=clock.sequences,
             tokens=clock.tokens,
             seconds=clock.wall,
             fill=self._fill,
             waiting=clock.seconds["input"] / max(clock.wall, 1e-9),
         )
+
+    def _count_finished(self) -> int:
+        """Counts the records in finished shards."""
+        finished = self._finished.copy()  # the writer adds to it meanwhile
+        return sum(len(shard) for shard in self.plan.shards if shard.name in finished)
 
     @property
     def _fill(self) -> float:
@@ -118,26 +124,31 @@ class Job:
                     self._claimed += 1
                     yield shard
             if not taken:
-                kind = "output" if self._claimed > self._published else "rest"
+                # The rest is at work in other processes, or behind in our own writer. Then
+                # look again: the shard of a process that died becomes free.
+                kind = "output" if self._claimed > self._written else "rest"
                 with self.clock.having_nothing_left(kind):
                     self._news.wait(self.folder.poll)
                     self._news.clear()
 
     def _open_shards(self) -> list[Shard]:
-        """Lists the shards that nobody has finished."""
+        """Lists the shards that nobody has finished, as the folder has them now."""
         names = self.folder.names()
-        left = [it for it in self.plan.shards if f"{it.name}.done" not in names]
-        self._finished = self.plan.records - sum(map(len, left))
+        self._finished = {it.name for it in self.plan.shards if f"{it.name}.done" in names}
         self._check_files(names)
-        return left
+        return [it for it in self.plan.shards if it.name not in self._finished]
 
     def _check_files(self, names: set[str]) -> None:
         """Refuses a marker whose shard is gone."""
         kind = self.settings.format
         for shard in self.plan.shards:
-            if f"{shard.name}.done" in names and f"{shard.name}.{kind}" not in names:
+            name = f"{shard.name}.{kind}"
+            # A list that is made while others write may lack what was there before the
+            # marker, so that the file itself is asked for.
+            is_listed = name in names or shard.name not in self._finished
+            if not is_listed and self.folder.size(name) is None:
                 raise FileError(
-                    f"{self.folder.where(shard.name)}.{kind}: is gone, but its .done file "
+                    f"{self.folder.where(name)}: is gone, but its .done file "
                     "is there; delete that, and the same command computes the shard again"
                 )
 

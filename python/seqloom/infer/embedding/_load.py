@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import quote
-from seqloom.errors import ArgumentError, FileError, IdError, OutOfRangeError
+from seqloom._arguments import as_integer, quote
+from seqloom.errors import (
+    ArgumentError,
+    FileError,
+    IdError,
+    MissingFileError,
+    OutOfRangeError,
+)
 from seqloom.infer.embedding._agree import read_plan
 from seqloom.infer.embedding._held import HeldShard, open_shard
 from seqloom.infer.embedding._place import open_folder
@@ -22,6 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.infer.embedding._folder import OutputFolder
+
+_ANY = 1 << 62  # an ordinal that is not there is refused by name, a negative one too
 
 
 class Embeddings:
@@ -39,6 +47,8 @@ class Embeddings:
         pool: How residues were joined; with ``"none"`` a record has a row for each.
         model: Name and checksum of the network that made them.
         ordinals: The ordinals of the records, ``(n,)``.
+        ids: Their ids.
+        lengths: How many residues each has, ``(n,)``.
 
     Examples:
         >>> from pathlib import Path
@@ -61,11 +71,12 @@ class Embeddings:
         if len(shards) < len(plan.shards) and not partial:
             raise FileError(
                 f"{folder.path}: {len(plan.shards) - len(shards)} of {len(plan.shards)} "
-                "shards are not finished; repeat the `embed` that began, or give "
+                "shards are not finished; repeat the same call of `embed`, or give "
                 "partial=True to open what is there"
             )
         self.layers, self.pool = plan.rules.layers, plan.rules.pool
         self.model = plan.rules.model
+        self._records = plan.records
         self._done = [read_done(folder, shard) for shard in shards]
         self._firsts = [done.first for done in self._done]
         ranges = [np.arange(done.first, done.last + 1) for done in self._done]
@@ -89,10 +100,12 @@ class Embeddings:
             layer: The layer, where there are several.
 
         Returns:
-            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; a view of the file.
+            ``(width,)``, or with ``pool="none"`` ``(residues, width)``; of safetensors on a
+            disk a view of the file, which cannot be written.
 
         Raises:
-            ArgumentError: ``layer`` is not there, or there are several and none was named.
+            ArgumentError: ``layer`` is not there, or there are several and none was named;
+                ``record`` is no id and no integer.
             IdError: No record has the id, or several have.
             OutOfRangeError: No record has the ordinal.
 
@@ -106,15 +119,28 @@ class Embeddings:
             >>> sl.infer.load("e1").get("x").tolist()
             [15.333333015441895]
         """
-        ordinal = self.ordinal(record) if isinstance(record, str) else record
+        ordinal = (
+            self.ordinal(record)
+            if isinstance(record, str)
+            else as_integer("record", record, least=-_ANY)
+        )
         shard = bisect_right(self._firsts, ordinal) - 1
         if shard < 0 or ordinal > self._done[shard].last:
-            raise OutOfRangeError(
-                f"there is no record with the ordinal {quote(record)}: expected an id, or "
-                f"an integer from 0 to {len(self) - 1}"
-            )
+            raise self._out_of_range(ordinal)
         name = self._name_of(layer)
         return self._open(shard).rows(name, ordinal - self._firsts[shard])
+
+    def _out_of_range(self, ordinal: int) -> OutOfRangeError:
+        """Says that no shard that is here has an ordinal."""
+        if 0 <= ordinal < self._records:
+            return OutOfRangeError(
+                f"{self._folder.path}: the shard of the ordinal {ordinal} is not finished; "
+                "repeat the same call of `embed`, or look at ordinals for what is there"
+            )
+        return OutOfRangeError(
+            f"{self._folder.path}: there is no record with the ordinal {ordinal}: expected "
+            f"an id, or an integer from 0 to {self._records - 1}"
+        )
 
     def ordinal(self, name: str) -> int:
         """Finds the ordinal of the only record with an id.
@@ -268,7 +294,7 @@ def load(
     Raises:
         FileError: The job is not finished, or a file is gone.
         FormatError: A file is damaged.
-        MissingFileError: The folder holds no embeddings.
+        MissingFileError: There is no such folder, or it holds no embeddings.
 
     Examples:
         >>> from pathlib import Path
@@ -284,5 +310,5 @@ def load(
     """
     is_url = isinstance(folder, str) and "://" in folder
     if not is_url and not os.path.isdir(folder):  # noqa: PTH112 - a folder that is not made
-        raise FileError(f"{folder}: no such folder; expected one that `embed` wrote")
+        raise MissingFileError(f"{folder}: no such folder; expected one that `embed` wrote")
     return Embeddings(open_folder(folder, cloud_options), partial=partial)

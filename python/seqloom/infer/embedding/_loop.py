@@ -173,7 +173,7 @@ class Loop:
             job.folder, work.shard, data, name=name, content=work.content, plan=job.digest
         )
         self.claims.release(work.shard.name)
-        job.finish(is_ours=is_ours)
+        job.finish(work.shard, is_ours=is_ours)
 
 
 _BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")

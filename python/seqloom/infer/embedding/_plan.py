@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 # Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
-_BYTES = 256 << 20
-_RECORDS = 1 << 16
+_SHARD_BYTES = 256 << 20
+_MOST_RECORDS = 1 << 16
 # Residues of a window where nothing else is known: what ESM-2 was trained on.
 _USUAL_WINDOW = 1022
 
@@ -125,30 +125,39 @@ class Plan:
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
         """Names what a call asks for otherwise, with both values."""
-        there = dict(_facts(self.rules, self.sources))
-        now = dict(_facts(rules, sources))
+        facts = [
+            *_pair(asdict(self.rules), asdict(rules)),
+            ("number of files", len(self.sources), len(sources)),
+            *_compare_sources(self.sources, sources),
+        ]
         return [
-            f"{name}: {there.get(name)!r} there, {now.get(name)!r} now"
-            for name in dict.fromkeys([*there, *now])
-            if there.get(name) != now.get(name)
+            f"{name}: {planned!r} in plan.json, {given!r} now"
+            for name, planned, given in facts
+            if planned != given
         ]
 
 
-def _facts(rules: Rules, sources: Sequence[Source]) -> Iterator[tuple[str, Any]]:
-    """Lists what must agree, by the name that a message gives it."""
-    yield from asdict(rules).items()
-    yield "number of files", len(sources)
-    for source in sources:
+def _pair(planned: dict[str, Any], given: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Puts the values of each rule side by side."""
+    return ((name, planned[name], given[name]) for name in planned)
+
+
+def _compare_sources(
+    planned: Sequence[Source], given: Sequence[Source]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Puts files side by side, by their positions: a shard knows its file by that."""
+    for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
         # The folder may have another name on another machine.
-        name = Path(source.path).name
-        yield f"size of {name}", source.size
-        yield f"time of the last change of {name} (ns)", source.modified
+        name = Path(new.path).name
+        yield f"name of file {number}", Path(old.path).name, name
+        yield f"size of {name}", old.size, new.size
+        yield f"time of the last change of {name} (ns)", old.modified, new.modified
 
 
 def make_plan(
     rules: Rules, sources: Sequence[Source], indexes: Sequence[SequenceIndex], *, width: int
 ) -> Plan:
-    """Cuts the records of files into shards, which depend on nothing else."""
+    """Cuts the records of each file into shards; it knows nothing of processes."""
     shards: list[tuple[int, int, int]] = []
     for file, index in enumerate(indexes):
         shards += [(file, *bounds) for bounds in _bounds(index, rules, width)]
@@ -179,8 +188,8 @@ def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[in
     start = 0
     while start < len(index):
         before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + _BYTES, side="right"))
-        stop = min(max(stop, start + 1), start + _RECORDS, len(index))
+        stop = int(np.searchsorted(ends, before + _SHARD_BYTES, side="right"))
+        stop = min(max(stop, start + 1), start + _MOST_RECORDS, len(index))
         yield start, stop
         start = stop
 

@@ -26,8 +26,10 @@ class ShardRows:
 
     def __init__(self, shard: Shard, rules: Rules, lengths: NDArray[np.int64]) -> None:
         self.shard, self._rules = shard, rules
-        self.lengths = lengths
-        self.offsets = offsets_of(lengths)
+        # The index counts what stands in the file; a tokenizer may leave letters out, such
+        # as a final stop (*), and each batch says how many letters its records have.
+        self._room, self._begins = lengths, offsets_of(lengths)
+        self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
         self._missing = lengths.copy()
         self._arrays: dict[int, NDArray[Any]] = {}
@@ -41,6 +43,7 @@ class ShardRows:
         """Puts the pooled outputs of one batch where they belong."""
         rows = self._rows_of(batch)
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
+        self._set_lengths(rows, batch)
         self._note(rows, kept, batch["sequence_ids"])
         for layer, values in found.items():
             array = self._array_of(layer, values)
@@ -56,6 +59,14 @@ class ShardRows:
         """Finds the rows of a batch's records; the stream counts them in their file."""
         return np.asarray(batch["ordinals"]) - self.shard.start
 
+    def _set_lengths(self, rows: NDArray[Any], batch: Mapping[str, Any]) -> None:
+        """Takes the lengths of a batch's records from it."""
+        lengths = np.asarray(batch["lengths"])
+        if (lengths > self._room[rows]).any():
+            raise InternalError(f"{self.shard.name}: a record is longer than in the index")
+        self._missing[rows] += lengths - self.lengths[rows]
+        self.lengths[rows] = lengths
+
     def _note(self, rows: NDArray[Any], kept: NDArray[Any], ids: list[str]) -> None:
         """Counts residues, so that none comes twice and none is missed."""
         np.subtract.at(self._missing, rows, kept)
@@ -67,7 +78,7 @@ class ShardRows:
     def _array_of(self, layer: int, values: NDArray[Any]) -> NDArray[Any]:
         """Returns the array of a layer, made when its width is known."""
         if layer not in self._arrays:
-            count = int(self.offsets[-1]) if self.is_by_residue else len(self.shard)
+            count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
             # Sums are kept as float32; only what is written may be shorter.
             kind = self._rules.dtype if self.is_by_residue else "float32"
             self._arrays[layer] = np.zeros((count, values.shape[1]), kind)
@@ -83,7 +94,7 @@ class ShardRows:
     ) -> None:
         """Writes the rows of each residue."""
         rows = self._rows_of(batch)
-        begins = self.offsets[rows] + batch["starts"] + batch["keep"][:, 0]
+        begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
         at = 0
         for begin, count in zip(begins.tolist(), kept.tolist(), strict=True):
             array[begin : begin + count] = values[at : at + count]
@@ -97,6 +108,8 @@ class ShardRows:
 
     def _finish(self, array: NDArray[Any]) -> NDArray[Any]:
         """Divides sums, checks the numbers, and gives them their type."""
+        if self.is_by_residue and (self.lengths != self._room).any():
+            array = array[self._is_taken()]
         if self._rules.pool == "mean":
             array /= self.lengths[:, None].astype(np.float32)
         with np.errstate(over="ignore"):
@@ -104,6 +117,16 @@ class ShardRows:
         if not np.isfinite(finished).all():
             raise self._not_finite(array, finished)
         return finished
+
+    def _is_taken(self) -> NDArray[np.bool]:
+        """Marks the rows that residues took of those that the index made room for."""
+        at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
+        return at < np.repeat(self.lengths, self._room)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the residues of each record begin, and how many there are."""
+        return offsets_of(self.lengths)
 
     def _not_finite(self, array: NDArray[Any], finished: NDArray[Any]) -> NotFiniteError:
         """Names the first record whose embedding is no number."""

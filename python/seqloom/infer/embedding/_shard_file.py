@@ -69,11 +69,12 @@ def _encode_parquet(
 ) -> bytes:
     """Writes a table with a row for each record."""
     arrow = import_arrow()
-    table = {"id": ids, **{name[:-1]: array for name, array in columns.items()}}
+    singular = {name.removesuffix("s"): array for name, array in columns.items()}
+    table = {"id": ids, **singular}
     for name, array in arrays.items():
         flat = arrow.array(array.reshape(-1))
         values = arrow.FixedSizeListArray.from_arrays(flat, array.shape[1])
-        if array.shape[0] != len(rows.shard) or rows.is_by_residue:
+        if rows.is_by_residue:
             values = arrow.LargeListArray.from_arrays(rows.offsets, values)
         table[name.replace("embeddings", "embedding")] = values
     from pyarrow import parquet
@@ -125,5 +126,5 @@ def read_done(folder: OutputFolder, shard: Shard) -> Done:
     except (TypeError, ValueError) as error:
         raise FormatError(
             f"{folder.where(name)}: cannot be read ({error}); delete it, and the same "
-            "command makes it again"
+            "call of `embed` makes it again"
         ) from None

@@ -54,17 +54,23 @@ class GPUMonitor:
 
     def __init__(self, interval: float = 1.0, *, idle_below: float = 0.10) -> None:
         self._interval = _above_zero("interval", interval)
-        idle_below = _above_zero("idle_below", idle_below)
-        self._gpus, self._clock, self._memory = GPUs(), Clock(), MemoryWatch()
-        self._tallies = {
-            number: GPUTally(name, idle_below) for number, name in self._gpus.names.items()
-        }
-        self._seconds: float | None = None  # once the loop has ended
+        self._idle_below = _above_zero("idle_below", idle_below)
+        self._gpus = GPUs()
+        self._begin()
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._thread: threading.Thread | None = None
 
+    def _begin(self) -> None:
+        """Forgets a loop that was watched before."""
+        self._clock, self._memory = Clock(), MemoryWatch()
+        self._tallies = {
+            number: GPUTally(name, self._idle_below)
+            for number, name in self._gpus.names.items()
+        }
+        self._seconds: float | None = None  # once the loop has ended
+
     def __enter__(self) -> Self:
-        self._clock, self._seconds = Clock(), None
+        self._begin()
         self._stop.clear()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()

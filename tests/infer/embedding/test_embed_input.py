@@ -1,0 +1,116 @@
+"""Files in another order, of equal names, with final stops; progress and messages."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embed_job
+import seqloom as sl
+from seqloom.errors import (
+    ArgumentError,
+    ConfigError,
+    FormatError,
+    MissingFileError,
+    OutOfRangeError,
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write(path, *records):
+    """Writes a file, and its folder."""
+    Path(path).parent.mkdir(exist_ok=True)
+    Path(path).write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
+
+
+def test_the_same_files_in_another_order_are_another_plan():
+    write("one.fa", ("a1", "MK"), ("b1", "MKT"))
+    write("two.fa", ("a2", "MKTA"), ("b2", "M"))
+    embed_job.run(["one.fa", "two.fa"], "e", 1)
+    with pytest.raises(ConfigError, match=r"name of file 1: 'one\.fa' in plan\.json"):
+        embed_job.run(["two.fa", "one.fa"], "e", 1)
+
+
+def test_a_change_of_the_first_of_two_files_of_one_name_is_seen():
+    write("a/x.fa", ("a", "MK"))
+    write("b/x.fa", ("b", "MKT"))
+    embed_job.run(["a/x.fa", "b/x.fa"], "e")
+    write("a/x.fa", ("a", "MKTAY"))
+    with pytest.raises(ConfigError, match=r"size of x\.fa"):
+        embed_job.run(["a/x.fa", "b/x.fa"], "e")
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "parquet"])
+@pytest.mark.parametrize("pool", ["mean", "none"])
+def test_a_final_stop_is_no_residue(pool, kind):
+    records = [("x", "MKTA*"), ("y", "MK"), ("z", "MALWMRLLPLL*")]
+    write("a.fa", *records)
+    embed_job.run("a.fa", "e", pool=pool, format=kind)
+    found = sl.infer.load("e")
+    assert found.lengths.tolist() == [4, 2, 11]
+    for name, letters in records:
+        rows = embed_job.TABLE[sl.encode.Tokens("esm2")(letters.strip("*"))[1:-1]]
+        expected = rows if pool == "none" else embed_job.expected_mean(letters.strip("*"))
+        np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_windows_of_a_record_with_a_final_stop_are_joined():
+    letters = "MKTAYIAKQRQISFVKSHFSRQ"
+    write("a.fa", ("x", letters + "*"))
+    embed_job.run("a.fa", "e", pool="none", max_length=7, overlap=3)
+    expected = embed_job.TABLE[sl.encode.Tokens("esm2")(letters)[1:-1]]
+    np.testing.assert_array_equal(sl.infer.load("e")["x"], expected)
+
+
+def test_a_record_that_is_a_final_stop_alone_is_named():
+    write("a.fa", ("x", "MK"), ("stop", "*"))
+    with pytest.raises(FormatError, match=r"record 1 \(stop\): no letters"):
+        embed_job.run("a.fa", "e")
+
+
+def test_progress_counts_records_in_finished_shards_in_one_thread():
+    write("a.fa", *((f"s{n}", "MKTAYIAKQR" * 3) for n in range(400)))
+    told, threads = [], set()
+
+    def watch(progress):
+        told.append((progress.done, progress.sequences))
+        threads.add(threading.get_ident())
+
+    embed_job.run("a.fa", "e", 20, max_tokens=64, progress=watch)
+    assert threads == {threading.get_ident()}
+    assert told[-1] == (400, 400)
+    # At most the batches and rows on their way lie between what is computed and written.
+    assert max(sequences - done for done, sequences in told) < 200
+    assert len({done for done, _ in told}) > 5
+
+
+@pytest.mark.parametrize("wrong", [None, True, 1.5])
+def test_what_is_no_id_and_no_integer_is_refused(wrong: Any):
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    with pytest.raises(ArgumentError, match="record must be an integer"):
+        sl.infer.load("e")[wrong]
+
+
+def test_an_ordinal_of_a_shard_that_is_not_finished_is_named_so():
+    write("a.fa", *((f"s{n}", "MK") for n in range(4)))
+    embed_job.run("a.fa", "e", 2)
+    Path("e/shard-000000.done").unlink()
+    found = sl.infer.load("e", partial=True)
+    assert found[3].shape == (embed_job.WIDTH,)
+    with pytest.raises(OutOfRangeError, match="shard of the ordinal 1 is not finished"):
+        found[1]
+    for ordinal in (4, -1):
+        with pytest.raises(OutOfRangeError, match="from 0 to 3"):
+            found[ordinal]
+
+
+def test_a_folder_that_is_not_there_is_named():
+    with pytest.raises(MissingFileError, match="nowhere: no such folder"):
+        sl.infer.load("nowhere")
