@@ -18,15 +18,16 @@ use super::row::{About, Origin, Row};
 use super::tokens::Tokenise;
 use crate::gather::{Columns, first_word};
 
-/// The kind of a stop that was taken as absent, among those that are counted.
-const STOPS: usize = 4;
+/// Where a batch counts final stops (`*`) that the tokeniser left out, among its counts of
+/// unusual letters.
+const FINAL_STOPS: usize = 4;
 
 /// What makes a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// Tokens in a batch at most.
     pub room: usize,
-    /// Among how many windows a batch is chosen, at least.
+    /// How many windows wait at least before a batch is chosen among them.
     pub window: usize,
     /// How records are cut.
     pub cut: Cut,
@@ -78,14 +79,17 @@ pub struct Stream<T> {
     /// Windows with their tokens, before they wait in the pool.
     queue: VecDeque<Row>,
     pool: Pool,
-    /// Where the stream began, and how many of what waited there have not come yet.
+    /// The place at which the stream began, or goes on.
     begun: Place,
+    /// Windows that waited there and were not read again yet.
     missing: usize,
-    /// What comes behind the last window that was put into the pool.
+    /// What comes behind the last window that was put into the pool: its record, and its key.
     next: (Origin, (u64, u64)),
-    /// Hashes of all that was put into the pool, and of all that was read.
+    /// The hash of all that was put into the pool.
     content_packed: u64,
+    /// The hash of all that was read.
     content: u64,
+    /// Final stops since the last batch.
     stops: i64,
     failed: Option<Failure>,
 }
@@ -121,7 +125,7 @@ impl<T: Tokenise> Stream<T> {
         loop {
             while let Some(row) = self.queue.pop_front() {
                 self.admit(row)?;
-                if self.is_new() && self.pool.is_full() {
+                if self.has_caught_up() && self.pool.is_full() {
                     return self.pack();
                 }
             }
@@ -143,8 +147,9 @@ impl<T: Tokenise> Stream<T> {
         self.content
     }
 
-    /// Whether the last window that was put into the pool was not read before.
-    fn is_new(&self) -> bool {
+    /// Whether all that the pool held at the place of the beginning is there again. Until then
+    /// no batch is packed: it would differ from what a stream without a stop packs.
+    fn has_caught_up(&self) -> bool {
         self.next.1 > self.begun.next
     }
 
@@ -177,7 +182,7 @@ impl<T: Tokenise> Stream<T> {
         let mut packed = Packed::new(&rows, &self.shelf).map_err(Failure::Reading)?;
         packed.place = self.place();
         packed.met = self.tokeniser.met();
-        packed.met[STOPS] += mem::take(&mut self.stops);
+        packed.met[FINAL_STOPS] += mem::take(&mut self.stops);
         Ok(Some(packed))
     }
 
@@ -216,7 +221,7 @@ impl<T: Tokenise> Stream<T> {
         self.group.clear();
         while self.record < self.batch.len() && !self.group.is_full() {
             if let Err((origin, cause)) = self.cut_record() {
-                self.failed = Some(self.failure(origin, cause));
+                self.failed = Some(self.record_failure(origin, cause));
                 return;
             }
         }
@@ -225,7 +230,7 @@ impl<T: Tokenise> Stream<T> {
     /// Cuts what is left of a record, or as much as the group takes.
     fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
         let origin = self.origin.plus(self.record as u64);
-        let (header, sequence) = row(&self.batch, self.record);
+        let (header, sequence) = header_and_letters(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);
         if self.start == 0 && !self.begun.has_hashed(origin.ordinal) {
             self.content = chain(self.content, first_word(header), sequence);
@@ -270,9 +275,14 @@ impl<T: Tokenise> Stream<T> {
         let before = self.queue.len();
         self.queue.extend(group.rows());
         if let Err(error) = done {
-            self.failed = group.abouts.first().map(|about| refused(about, error));
+            self.failed = group
+                .abouts
+                .first()
+                .map(|about| token_failure(about, error));
         }
         let is_long = |row: &Row| row.size() > self.rule.room;
+        // A window that is too long stands before one that the tokeniser refused, so that its
+        // failure is the first in the order of the file.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
             self.failed = Some(long.about.failure(Cause::Long(long.size())));
@@ -281,8 +291,8 @@ impl<T: Tokenise> Stream<T> {
     }
 
     /// The failure of a record of the batch.
-    fn failure(&self, origin: Origin, cause: Cause) -> Failure {
-        let (header, sequence) = row(&self.batch, self.record);
+    fn record_failure(&self, origin: Origin, cause: Cause) -> Failure {
+        let (header, sequence) = header_and_letters(&self.batch, self.record);
         Failure::Record {
             origin,
             id: first_word(header).into(),
@@ -315,7 +325,7 @@ impl About {
 }
 
 /// The failure of a window that was not turned into tokens.
-fn refused(about: &About, mut error: Error) -> Failure {
+fn token_failure(about: &About, mut error: Error) -> Failure {
     if let Error::Letter { position, .. } = &mut error {
         *position += about.window.start;
     }
@@ -323,7 +333,7 @@ fn refused(about: &About, mut error: Error) -> Failure {
 }
 
 /// The header and the letters of a record.
-fn row(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
+fn header_and_letters(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
     let number = i64::try_from(record).unwrap_or(i64::MAX);
     let header = Columns::new(&batch.headers, &batch.header_offsets).get(number);
     let letters = Columns::new(&batch.data, &batch.offsets).get(number);

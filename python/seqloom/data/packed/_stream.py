@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-_MOST = (1 << 31) - 1  # where int32 says where windows begin
+_MOST = (1 << 31) - 1  # cu_seqlens is int32
 
 
 class PackedStream:
@@ -118,7 +118,8 @@ class PackedStream:
         )
         self._tokens, self._tokeniser = tokens, Tokeniser.of(tokens)
         self._check_windows()
-        self._progress, self._next = self._first(), self._first()
+        # Of the iteration that runs or ran last, and of where the next one begins.
+        self._progress, self._resume_from = self._beginning(), self._beginning()
         self._digests: list[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -136,13 +137,13 @@ class PackedStream:
         return None if content is None else hex_of(content)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        progress = self._progress = self._next
-        self._next = self._first()
+        progress = self._progress = self._resume_from
+        self._resume_from = self._beginning()
         if progress.is_done:
             return
         native = progress.native = self._open(progress.start)
         try:
-            while (made := _next(native)) is not None:
+            while (made := _next_batch(native)) is not None:
                 progress.position += 1
                 yield self._batch(made)
             self._raise_refusal(native)
@@ -169,8 +170,8 @@ class PackedStream:
             >>> stream.state_dict()["position"]
             1
         """
-        is_loaded = self._next.position > 0 or self._next.is_done
-        progress = self._next if is_loaded else self._progress
+        is_loaded = self._resume_from.position > 0 or self._resume_from.is_done
+        progress = self._resume_from if is_loaded else self._progress
         return progress.save(self._identity())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -193,8 +194,8 @@ class PackedStream:
             >>> [batch["sequence_ids"] for batch in second]
             [['c']]
         """
-        self._next = Progress.load(state, self._identity())
-        self._progress = self._next
+        self._resume_from = Progress.load(state, self._identity())
+        self._progress = self._resume_from
 
     def __str__(self) -> str:
         shown = f"{', '.join(self.paths[:3])}{', ...' * (len(self.paths) > 3)}"  # noqa: PLR2004 - shown
@@ -220,7 +221,7 @@ class PackedStream:
             )
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
-    def _first(self) -> Progress:
+    def _beginning(self) -> Progress:
         """Stands before the first record."""
         return Progress.first(0 if self.records is None else self.records[0])
 
@@ -250,7 +251,7 @@ class PackedStream:
             index = index_of(self.paths[0], self.num_threads)
             _check_stop(self.records[1], index)
             return index
-        # An index has every record at its place: it would not leave anything out.
+        # An index is made with the default settings; with others its places do not apply.
         is_clean = self._options["comments"] == self._options["whitespace"] == "error"
         is_found = record > 0 and is_clean and self._options["ids"] == "error"
         return ready_index(self.paths[file]) if is_found else None
@@ -299,7 +300,7 @@ class PackedStream:
         }
 
 
-def _next(native: _native.PackedStream) -> Any:
+def _next_batch(native: _native.PackedStream) -> Any:
     """Waits for the next batch; an error for a header without an id names what helps."""
     try:
         return native.next()
