@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional as F
-from seqloom.nn.functional._operands import as_operand, require_below
+from seqloom.nn.functional._operands import as_operand, make_range, require_below
 from seqloom.nn.functional._packed import Packing, find_packing
 from seqloom.tensor import Tensor, apply
 
@@ -110,8 +110,7 @@ def _lay_padded(config: ESM2Fields, rates: Tensor, given: Given) -> Layout:
         counts = real.numpy().sum(axis=1).tolist()
         return [(at, at + count) for at, count in zip(starts, counts, strict=True)]
 
-    place = np.tile(np.arange(length, dtype="int32"), rows)
-    angles = _turn(rates, as_operand(tokens, place))
+    angles = _turn(rates, make_range(tokens, rows * length) % max(length, 1))
     flat = tokens.reshape(-1)
     return Layout(tokens.shape, flat, *angles, factor.reshape(-1, 1), attend, find_bounds)
 

@@ -24,6 +24,11 @@ def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
     return data if dtype is None or data.dtype == dtype else data.astype(dtype)
 
 
+def make_range(x: Tensor, length: int) -> Tensor:
+    """Returns whole numbers from 0, made on the device of `x`: nothing is copied there."""
+    return Tensor(x.backend.arange(length, dtype="int32"), x.backend)
+
+
 def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     """Returns the mean or the sum of losses, or the losses themselves."""
     if reduction not in REDUCTIONS:

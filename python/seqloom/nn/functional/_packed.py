@@ -9,7 +9,7 @@ import numpy as np
 from seqloom.errors import ArgumentError
 from seqloom.nn.functional._attention import require_rising
 from seqloom.nn.functional._geometry import as_size
-from seqloom.nn.functional._operands import as_operand, read_host_array
+from seqloom.nn.functional._operands import as_operand, make_range, read_host_array
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def find_packing(
     longest = _find_longest(cu_seqlens, max_seqlen)
     require_rising(cu_seqlens, x.shape[0], longest)
     offsets = as_operand(x, cu_seqlens, "int32")
-    place = as_operand(x, np.arange(x.shape[0], dtype="int32"))
+    place = make_range(x, x.shape[0])
     owner = apply("searchsorted", offsets[1:], place, side="right").astype("int32")
     return Packing(offsets, longest, owner, place - apply("take", offsets, owner, axis=0))
 
@@ -54,7 +54,7 @@ def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
     """Returns packed values as ``(n, longest, ...)``, and which positions are real."""
     starts = apply("expand_dims", packing.offsets[:-1], axis=1)
     ends = apply("expand_dims", packing.offsets[1:], axis=1)
-    rows = starts + as_operand(x, np.arange(packing.longest, dtype="int32"))
+    rows = starts + make_range(x, packing.longest)
     real = apply("less", rows, ends)
     rows = apply("where", real, rows, 0)
     shape = rows.shape
