@@ -28,6 +28,7 @@ class Device(Protocol):
     """What the loop asks of the place where a model computes."""
 
     name: str
+    is_cold: bool  # until the first batch, whose time tells nothing of the others'
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Puts the arrays of a batch there, without waiting for it."""
@@ -71,6 +72,7 @@ class HostDevice:
     """A processor: the arrays of torch and of ours are read where they are."""
 
     name = "cpu"
+    is_cold = False
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Leaves the arrays where they are."""

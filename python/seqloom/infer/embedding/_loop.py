@@ -89,6 +89,8 @@ class Loop:
                 work, batch = next(waiting, (None, None))
             if work is None:
                 return
+            if batch is not None and self.embedder.device.is_cold:
+                self._warm_up(batch)
             for part, rows in () if batch is None else self._embed(batch):
                 with self.clock.handing_over():
                     results.put((work, part, rows))
@@ -97,6 +99,20 @@ class Loop:
                     results.put((work, None, None))
             else:
                 self.job.tell()
+
+    def _warm_up(self, batch: Mapping[str, Any]) -> None:
+        """Computes a batch in advance: the first call loads kernels and takes memory."""
+        device = self.embedder.device
+        device.is_cold = False
+        try:
+            with device.computing():
+                found = self.embedder(device.place(batch))
+                for values in found.values():
+                    device.fetch(values[:1]).wait()
+        except Exception as error:
+            # What the memory does not hold is halved when the batch is computed.
+            if not device.is_full(error):
+                raise
 
     def _embed(self, batch: Mapping[str, Any]) -> Iterator[tuple[Any, dict[int, Rows]]]:
         """Embeds a batch; if that is too much for the memory, its halves."""

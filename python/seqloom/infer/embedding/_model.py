@@ -52,7 +52,7 @@ class Embedder:
     @property
     def name(self) -> str:
         """What a plan calls the model."""
-        return identify(self.model)
+        return identify(_uncompiled(self.model))
 
     @property
     def width(self) -> int:
@@ -97,9 +97,15 @@ def _find_call(
     return lambda batch: {-1: model(batch)}
 
 
+def _uncompiled(model: Any) -> Any:
+    """Returns the module that torch.compile has wrapped, or the model itself."""
+    return getattr(model, "_orig_mod", model)
+
+
 def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
     """Calls a module with what it asks for; transformers return several results."""
-    method = getattr(model, "forward", None) or model.__call__
+    plain = _uncompiled(model)
+    method = getattr(plain, "forward", None) or plain.__call__
     asked = inspect.signature(method).parameters.values()
     values = {**batch, "inputs": batch["input_ids"], "x": batch["input_ids"]}
     options = {

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+
+from seqloom.infer.embedding._pinned import PinnedRing, Slab
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,54 +16,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_RING = 4  # batches on their way to the device, and rows on their way back
+_RING = 8  # buffers on their way to the device
 
 
 class TorchRows:
     """Rows that a stream copies into pinned memory."""
 
-    __slots__ = ("_buffer", "_done", "_ring", "_shape")
+    __slots__ = ("_buffer", "_done", "_ring", "_rows")
 
     def __init__(self, ring: PinnedRing, values: torch.Tensor, stream: Any) -> None:
-        self._ring, self._shape = ring, values.shape
-        self._buffer = ring.take(values.numel(), values.dtype)
+        self._ring = ring
+        self._buffer = ring.take(values.nbytes)
+        rows = self._buffer[: values.nbytes].view(values.dtype).reshape(values.shape)
         stream.wait_stream(torch.cuda.current_stream(values.device))
         with torch.cuda.stream(stream):
-            self._buffer[: values.numel()].copy_(values.reshape(-1), non_blocking=True)
-            self._done = stream.record_event()
+            self._rows = rows.copy_(values, non_blocking=True)
+            self._done = stream.record_event(new_event())
         values.record_stream(stream)
 
     def wait(self) -> NDArray[Any]:
         """Waits for the copy, in the thread that writes, and gives the buffer back."""
         self._done.synchronize()
-        rows = self._buffer[: self._shape.numel()].reshape(self._shape).float().numpy()
-        found = np.array(rows)
+        found = np.array(self._rows.float().numpy())
         self._ring.give(self._buffer)
         return found
 
 
-class PinnedRing:
-    """Pinned buffers that are used again: to pin new memory stops the device."""
-
-    def __init__(self) -> None:
-        self._free: list[torch.Tensor] = []
-
-    def take(self, size: int, dtype: torch.dtype) -> torch.Tensor:
-        """Finds a buffer that is large enough, or makes one with room to spare."""
-        for position, buffer in enumerate(self._free):
-            if buffer.dtype is dtype and buffer.numel() >= size:
-                return self._free.pop(position)
-        if len(self._free) >= _RING:
-            self._free.pop(0)
-        return torch.empty(size + size // 4, dtype=dtype, pin_memory=True)
-
-    def give(self, buffer: torch.Tensor) -> None:
-        """Takes a buffer back whose copy has ended."""
-        self._free.append(buffer)
-
-
 class TorchDevice:
     """A CUDA device: one stream computes, one copies there, one copies back."""
+
+    is_cold = True
 
     def __init__(self, device: str) -> None:
         self.name = device
@@ -68,42 +53,34 @@ class TorchDevice:
         self._there = torch.cuda.Stream(self._device)
         self._back = torch.cuda.Stream(self._device)
         self._ring, self._results = PinnedRing(), PinnedRing()
-        self._waiting: list[tuple[Any, list[torch.Tensor]]] = []
+        self._waiting: deque[tuple[Any, torch.Tensor]] = deque()
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
         """Copies arrays of numbers through pinned memory, beside the computation."""
-        buffers: list[torch.Tensor] = []
+        slab = Slab.of(batch)
+        buffer = self._ring.take(slab.size)
+        pinned = slab.write(buffer)
+        computing = torch.cuda.current_stream(self._device)
         with torch.cuda.stream(self._there):
-            placed = {name: self._copy(it, buffers) for name, it in batch.items()}
-            copied = self._there.record_event()
-        torch.cuda.current_stream(self._device).wait_event(copied)
-        self._waiting.append((copied, buffers))
+            there = pinned.to(self._device, non_blocking=True)
+            copied = self._there.record_event(new_event())
+        computing.wait_event(copied)
+        # Its memory is of the stream that copies: it is not free before it was computed on.
+        there.record_stream(computing)
+        self._waiting.append((copied, buffer))
         self._reuse()
-        return placed
-
-    def _copy(self, value: Any, buffers: list[torch.Tensor]) -> Any:
-        """Copies one array; what is no array stays."""
-        if not isinstance(value, np.ndarray):
-            return value
-        source = torch.as_tensor(value)
-        buffer = self._ring.take(source.numel(), source.dtype)
-        pinned = buffer[: source.numel()].copy_(source.reshape(-1))
-        buffers.append(buffer)
-        there = pinned.to(self._device, non_blocking=True).reshape(source.shape)
-        there.record_stream(torch.cuda.current_stream(self._device))
-        return there
+        return {**batch, **slab.read(there)}
 
     def _reuse(self) -> None:
         """Takes back the buffers of copies that ended; the oldest may be waited for."""
         while self._waiting:
-            copied, buffers = self._waiting[0]
+            copied, buffer = self._waiting[0]
             if len(self._waiting) > _RING:
                 copied.synchronize()
             elif not copied.query():
                 return
-            self._waiting.pop(0)
-            for buffer in buffers:
-                self._ring.give(buffer)
+            self._waiting.popleft()
+            self._ring.give(buffer)
 
     def computing(self) -> AbstractContextManager[Any]:
         """Computes without recording gradients."""
@@ -130,10 +107,17 @@ class TorchDevice:
 
     def is_full(self, error: BaseException) -> bool:
         """Says whether the memory is full, and gives unused memory back."""
-        if not isinstance(error, torch.OutOfMemoryError):
+        # cuBLAS has no error of its own for the memory that it works in.
+        is_ours = isinstance(error, torch.OutOfMemoryError)
+        if not is_ours and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
             return isinstance(error, MemoryError)
         torch.cuda.empty_cache()
         return True
+
+
+def new_event() -> Any:
+    """Makes an event for which a thread sleeps, where it would keep a core busy."""
+    return torch.cuda.Event(blocking=True)
 
 
 def _raw(values: Any) -> torch.Tensor:

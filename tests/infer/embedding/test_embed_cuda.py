@@ -1,0 +1,304 @@
+"""Embeddings on a GPU: memory and streams on any machine, numbers on a device."""
+
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from hypothesis.extra import numpy as arrays_of
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import embed_job
+import seqloom as sl
+from seqloom.infer.embedding import _model, _pinned
+from seqloom.infer.embedding._device import HostDevice
+from seqloom.infer.embedding._pinned import PinnedRing, Slab
+from seqloom.infer.embedding._torch_device import TorchDevice
+from seqloom.tensor.backends._torch import _device_attention, _device_random
+
+on_a_card = pytest.mark.skipif(
+    not torch.cuda.is_available(), reason="needs a CUDA device, and this machine has none"
+)
+
+
+class Table(torch.nn.Module):
+    """A module of one table."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.from_numpy(embed_job.TABLE))
+
+    def forward(self, input_ids):
+        return self.table[input_ids.long()]
+
+
+DTYPES = st.sampled_from(["bool", "int32", "int64", "float16", "float32", "uint8"])
+SHAPES = st.sampled_from([(), (0,), (7,), (3, 2), (2, 0), (300,)])
+ARRAYS = arrays_of.arrays(DTYPES, SHAPES)
+
+
+@settings(deadline=None)
+@given(st.lists(ARRAYS, max_size=6))
+def test_arrays_of_a_batch_come_out_of_one_copy_as_they_went_in(arrays):
+    batch: dict[str, Any] = {f"a{n}": array for n, array in enumerate(arrays)} | {
+        "n": 3,
+        "ids": ["x"],
+    }
+    slab = Slab.of(batch)
+    buffer = slab.write(torch.empty(slab.size + 100, dtype=torch.uint8))
+    found = slab.read(buffer.clone())
+    assert len(found) == len(arrays)
+    for name, tensor in found.items():
+        assert tensor.numpy().dtype == batch[name].dtype
+        np.testing.assert_array_equal(tensor.numpy(), batch[name])
+
+
+class Stream:
+    """A stream that does everything at once, and counts what it waits for."""
+
+    current: Any = None
+
+    def __init__(self, *_: Any) -> None:
+        self.waits = 0
+
+    def record_event(self, event):
+        return event
+
+    def wait_stream(self, _):
+        self.waits += 1
+
+    wait_event = wait_stream
+
+
+class Event:
+    """An event that has come."""
+
+    def __init__(self, *, blocking):
+        assert blocking
+
+    def query(self):
+        return True
+
+    def synchronize(self):
+        pass
+
+
+@contextmanager
+def current(stream):
+    before, Stream.current = Stream.current, stream
+    yield
+    Stream.current = before
+
+
+@pytest.fixture
+def streams(monkeypatch):
+    """Streams of a device that is the host; what memory is used by which stream."""
+    used, made = [], []
+    monkeypatch.setattr(Stream, "current", Stream())
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "stream", current)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: Stream.current)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda _, by: used.append(by))
+
+    def pin(size):
+        made.append(size)
+        return torch.empty(size, dtype=torch.uint8)
+
+    def to(self, *_, non_blocking):
+        assert non_blocking
+        return self.clone()
+
+    monkeypatch.setattr(_pinned, "pin", pin)
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    return used, made
+
+
+def test_memory_that_one_stream_made_is_kept_until_the_other_has_used_it(streams):
+    used, _ = streams
+    device, computing = TorchDevice("cpu"), Stream.current
+    device.place({"x": np.arange(3)})
+    assert used == [computing]
+    assert computing.waits == 1
+    device.fetch(torch.ones(3)).wait()
+    assert used[1] is not computing
+    assert used[1].waits == 1
+
+
+def test_batches_of_one_size_pin_memory_once(streams):
+    _, made = streams
+    device = TorchDevice("cpu")
+    for _ in range(50):
+        device.place({"x": np.arange(300), "y": np.zeros(4, bool)})
+        device.fetch(torch.ones(30, 8)).wait()
+    assert len(made) == 2
+
+
+def test_a_longer_batch_makes_a_larger_buffer_in_place_of_a_small_one(streams):
+    ring = PinnedRing()
+    small = ring.take(100)
+    ring.give(small)
+    large = ring.take(10_000)
+    ring.give(large)
+    assert ring.take(100) is large
+    assert streams[1] == [125, 12_500]
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls", "none"])
+def test_pooling_by_torch_gives_what_pooling_on_the_host_gives(streams, pool, tmp_path):
+    found = {}
+    text = "".join(f">s{n}\n{'MKTAYIAKQR'[n % 9 :] * 9}\n" for n in range(70))
+    (tmp_path / "a.fa").write_text(text)
+    for device in (HostDevice(), TorchDevice("cpu")):
+        out = tmp_path / type(device).__name__
+        options: Any = {"max_tokens": 900, "shard_size": 30, "pool": pool}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_model, "device_of", lambda _, device=device: device)
+            sl.infer.embed(Table(), tmp_path / "a.fa", out=out, **options)
+        found[out.name] = sl.infer.load(out).to_numpy()
+    rows, expected = found["TorchDevice"], found["HostDevice"]
+    np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_small", [False, True])
+def test_a_cold_device_computes_its_first_batch_twice_and_writes_it_once(
+    tmp_path, monkeypatch, is_small
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.fa").write_text("".join(f">s{n}\nMKTAYIAKQR\n" for n in range(60)))
+    sizes = []
+
+    def embed_tokens(batch):
+        sizes.append(batch["input_ids"].size)
+        if is_small and sizes[-1] > 150:
+            raise MemoryError
+        return embed_job.embed_tokens(batch)
+
+    monkeypatch.setattr(HostDevice, "is_cold", True)
+    summary = sl.infer.embed(embed_tokens, "a.fa", out="e", max_tokens=240)
+    assert sizes[0] == sizes[1]
+    assert summary.sequences == 60
+    assert len(summary.notes) == is_small
+
+
+def test_cublas_without_memory_is_a_full_memory(streams, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    device = TorchDevice("cpu")
+    assert device.is_full(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when"))
+    assert device.is_full(torch.OutOfMemoryError("CUDA out of memory"))
+    assert not device.is_full(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+class Copies(TorchDispatchMode):
+    """Lists what is copied between the host and a device, for which it would wait."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        del types  # part of the protocol
+        out = func(*args, **(kwargs or {}))
+        given = [it for it in args if isinstance(it, torch.Tensor) and it.ndim]
+        kinds = {it.device.type for it in given}
+        if isinstance(out, torch.Tensor) and kinds and kinds != {out.device.type}:
+            self.found.append(str(func))
+        return out
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_esm2_on_a_device_waits_for_nothing(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
+    monkeypatch.setattr(_device_attention, "_align", lambda x: x.contiguous())
+    monkeypatch.setattr(_device_random, "_compile", lambda function: function)
+    # Tensors without values: whoever asks for one, as .item() does, gets an error.
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = sl.models.ESM2Config.of("8M").init("torch:cuda")
+        offsets = torch.empty(4, dtype=torch.int32, device="cuda")
+        ids = torch.empty(100, dtype=torch.int32, device="cuda")
+        batch = {"input_ids": ids, "cu_seqlens": offsets, "max_seqlen": 60}
+        model.embed(batch)  # makes the weights
+        with torch.inference_mode(), Copies() as copies:
+            found = model.embed(batch, layers=(0, -1))
+    assert {x.shape for x in found.values()} == {(100, 320)}
+    assert copies.found == []
+
+
+def test_a_module_that_torch_compiles_is_called_and_named_as_the_module(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.fa").write_text("".join(f">s{n}\nMKTAYIAKQR\n" for n in range(60)))
+    plain = Table()
+    compiled = torch.compile(plain, dynamic=True, backend="aot_eager")
+    for model, out in ((plain, "plain"), (compiled, "compiled")):
+        sl.infer.embed(model, "a.fa", out=out, max_tokens=250)
+    found, expected = (sl.infer.load(out) for out in ("compiled", "plain"))
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+    assert found.model == expected.model
+
+
+class Slow(Table):
+    """A table whose rows come long after they were asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.square = torch.nn.Parameter(torch.eye(4096))
+
+    def forward(self, input_ids):
+        x = self.square
+        for _ in range(8):
+            x = x @ self.square
+        return super().forward(input_ids) * x[0, 0]
+
+
+@pytest.fixture
+def proteins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+    records = [rng.choice(letters, size) for size in rng.integers(5, 400, 3000)]
+    text = (b">s%d\n%s\n" % (n, it.tobytes()) for n, it in enumerate(records))
+    (tmp_path / "p.fa").write_bytes(b"".join(text))
+
+
+@on_a_card
+@pytest.mark.parametrize("pool", ["none", "mean"])
+def test_a_device_that_lags_behind_gives_what_the_host_gives(proteins, pool):
+    sl.infer.embed(Slow().cuda(), "p.fa", out="cuda", pool=pool)
+    sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
+    found, expected = (sl.infer.load(out).to_numpy() for out in ("cuda", "host"))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@on_a_card
+def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
+    sl.models.ESM2Config.of("8M").init("numpy").save("8M")
+    model = sl.models.ESM2.load("8M", "torch:cuda", "bfloat16").eval()
+    for out in ("warm", "timed"):
+        is_timed = out == "timed"
+
+        def watch(_news, mode="error" if is_timed else "default"):
+            torch.cuda.set_sync_debug_mode(mode)
+
+        try:
+            sl.infer.embed(model, "p.fa", out=out, progress=watch)
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+    assert len(sl.infer.load("timed")) == 3000
+
+
+@on_a_card
+def test_a_card_with_little_memory_halves_the_batches(proteins):
+    model = sl.models.ESM2Config.of("8M").init("torch:cuda").eval()
+    whole = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction(1e9 / whole)
+    try:
+        summary = sl.infer.embed(model, "p.fa", out="e", max_tokens=1 << 18)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert "max_tokens=" in summary.notes[0]
+    assert len(sl.infer.load("e")) == 3000
