@@ -24,6 +24,7 @@ SUITES = {
     "spliceai": "benchmarks.spliceai",
     "kernels": "benchmarks.kernels",
     "infer": "benchmarks.infer",
+    "gpu": "benchmarks.gpu",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",

@@ -14,14 +14,15 @@ from benchmarks._processor import describe_processor, name_processor
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
 
-def publish(suite: str, text: str) -> None:
-    """Prints a suite's results and puts them into its section, under this name."""
+def publish(suite: str, text: str, *, kind: str | None = None) -> None:
+    """Prints a suite's results and puts them into its section, under the processor."""
+    # Or under another kind of device.
     print(f"\n== {suite}\n\n{text}")
     before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- begin {suite} -->\n")
     section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"
     assert end, f"{PAGE.name} has no end for {suite}"
-    parts = {**_parts(section), name_processor(): text}
+    parts = {**_parts(section), kind or name_processor(): text}
     joined = "\n\n".join(f"### {name}\n\n{part}" for name, part in sorted(parts.items()))
     PAGE.write_text(f"{before}{begin}\n{joined}\n\n{end}{after}", "utf-8")
 

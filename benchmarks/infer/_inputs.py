@@ -20,7 +20,12 @@ class Task(NamedTuple):
 
 
 # Layers, width and heads of the networks; the hidden layers are four times as wide.
-SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20), "150M": (30, 640, 20)}
+SHAPES = {
+    "8M": (6, 320, 20),
+    "35M": (12, 480, 20),
+    "150M": (30, 640, 20),
+    "650M": (33, 1280, 20),
+}
 LONGEST = 1022  # residues that the network was trained on
 CLS, EOS, RESIDUES, MASK = 0, 2, range(4, 24), 32
 

@@ -24,6 +24,7 @@ from benchmarks.infer._sides import (
     PRODUCTS,
     SIDES,
 )
+from benchmarks.infer._whole import tell_loops
 from benchmarks.tensor._sides import environment
 
 
@@ -56,7 +57,8 @@ HEAD = (
 
 def main() -> None:
     """Measures each network and input on one thread."""
-    publish("infer", "\n\n".join([*map(_measure_case, CASES), _notes()]))
+    cases = [*map(_measure_case, CASES), tell_loops()]
+    publish("infer", "\n\n".join([*cases, _notes()]))
 
 
 def _measure_case(case: Case) -> str:

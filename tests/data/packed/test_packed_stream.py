@@ -118,10 +118,11 @@ def test_a_batch_describes_itself(proteins):
         assert isinstance(batch["sequence_ids"], Ids)
 
 
-@pytest.mark.parametrize("threads", [2, 3])
-def test_threads_give_the_same_bits(proteins, threads):
-    alone = PackedStream(proteins, max_tokens=2048, num_threads=1)
-    several = PackedStream(proteins, max_tokens=2048, num_threads=threads)
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("max_tokens", [2048, 16_384])
+def test_threads_give_the_same_bits(proteins, threads, max_tokens):
+    alone = PackedStream(proteins, max_tokens=max_tokens, num_threads=1)
+    several = PackedStream(proteins, max_tokens=max_tokens, num_threads=threads)
     assert same_batches(list(alone), list(several))
     assert alone.content == several.content
 

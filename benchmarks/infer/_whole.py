@@ -1,0 +1,51 @@
+"""The whole loop: a file of proteins to shards on disk, by `sl.infer.embed`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks._page import table
+from benchmarks.infer._inputs import Ids, mix, write_network
+
+PROTEINS = 150
+
+
+def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any) -> Any:
+    """Embeds proteins from their text; returns what `embed` says."""
+    import seqloom as sl
+
+    letters = sl.encode.Tokens("esm2").vocabulary.items()
+    names = {number: letter for letter, number in letters}
+    rows = ["".join(names[each] for each in ids[1:-1].tolist()) for ids in records]
+    text = "".join(f">s{number}\n{row}\n" for number, row in enumerate(rows))
+    (folder / "p.fa").write_text(text)
+    return sl.infer.embed(network, folder / "p.fa", out=folder / "e", **options)
+
+
+def tell_loops() -> str:
+    """Embeds some proteins by the 8M network on each backend: a table."""
+    import seqloom as sl
+
+    rows: list[list[str]] = []
+    for name in ("numpy", "torch"):
+        with TemporaryDirectory() as folder:
+            write_network("8M", Path(folder, "network"))
+            on = sl.tensor.backend(name, num_threads=1)
+            network = sl.models.ESM2.load(Path(folder, "network"), on)
+            summary = run_loop(network, mix(PROTEINS), Path(folder), num_threads=1)
+        rows.append([f"seqloom, {name}", *columns(summary)])
+    text = table(("8M, FASTA to shards", *HEAD), rows)
+    return f"{text}\n\n{PROTEINS} proteins of the UniProt-like mix, by `embed`."
+
+
+HEAD = ("tokens/s", "waiting for input")
+
+
+def columns(summary: Any) -> tuple[str, str]:
+    """The speed, and the share of the time in which the network waited for batches."""
+    return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
+
+
+if __name__ == "__main__":
+    print(tell_loops())

@@ -1,0 +1,17 @@
+"""The network of a job is never left without batches."""
+
+import pytest
+from benchmarks.infer._inputs import mix
+from benchmarks.infer._whole import run_loop
+
+import seqloom as sl
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_esm2_of_8_million_waits_less_than_a_hundredth_of_the_time(tmp_path, name, capsys):
+    network = sl.models.ESM2Config.of("8M").init(sl.tensor.backend(name, num_threads=1))
+    summary = run_loop(network, mix(150), tmp_path, num_threads=1)
+    with capsys.disabled():
+        share, speed = summary.shares["input"], summary.tokens_per_second
+        print(f"\n{name}: waiting {share:.2%}, {speed:,.0f} tokens/s")  # noqa: T201
+    assert summary.shares["input"] < 0.01
