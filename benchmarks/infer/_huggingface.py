@@ -44,14 +44,17 @@ ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
 }
 
 
-def prepare(task: Task, order: str) -> Callable[[], list[Any]]:
+def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list[Any]]:
     """Loads the network; the work gives the hidden states of each record."""
     from transformers import EsmModel
 
     torch.set_num_threads(1)
     records = task.records
     network: Any = EsmModel.from_pretrained(
-        task.folder, add_pooling_layer=False, attn_implementation="sdpa"
+        task.folder,
+        add_pooling_layer=False,
+        attn_implementation="sdpa",
+        dtype=getattr(torch, dtype),
     ).eval()
     batches = ORDERS[order]([len(ids) for ids in records])
     inputs = [(batch, *_padded([records[each] for each in batch])) for batch in batches]
@@ -62,7 +65,7 @@ def prepare(task: Task, order: str) -> Callable[[], list[Any]]:
             for batch, ids, mask in inputs:
                 hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state
                 for number, row in zip(batch, hidden, strict=True):
-                    found[number] = row[: len(records[number])]
+                    found[number] = row[: len(records[number])].float()
         return found
 
     return work

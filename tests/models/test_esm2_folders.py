@@ -12,7 +12,6 @@ import seqloom as sl
 from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import (
     ArgumentError,
-    BackendError,
     ConfigError,
     MissingFileError,
     RecordError,
@@ -209,25 +208,6 @@ def test_a_saved_network_has_the_same_bits(folder, tmp_path):
     assert again.config == model.config
     for path, values in model.state_dict().items():
         assert (again.state_dict()[path] == values).all()
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_half_precision_on_numpy_is_declined_in_a_sentence(folder, dtype):
-    with pytest.raises(BackendError, match=f"NumPy has no products of {dtype}"):
-        sl.models.ESM2.load(folder, dtype=dtype)
-
-
-@pytest.mark.parametrize("backend", ["numpy", "torch"])
-@pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9995), ("float16", 0.99999)])
-def test_half_precision_gives_nearly_the_hidden_states(
-    folder, expected, backend, dtype, cosine
-):
-    model = sl.models.ESM2.load(folder, backend).to(backend, dtype)
-    hidden = model(*PROTEINS.packed)
-    assert hidden.dtype.name == dtype
-    found, true = hidden.numpy().astype(np.float64), expected["hidden"][-1]
-    products = (found * true).sum(1) / np.linalg.norm(found, axis=1)
-    assert (products / np.linalg.norm(true, axis=1)).min() > cosine
 
 
 def test_an_unknown_dtype_is_an_error(folder):

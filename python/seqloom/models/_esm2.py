@@ -191,8 +191,9 @@ class ESM2(Module):
 
         Raises:
             ArgumentError: `dtype` is none of these.
-            BackendError: `dtype` would be slower than float32: half precision on NumPy, on
-                JAX's CPU, and on a processor without instructions for it; int8 anywhere
+            BackendError: `dtype` would be slower than float32: half precision on JAX's
+                CPU and on a processor without instructions for it (on NumPy bfloat16 wants
+                AVX512-BF16, and there is no float16); int8 anywhere
                 but on NumPy or on torch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder lacks the settings or the weights.

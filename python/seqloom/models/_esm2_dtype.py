@@ -29,7 +29,7 @@ def check_dtype(backend: Backend, dtype: object) -> str:
             f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
             '"bfloat16"'
         )
-    if name in _HALVES and (reason := find_reason(backend, name)):
+    if name in _HALVES and (reason := find_reason(backend, name, is_joined=True)):
         raise BackendError(
             f'dtype="{name}": {reason}, so it would be slower than float32; load in '
             f'float32, or, to save memory, convert after: model.to(backend, "{name}")'

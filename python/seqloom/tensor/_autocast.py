@@ -129,13 +129,16 @@ def _require_quick(dtype: str, args: tuple[Any, ...]) -> None:
         )
 
 
-def find_reason(backend: Any, dtype: str) -> str | None:
+def find_reason(backend: Any, dtype: str, *, is_joined: bool = False) -> str | None:
     """Says why half precision is slow on a backend; None where it is not, or is allowed."""
+    # Joined operations are those of a transformer's block; NumPy has kernels for these.
     around = casting.get()
     if around is not None and around[1]:
         return None
     while hasattr(backend, "inner"):
         backend = backend.inner
+    if is_joined and dtype == "bfloat16" and hasattr(backend, "joins_bfloat16"):
+        return None if backend.joins_bfloat16 else _find_missing(dtype)
     return _find_reason(backend.name, backend.device, dtype)
 
 
@@ -149,6 +152,11 @@ def _find_reason(backend: str, device: str, dtype: str) -> str | None:
     flags = _read_flags() if device.startswith("cpu") else None
     if flags is None or flags & _INSTRUCTIONS[dtype]:
         return None
+    return _find_missing(dtype)
+
+
+def _find_missing(dtype: str) -> str:
+    """Says that the processor lacks instructions, or may not use them."""
     return f"this processor ({platform.machine()}) has no instructions for {dtype}"
 
 

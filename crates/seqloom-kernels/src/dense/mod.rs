@@ -67,7 +67,7 @@ fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
 
 /// Calls `fill` for each band of rows of an output of this width: with the number of its first
 /// row, and the band. For each row `kept` numbers stay in the cache.
-pub(crate) fn each_band<T: Float>(
+pub(crate) fn each_band<T: Send>(
     out: &mut [T],
     width: usize,
     kept: usize,
