@@ -18,9 +18,10 @@ from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.nn._joint import find_joint
 
-# The letters of one evaluation batch, which bound its memory, or its genotypes: a letter
-# becomes many features, a genotype is one number.
+# The letters of one evaluation batch, which bound its memory, its tokens, or its genotypes:
+# a letter becomes many features, a token those of a language model, a genotype one number.
 _LETTERS = 1 << 18
+_TOKENS = 1 << 14
 _GENOTYPES = 1 << 24
 _RECORDS = 256
 # So many records are looked at for one that moves.
@@ -90,7 +91,8 @@ def evaluation_batch_size(examples: Examples) -> int:
     longest = max(1, int(count_positions(examples).max(initial=1)))
     encoder = examples.encoder
     is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
-    return max(1, min(_RECORDS, (_GENOTYPES if is_flat else _LETTERS) // longest))
+    most = _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
+    return max(1, min(_RECORDS, most // longest))
 
 
 def check_lengths(model: Module, examples: Examples) -> None:

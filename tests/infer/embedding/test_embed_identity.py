@@ -1,5 +1,8 @@
 """What a job takes for the same model, and padded batches of ESM-2."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError
+from seqloom.infer.embedding._identity import identify
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +63,49 @@ def test_a_packed_network_of_transformers_refuses_padded_batches():
     model = sl.models.packed_huggingface(transformers.EsmModel(config))
     with pytest.raises(ArgumentError, match="packing=False"):
         sl.infer.embed(model, "p.fa", out="e", packing=False)
+
+
+def _scale(factor):
+    """Makes a function that brings a value along."""
+
+    def embed(batch):
+        return batch["input_ids"][:, None].astype("float32") * factor
+
+    return embed
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda batch: batch["input_ids"][:, None] + 1.0, lambda batch: batch["x"] + 2.0),
+        (_scale(1.0), _scale(2.0)),
+        (_scale(np.ones(3, "f")), _scale(np.array([1, 1, 2], "f"))),
+        (_scale((1, 2)), _scale((1, 3))),
+    ],
+    ids=["code", "number", "array", "tuple"],
+)
+def test_functions_of_other_code_or_values_are_other_models(first, second):
+    assert identify(first) != identify(second)
+    assert identify(first) == identify(first)
+
+
+def test_a_function_has_the_same_name_in_another_process():
+    program = (
+        "from seqloom.infer.embedding._identity import identify\n"
+        "def make(n):\n"
+        "    def f(batch):\n"
+        "        return f if batch in {'a', 'b', 'c'} else n\n"
+        "    return f\n"
+        "print(identify(make(3)))\n"
+    )
+    names = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(names) == 1

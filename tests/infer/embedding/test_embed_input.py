@@ -12,9 +12,12 @@ import seqloom as sl
 from seqloom.errors import (
     ArgumentError,
     ConfigError,
+    FileError,
     FormatError,
     MissingFileError,
     OutOfRangeError,
+    RunFolderError,
+    ShapeError,
 )
 
 
@@ -72,6 +75,67 @@ def test_a_record_that_is_a_final_stop_alone_is_named():
     write("a.fa", ("x", "MK"), ("stop", "*"))
     with pytest.raises(FormatError, match=r"record 1 \(stop\): no letters"):
         embed_job.run("a.fa", "e")
+
+
+def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
+    write("a.fa", *((f"s{n}", "MKTAYIAKQR") for n in range(100)))
+    whole = Path("a.fa").read_bytes()
+
+    def change(progress):
+        if progress.sequences >= 30:
+            write("a.fa", *((f"other{n}", "MKTAYIAKQR") for n in range(110)))
+
+    with pytest.raises(FileError, match="has changed since the job was planned"):
+        embed_job.run("a.fa", "e", 10, max_tokens=64, progress=change)
+    assert not Path("e/complete.json").exists()
+    assert whole != Path("a.fa").read_bytes()
+    finished = sl.infer.load("e", partial=True)
+    assert [name for name in finished.ids if name.startswith("other")] == []
+
+
+def test_a_shard_that_was_cut_is_found_by_the_same_call():
+    write("a.fa", ("x", "MK"), ("y", "MKT"))
+    embed_job.run("a.fa", "e", 1)
+    with Path("e/shard-000001.safetensors").open("r+b") as file:
+        file.truncate(100)
+    with pytest.raises(FileError, match=r"shard-000001\.safetensors: has 100 bytes"):
+        embed_job.run("a.fa", "e", 1)
+
+
+def test_the_folder_of_a_model_is_no_folder_for_embeddings():
+    write("a.fa", ("x", "MK"))
+    model = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy")
+    model.save("small")
+    with pytest.raises(RunFolderError, match=r"small: holds config\.json, but no plan"):
+        sl.infer.embed(model, "a.fa", out="small")
+
+
+def test_a_plan_that_was_damaged_is_named():
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    path = Path("e/plan.json")
+    path.write_bytes(path.read_bytes()[:30] + b"\xff" + path.read_bytes()[31:])
+    with pytest.raises(FormatError, match=r"plan\.json cannot be read"):
+        sl.infer.load("e")
+
+
+def test_an_id_and_an_ordinal_are_looked_up():
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    found = sl.infer.load("e")
+    assert ["x" in found, "y" in found, 0 in found, 1 in found] == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("wrong", [None, (1, 2)])
+def test_what_is_no_array_of_a_model_is_refused(wrong):
+    write("a.fa", ("x", "MK"))
+    with pytest.raises(ShapeError, match=f"returned {type(wrong).__name__}"):
+        sl.infer.embed(lambda _: wrong, "a.fa", out="e")
 
 
 def test_progress_counts_records_in_finished_shards_in_one_thread():

@@ -29,7 +29,8 @@ def agree(
 ) -> tuple[Plan, str]:
     """Finds the plan of the folder, or makes it; returns it with the hash of its text."""
     sources = [Source.of(path) for path in paths]
-    if PLAN not in folder.names():
+    if PLAN not in (names := folder.names()):
+        _check_free(folder, names)
         plan = _make(paths, sources, rules=rules, settings=settings, width=width)
         if folder.create(PLAN, [plan.to_json().encode()]):
             return read_plan(folder)
@@ -46,6 +47,17 @@ def agree(
             "settings and files, or another folder"
         )
     return plan, digest
+
+
+def _check_free(folder: OutputFolder, names: set[str]) -> None:
+    """Refuses a folder that holds other things, such as the model."""
+    others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
+    # Another process may have begun this job since.
+    if others and PLAN not in folder.names():
+        raise RunFolderError(
+            f"{folder.path}: holds {others[0]}, but no {PLAN}: it is no folder of "
+            "embeddings; give another one as out"
+        )
 
 
 def _make(
@@ -71,4 +83,4 @@ def read_plan(folder: OutputFolder) -> tuple[Plan, str]:
         raise MissingFileError(
             f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
         ) from error
-    return Plan.from_json(text.decode()), hashlib.sha256(text).hexdigest()
+    return Plan.from_json(text), hashlib.sha256(text).hexdigest()

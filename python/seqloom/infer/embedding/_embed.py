@@ -81,8 +81,9 @@ def embed(
         packing: Whether sequences lie end to end. With False they are padded.
         shard_size: Records of a shard; default: as many as make 256 MiB, at most 65,536.
         format: ``"safetensors"`` or ``"parquet"``.
-        identity: Names a function and its version in the plan; a module is named by the
-            hash of its weights.
+        identity: Names the model and its version in the plan. Without it a module is named
+            by the hash of its weights, a function by that of its code and of the arrays and
+            numbers that it brings along; what else decides its results is not seen.
         resume: Whether to go on in a folder that holds a part of this job.
         lease: Seconds without a sign of life after which a process's shard is taken over.
         cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``; keys

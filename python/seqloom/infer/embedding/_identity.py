@@ -2,24 +2,80 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any
+from types import CellType, CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from seqloom.nn import Module
 from seqloom.record._checksum import checksum_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _SIMPLE = (bool, int, float, str)
 
 
 def identify(model: Any) -> str:
-    """Names a model; of a function only its name is known."""
+    """Names a model by what decides its results, as far as it shows."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
-    return ":".join(filter(None, (kind, _hash_weights(model), _list_settings(model))))
+    shown = _hash_function(model) if isinstance(model, FunctionType) else _hash_of(model)
+    return ":".join(filter(None, (kind, shown, _list_settings(model))))
 
 
-def _hash_weights(model: Any) -> str:
-    """Hashes the weights of a module of ours or of torch; empty for a function."""
+def _hash_function(function: FunctionType) -> str:
+    """Hashes what a function does, and the values that it brings along."""
+    words = "\n".join(_tell(function, set()))
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
+
+
+def _tell(value: Any, told: set[int]) -> Iterator[str]:
+    """Tells a value of a function in words that are the same in another process."""
+    if id(value) in told:
+        return  # a function that calls itself holds itself
+    parts = _parts_of(value)
+    if parts is None:
+        yield _spell(value)
+        return
+    told.add(id(value))
+    for part in parts:
+        yield from _tell(part, told)
+
+
+def _parts_of(value: Any) -> Iterable[Any] | None:
+    """Lists what a function, its code or a container consists of; None of other values."""
+    if isinstance(value, FunctionType):
+        cells = value.__closure__ or ()
+        return value.__code__, value.__defaults__, *map(_content_of, cells)
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_names, value.co_consts
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    return value if isinstance(value, (tuple, list)) else None
+
+
+def _content_of(cell: CellType) -> Any:
+    """Returns what a function brings along; None where it is not set yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _spell(value: Any) -> str:
+    """Spells a value; of an object that is no number, text, array or module its class."""
+    if isinstance(value, np.ndarray):
+        return checksum_of({"": value})
+    if isinstance(value, (*_SIMPLE, bytes, complex, type(None))):
+        return repr(value)
+    return f"{type(value).__qualname__} {_hash_of(value)}"
+
+
+def _hash_of(model: Any) -> str:
+    """Hashes the weights of a module of ours or of torch; empty for another object."""
     if isinstance(model, Module):
         known = getattr(model, "identity", "")
         return known if isinstance(known, str) and known else _hash_arrays(model)

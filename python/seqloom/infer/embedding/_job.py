@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._model import Embedder
     from seqloom.infer.embedding._plan import Plan, Shard
     from seqloom.infer.embedding._settings import Settings
+    from seqloom.infer.embedding._shard_file import Done
     from seqloom.infer.monitor._monitor import GPUMonitor
 
 COMPLETE = "complete.json"
@@ -54,6 +55,7 @@ class Job:
 
     def read(self, shard: Shard) -> Any:
         """Opens the packed batches of a shard."""
+        self.check_source(shard)
         settings = self.settings
         stream = PackedStream(
             self.paths[shard.file],
@@ -67,6 +69,10 @@ class Job:
         if settings.packing:
             return stream
         return PaddedBatches(stream, settings.max_tokens, pad_value_of(settings.tokens))
+
+    def check_source(self, shard: Shard) -> None:
+        """Refuses a file that is no longer the one of the plan."""
+        self.plan.sources[shard.file].check(self.paths[shard.file])
 
     def lengths(self, shard: Shard) -> Any:
         """Looks up the letters of a shard's records."""
@@ -176,10 +182,21 @@ class Job:
             if (marker.first, marker.records, marker.plan) != (at, len(shard), self.digest):
                 raise InternalError(f"{shard.name}: its .done file is of another plan")
             at += marker.records
+            self._check_size(marker)
         sums = {marker.file: marker.sha256 for marker in done}
         text = json.dumps({"records": at, "plan": self.digest, "sha256": sums}, indent=1)
-        self.folder.create(COMPLETE, [text.encode()])
+        if self.folder.size(COMPLETE) is None:
+            self.folder.create(COMPLETE, [text.encode()])
         self._tidy()
+
+    def _check_size(self, marker: Done) -> None:
+        """Refuses a shard that was cut after it was published; `load` compares more."""
+        if (size := self.folder.size(marker.file)) != marker.bytes:
+            name = self.folder.where(marker.file)
+            raise FileError(
+                f"{name}: has {size:,} bytes, but its .done file says {marker.bytes:,}; "
+                "delete both, and the same command computes the shard again"
+            )
 
     def summary(self, notes: tuple[str, ...]) -> EmbedSummary:
         """Says what this process did."""

@@ -92,6 +92,11 @@ class Embeddings:
     def __getitem__(self, record: int | str) -> NDArray[Any]:
         return self.get(record)
 
+    def __contains__(self, record: object) -> bool:
+        if isinstance(record, str):
+            return record in self._by_id
+        return record in self.ordinals
+
     def get(self, record: int | str, *, layer: int | None = None) -> NDArray[Any]:
         """Reads the embedding of a record.
 
@@ -269,7 +274,8 @@ class Embeddings:
             return name_of_array(self.layers[0], self.layers)
         if layer not in self.layers:
             raise ArgumentError(
-                f"layer must be one of {list(self.layers)}, got {quote(layer)}"
+                f"layer must be one of {list(self.layers)}, got {quote(layer)}; "
+                "get(record, layer=...), to_numpy(layer=...) and to_table(layer=...) choose"
             )
         return name_of_array(layer, self.layers)
 

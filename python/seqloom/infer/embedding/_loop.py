@@ -78,6 +78,7 @@ class Loop:
             work, stream = Work(shard, rows), self.job.read(shard)
             for batch in stream:
                 batches.put((work, batch))
+            self.job.check_source(shard)  # what was read is what was planned
             work.content = stream.content
             batches.put((work, None))
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom.errors import ConfigError, FormatError, MissingFileError, ShapeError
+from seqloom.errors import (
+    ConfigError,
+    FileError,
+    FormatError,
+    MissingFileError,
+    ShapeError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,6 +66,16 @@ class Source:
             raise MissingFileError(f"{path}: no such file") from error
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
+    def check(self, path: str) -> None:
+        """Refuses the file, as another name of it may be here, once it has changed."""
+        now = Source.of(path)
+        if (now.size, now.modified) != (self.size, self.modified):
+            raise FileError(
+                f"{path}: has changed since the job was planned: {self.size:,} bytes then, "
+                f"{now.size:,} now, or another time of change; bring the file back, or "
+                "embed it into another folder"
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Shard:
@@ -105,7 +121,7 @@ class Plan:
         return json.dumps(values, indent=1)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | bytes) -> Self:
         """Reads what `to_json` wrote."""
         try:
             values = json.loads(text)

@@ -60,6 +60,11 @@ def check_cls(before: int) -> None:
 
 def _check_shape(values: Any, batch: Mapping[str, Any], pool: str) -> None:
     """Refuses outputs that have another number of rows than the batch."""
+    if not hasattr(values, "shape"):
+        raise ShapeError(
+            "the model must return an array with a row for each token (or with pool="
+            f'"model" for each sequence), it returned {type(values).__name__}'
+        )
     number, shape = int(batch["num_sequences"]), tuple(values.shape)
     if pool == "model":
         expected: tuple[int, ...] = (number,)

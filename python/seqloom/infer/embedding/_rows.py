@@ -136,7 +136,9 @@ class ShardRows:
             record = int(np.searchsorted(self.offsets, row, side="right")) - 1
         remedy = "look at the model's weights, or compute with float32"
         if np.isfinite(array[row]).all():
-            remedy = 'it does not fit into float16: give dtype="float32" (--dtype float32)'
+            remedy = (
+                'it does not fit into float16: give dtype="float32" (--save-as float32)'
+            )
         return NotFiniteError(
             f"the embedding of record {self.shard.ordinal + record} "
             f"({self.ids[record]!r}) is not finite: {remedy}"
