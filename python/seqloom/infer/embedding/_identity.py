@@ -6,7 +6,7 @@ import hashlib
 import sys
 from dataclasses import MISSING, fields, is_dataclass
 from types import CellType, CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -53,8 +53,8 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
     if isinstance(value, frozenset):
-        return sorted(map(repr, value))
-    return value if isinstance(value, (tuple, list)) else None
+        return sorted(map(repr, cast("frozenset[Any]", value)))
+    return cast("list[Any]", value) if isinstance(value, (tuple, list)) else None
 
 
 def _content_of(cell: CellType) -> Any:
