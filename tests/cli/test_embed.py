@@ -54,6 +54,16 @@ def test_several_layers_of_each_residue_go_to_parquet(folder):
     assert sl.infer.load("e").get("P3", layer=0).shape == (18, 16)
 
 
+def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(folder):
+    Path("stop.fa").write_text(">a\nMKT\n>b\nMK*T\n")
+    words = ("stop.fa", "--model", "small", "--out", "e")
+    refused = type_command(*words)
+    assert refused.returncode == 2
+    assert "symbols='zeros' or 'keep'" in refused.stderr
+    assert type_command(*words[:-1], "f", "--symbols", "keep").returncode == 0
+    assert sl.infer.load("f").lengths.tolist() == [3, 4]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -1,6 +1,6 @@
 """``seqloom embed``: embeddings of sequences by a published model."""
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +13,7 @@ from seqloom.cli._options import (
     MACHINE_DEFAULTS,
     PATHS,
     QUIET_DEFAULTS,
+    SEQUENCES,
     Count,
     MachineOptions,
     QuietOption,
@@ -20,6 +21,27 @@ from seqloom.cli._options import (
 from seqloom.errors import ArgumentError
 
 DType = Literal["float32", "float16", "bfloat16", "int8"]
+
+
+@Parameter(name="*", group=SEQUENCES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenOptions:
+    """Says which tokens letters become.
+
+    Args:
+        symbols: The symbols * and - and a point; one * at the end is left out.
+        unknown: An ambiguity code such as B: its own token, the mask, or an error.
+        case: A lower-case letter: as upper case, the mask, or an error.
+    """
+
+    symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] = (
+        "strip_terminal_stop"
+    )
+    unknown: Literal["token", "mask", "error"] = "token"
+    case: Literal["fold", "mask", "error"] = "fold"
+
+
+_TOKEN_DEFAULTS = TokenOptions()
 
 
 def embed(
@@ -42,6 +64,7 @@ def embed(
     dtype: Annotated[DType, Parameter(group=MACHINE)] = "float32",
     devices: Annotated[Count | None, Parameter(group=MACHINE, show_default=False)] = None,
     engine: Annotated[Literal["processes", "ray"], Parameter(group=MACHINE)] = "processes",
+    letters: TokenOptions = _TOKEN_DEFAULTS,
     machine: MachineOptions = MACHINE_DEFAULTS,
     shown: QuietOption = QUIET_DEFAULTS,
 ) -> None:
@@ -70,9 +93,11 @@ def embed(
         devices: Start so many processes: one for each GPU (--backend torch:cuda), or with
             a share of the threads each.
         engine: What starts them: this machine, or a cluster of Ray.
+        letters: Which tokens letters become.
         machine: What computes.
         shown: What is printed.
     """
+    from seqloom.encode import Tokens
     from seqloom.infer import embed as run
     from seqloom.infer.embedding._bar import embed_bar, summary_table
 
@@ -92,6 +117,7 @@ def embed(
             pool=pool,
             layers=layers,
             dtype=save_as,
+            tokens=Tokens("esm2", **asdict(letters)),
             max_tokens=max_tokens,
             num_threads=machine.threads,
             progress=tell,

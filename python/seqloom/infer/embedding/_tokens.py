@@ -8,6 +8,7 @@ import numpy as np
 
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError
+from seqloom.infer.embedding._identity import identify
 
 _PROBES = (b"A", b"AC", b"CA")
 
@@ -28,9 +29,8 @@ def name_of_tokens(tokens: Any) -> str:
     """Names a tokenizer, so that another one makes another plan."""
     if isinstance(tokens, Tokens):
         return tokens.to_json()
-    kind = getattr(tokens, "__qualname__", type(tokens).__qualname__)
     source = getattr(tokens, "name_or_path", "")
-    return f"{kind}:{source}" if source else kind
+    return ":".join(filter(None, (identify(tokens), source)))
 
 
 def pad_value_of(tokens: Any) -> int:
