@@ -61,7 +61,8 @@ def embed(
             of seqloom or torch, which is called with the arrays that it asks for by name;
             or a function of the batch, a dict of NumPy arrays: ``input_ids``,
             ``position_ids``, ``cu_seqlens``, ``max_seqlen``, or with ``packing=False``
-            ``input_ids`` and ``mask``. It returns a row for each token.
+            ``input_ids`` and ``mask``. The model returns a row for each token; a
+            module is put into evaluation mode, and stays in it.
         files: FASTA or FASTQ files, plain, gzip or bgzip; patterns too.
         out: The folder to write, of a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
