@@ -39,10 +39,10 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("8M", "UniProt-like mix", 48, 5),
-    Case("8M", "QUERY.fasta", 48, 5),
-    Case("35M", "UniProt-like mix", 24, 3),
-    Case("150M", "UniProt-like mix", 16, 3),
+    Case("8M", "UniProt-like mix", 32, 3),
+    Case("8M", "QUERY.fasta", 32, 3),
+    Case("35M", "UniProt-like mix", 16, 3),
+    Case("150M", "UniProt-like mix", 8, 2),
 )
 EQUAL = 2e-5  # the greatest difference of states in float32
 BOTH = f"{PRODUCTS}, exp and erf"
