@@ -29,12 +29,12 @@ class Config(JsonConfig, ABC):
         >>> from dataclasses import dataclass
         >>> import seqloom as sl
         >>> @dataclass(frozen=True)
-        ... class HeadConfig(sl.nn.Config):
+        ... class ScorerConfig(sl.nn.Config):
         ...     width: int = 8
         ...
         ...     def build(self):
         ...         return sl.nn.Linear(self.width, 2)
-        >>> HeadConfig(width=4).init("numpy", sl.Key(0)).number_of_parameters
+        >>> ScorerConfig(width=4).init("numpy", sl.Key(0)).number_of_parameters
         10
     """
 
