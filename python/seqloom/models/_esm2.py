@@ -356,7 +356,7 @@ class ESM2(Module):
                 "folder that has one, or make it with has_contact_head=True and train it"
             )
         layout = self._lay_out(Given(input_ids, cu_seqlens, max_seqlen, mask))
-        x = self._embed(layout)
+        x = self._embed_tokens(layout)
         return find_contacts(self.layers, self.contact_head, x, layout=layout)
 
     def embed(
@@ -397,7 +397,7 @@ class ESM2(Module):
 
     def _run(self, layout: Layout, wanted: set[int]) -> dict[int, Tensor]:
         """Computes the wanted hidden states ``(rows, width)``, and nothing after them."""
-        x = self._embed(layout)
+        x = self._embed_tokens(layout)
         states = {0: x}
         for number in range(1, max(wanted) + 1):
             x = self.layers[number - 1](x, layout)
@@ -406,7 +406,7 @@ class ESM2(Module):
             states[len(self.layers)] = self.norm(x)
         return states
 
-    def _embed(self, layout: Layout) -> Tensor:
+    def _embed_tokens(self, layout: Layout) -> Tensor:
         """Returns the scaled embeddings, in the type of the weights."""
         x = self.embedding(layout.tokens)
         if layout.factor is None:

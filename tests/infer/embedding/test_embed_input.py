@@ -79,7 +79,6 @@ def test_a_record_that_is_a_final_stop_alone_is_named():
 
 def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
     write("a.fa", *((f"s{n}", "MKTAYIAKQR") for n in range(100)))
-    whole = Path("a.fa").read_bytes()
 
     def change(progress):
         if progress.sequences >= 30:
@@ -88,7 +87,6 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
     with pytest.raises(FileError, match="has changed since the job was planned"):
         embed_job.run("a.fa", "e", 10, max_tokens=64, progress=change)
     assert not Path("e/complete.json").exists()
-    assert whole != Path("a.fa").read_bytes()
     finished = sl.infer.load("e", partial=True)
     assert [name for name in finished.ids if name.startswith("other")] == []
 

@@ -25,7 +25,7 @@ def raise_refusal(
     if kind == "letter":
         raise _letter(found, (path, record), name) from None
     if kind == "other":
-        raise _noted(fault, where) from None
+        raise _name_record(fault, where) from None
     if kind == "empty":
         raise _empty(where, path, record)
     raise _long(where, (letters, tokens), max_tokens)
@@ -58,7 +58,7 @@ def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> Lett
     return in_file(error, at, name, augmented=False)
 
 
-def _noted(fault: BaseException | None, where: str) -> BaseException:
+def _name_record(fault: BaseException | None, where: str) -> BaseException:
     """Adds to the error of a user's function the record that it was given."""
     if fault is None:
         return ShapeError(f"{where}: tokens gave no tokens for it")

@@ -92,7 +92,7 @@ class Loop:
                 return
             if batch is not None and self.embedder.device.is_cold:
                 self._warm_up(batch)
-            for part, rows in () if batch is None else self._embed(batch):
+            for part, rows in () if batch is None else self._embed_batch(batch):
                 with self.clock.handing_over():
                     results.put((work, part, rows))
             if batch is None:
@@ -115,7 +115,9 @@ class Loop:
             if not device.is_full(error):
                 raise
 
-    def _embed(self, batch: Mapping[str, Any]) -> Iterator[tuple[Any, dict[int, Rows]]]:
+    def _embed_batch(
+        self, batch: Mapping[str, Any]
+    ) -> Iterator[tuple[Any, dict[int, Rows]]]:
         """Embeds a batch; if that is too much for the memory, its halves."""
         tokens = int(batch["cu_seqlens"][-1])
         if self._limit is not None and tokens > self._limit and batch["num_sequences"] > 1:
@@ -168,8 +170,8 @@ class Loop:
     def _embed_halves(self, batch: Mapping[str, Any]) -> Iterator[Any]:
         """Embeds the first half of the sequences, then the second."""
         middle = int(batch["num_sequences"]) // 2
-        yield from self._embed(cut_batch(batch, 0, middle))
-        yield from self._embed(cut_batch(batch, middle, int(batch["num_sequences"])))
+        yield from self._embed_batch(cut_batch(batch, 0, middle))
+        yield from self._embed_batch(cut_batch(batch, middle, int(batch["num_sequences"])))
 
     def _write(self, results: Channel[Any]) -> None:
         """Joins rows to shards, and publishes each when it is complete."""

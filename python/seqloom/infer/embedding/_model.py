@@ -52,7 +52,7 @@ class Embedder:
     @property
     def name(self) -> str:
         """What a plan calls the model."""
-        return identify(_uncompiled(self.model))
+        return identify(_unwrap(self.model))
 
     @property
     def width(self) -> int:
@@ -97,14 +97,14 @@ def _find_call(
     return lambda batch: {-1: model(batch)}
 
 
-def _uncompiled(model: Any) -> Any:
+def _unwrap(model: Any) -> Any:
     """Returns the module that torch.compile has wrapped, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
     """Calls a module with what it asks for; transformers return several results."""
-    plain = _uncompiled(model)
+    plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
     asked = inspect.signature(method).parameters.values()
     values = {**batch, "inputs": batch["input_ids"], "x": batch["input_ids"]}

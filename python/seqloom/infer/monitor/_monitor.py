@@ -194,7 +194,7 @@ class GPUMonitor:
             >>> monitor.check_bottleneck().kind
             'input-bound'
         """
-        seconds = self._elapsed
+        seconds = self._loop_seconds
         return judge(self._shares(seconds), seconds, self._evidence())
 
     def get_summary(self) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class GPUMonitor:
             >>> summary["shares"]["input"], summary["process_memory"] > 0
             (0.0, True)
         """
-        seconds = self._elapsed
+        seconds = self._loop_seconds
         notes = (self._gpus.note, self._memory.note)
         return {
             "seconds": seconds,
@@ -228,7 +228,7 @@ class GPUMonitor:
         }
 
     @property
-    def _elapsed(self) -> float:
+    def _loop_seconds(self) -> float:
         """The seconds of the loop, so far or in all."""
         return self._clock.wall if self._seconds is None else self._seconds
 

@@ -18,7 +18,12 @@ from seqloom.tensor.backends._numpy._attention import (
     with_unit_stride,
 )
 from seqloom.tensor.backends._numpy._blocks import fresh
-from seqloom.tensor.backends._numpy._filling import to_contiguous, to_rows, write_to
+from seqloom.tensor.backends._numpy._filling import (
+    split_heads,
+    to_contiguous,
+    to_rows,
+    write_to,
+)
 from seqloom.tensor.backends._numpy._narrow import BFLOAT16
 
 if TYPE_CHECKING:
@@ -65,8 +70,7 @@ def rotary_linear(
     angles, layer = (to_rows(cosine), to_rows(sine)), _layer(weight, bias)
     given = _rows(x), layer, angles, 2 * heads
     _native.rotary_linear_bfloat16(*given, _rows(made), b.threads)
-    parts = made.reshape((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
-    return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
+    return split_heads(made, heads)
 
 
 def feed_forward(

@@ -11,6 +11,7 @@ from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import (
     make_out,
+    split_heads,
     to_contiguous,
     to_rows,
     write_to,
@@ -58,8 +59,7 @@ def rotary_linear(
     angles = to_rows(cosine), to_rows(sine)
     layer = _layer(weight, bias)
     _native.rotary_linear(to_rows(x), layer, angles, 2 * heads, to_rows(made), b.threads)
-    parts = made.reshape((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
-    return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
+    return split_heads(made, heads)
 
 
 def feed_forward(

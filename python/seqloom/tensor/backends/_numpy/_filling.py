@@ -49,3 +49,10 @@ def write_to(made: Floats, out: Floats | None) -> Floats:
         return made
     out[...] = made
     return out
+
+
+def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
+    """Queries, keys and values ``(..., heads, d)`` as parts of one array of their rows."""
+    width = made.shape[-1] // (3 * heads)
+    parts = made.reshape((*made.shape[:-1], 3, heads, width))
+    return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]

@@ -10,6 +10,7 @@ from seqloom._rust import _native
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy._filling import (
     make_out,
+    split_heads,
     to_contiguous,
     to_rows,
     write_to,
@@ -64,8 +65,7 @@ def rotary_linear_int8(
     angles = to_rows(cosine), to_rows(sine)
     rows, filled = to_rows(x), to_rows(made)
     _native.rotary_linear_int8(rows, _plain(layer), angles, 2 * heads, filled, b.threads)
-    parts = made.reshape((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
-    return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
+    return split_heads(made, heads)
 
 
 def feed_forward_int8(
