@@ -154,11 +154,13 @@ class Loop:
         """Notes that the memory was full; a single sequence cannot be halved."""
         tokens = int(batch["cu_seqlens"][-1])
         if batch["num_sequences"] == 1:
+            cut = min(1022, max(tokens // 2, 1))
             raise MemoryLimitError(
-                f"record {int(batch['ordinals'][0])} ({batch['sequence_ids'][0]!r}) has "
-                f"{tokens:,} tokens, too many for the memory of {self.embedder.device.name}"
-                "; embed long records in windows: max_length=1022, overlap=200 "
-                "(--max-length 1022 --overlap 200)"
+                f"record {int(batch['ordinals'][0])} of its file "
+                f"({batch['sequence_ids'][0]!r}): {tokens:,} tokens are too many for the "
+                f"memory of {self.embedder.device.name}; embed long records in windows: "
+                f"max_length={cut}, overlap={cut // 5} "
+                f"(--max-length {cut} --overlap {cut // 5})"
             ) from error
         self._limit = max(tokens // 2, 1)
         self.notes.append(
