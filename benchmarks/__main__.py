@@ -25,6 +25,7 @@ SUITES = {
     "kernels": "benchmarks.kernels",
     "infer": "benchmarks.infer",
     "gpu": "benchmarks.gpu",
+    "run": "benchmarks.run",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",

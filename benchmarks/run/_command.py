@@ -1,0 +1,50 @@
+"""The command `seqloom-run` as a process, and how long one takes to start."""
+
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import seqloom
+from benchmarks._measure import HOME, interleave
+
+_ROUNDS = 15
+_THEIRS = """
+import sys
+import numpy as np
+import onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+print(session.run(None, {"inputs": np.zeros((1, 4, 60), "float32")})[0])
+"""
+
+
+def command_path() -> Path:
+    """Finds the command that the package carries."""
+    return Path(seqloom.__file__).parent / "_rust/seqloom-run"
+
+
+def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
+    """Scores a file."""
+    options = ["--out", str(out), "--threads", str(threads), "--overwrite", "--quiet"]
+    command = [str(command_path()), "predict", str(model), str(reads), *options]
+    subprocess.run(command, check=True)
+
+
+def time_start(folder: Path) -> tuple[float, float]:
+    """Gives the seconds from a process's start to its first score, ours and theirs."""
+    record = folder / "one.fa"
+    record.write_text(">a\n" + "ACGT" * 15 + "\n")
+    ours = [str(command_path()), "predict", str(folder / "model.seqloom"), str(record)]
+    theirs = [sys.executable, "-c", _THEIRS, str(folder / "model.onnx")]
+    sides = {
+        "ours": lambda: _first_line(ours),
+        "theirs": lambda: _first_line(theirs),
+    }
+    seconds = interleave(sides, rounds=_ROUNDS)
+    return median(seconds["ours"]), median(seconds["theirs"])
+
+
+def _first_line(command: list[str]) -> None:
+    """Runs a program to its end; it prints scores."""
+    done = subprocess.run(command, check=True, capture_output=True, cwd=HOME)
+    assert done.stdout

@@ -1,0 +1,137 @@
+"""The five networks, with random weights, as trained models."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.models import Classify, Custom, Trained
+from seqloom.nn import functional as F
+from seqloom.tensor import Tensor
+
+DNA = sl.encode.OneHot("dna")
+BATCH = 256
+
+
+class LSTMClassifier(nn.Module):
+    """Two directions of an LSTM, and the mean of their states."""
+
+    lstm: nn.LSTM
+    head: nn.Linear
+
+    def __init__(self) -> None:
+        self.lstm = nn.LSTM(4, 64, bidirectional=True)
+        self.head = nn.Linear(128, 3)
+
+    def logits(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        states = self.lstm(x.permute_dims((0, 2, 1)), mask=mask)[0]
+        return self.head(F.masked_mean(states.permute_dims((0, 2, 1)), mask))
+
+
+class Dilated(nn.Module):
+    """Residual convolutions whose reach doubles with each, as BPNet's (Avsec et al. 2021)."""
+
+    first: nn.Conv1d
+    blocks: list[nn.Conv1d]
+    head: nn.Linear
+
+    def __init__(self) -> None:
+        self.first = nn.Conv1d(4, 64, 25, padding="same")
+        self.blocks = [
+            nn.Conv1d(64, 64, 3, padding="same", dilation=2**step) for step in range(1, 9)
+        ]
+        self.head = nn.Linear(64, 3)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        x = F.relu(self.first(x))
+        for block in self.blocks:
+            x = x + F.relu(block(x))
+        return self.head(x.mean(axis=2))
+
+
+class Transformer(nn.Module):
+    """Tokens, a transformer encoder, and the mean of its rows."""
+
+    embedding: nn.Embedding
+    encoder: nn.TransformerEncoder
+    head: nn.Linear
+
+    def __init__(self) -> None:
+        self.embedding = nn.Embedding(6, 128)
+        layer = nn.TransformerEncoderLayer(
+            128, 4, 512, 0.0, "gelu", norm_first=True, rotary=10_000.0
+        )
+        self.encoder = nn.TransformerEncoder(layer, 3)
+        self.head = nn.Linear(128, 3)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """Tokens ``(n, l)`` to outputs ``(n, 3)``."""
+        return self.head(self.encoder(self.embedding(x)).mean(axis=1))
+
+
+def _demo() -> tuple[Any, Any, int]:
+    """The network that `make demo` trains."""
+    config = sl.models.SequenceCNNConfig(
+        channels=4,
+        outputs=3,
+        length=60,
+        widths=(32, 32, 32),
+        kernel_size=(3, 5, 5),
+        pools=(1, 2, 2),
+    )
+    return config.init("numpy", key=sl.Key(0)), DNA, 60
+
+
+def _genotypes() -> tuple[Any, Any, int]:
+    """A perceptron of 10,000 variants."""
+    config = sl.models.GenotypeMLPConfig(variants=10_000, outputs=3, hidden=(64, 32))
+    return config.init("numpy", key=sl.Key(0)), None, 10_000
+
+
+def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
+    """A network of this file."""
+    return kind().bind("numpy", sl.Key(0)), encoder, length
+
+
+NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
+    "SequenceCNN": _demo,
+    "GenotypeMLP": _genotypes,
+    "LSTM, 2 directions": lambda: _own(LSTMClassifier, DNA, 100),
+    "dilated residual": lambda: _own(Dilated, DNA, 500),
+    "transformer": lambda: _own(Transformer, sl.encode.Integer("dna"), 128),
+}
+
+
+def make(name: str) -> tuple[Trained, int]:
+    """Makes a network and says which length it is measured at."""
+    network, encoder, length = NETWORKS[name]()
+    task = Classify(("a", "b", "c")) if encoder is not None else Custom()
+    _spread(network)
+    return Trained(network.eval(), encoder, task, BATCH), length
+
+
+def inputs_of(name: str, length: int) -> dict[str, Any]:
+    """Draws a batch as the network's encoder gives it."""
+    rng = np.random.default_rng(0)
+    if name == "GenotypeMLP":
+        return {"inputs": rng.normal(size=(BATCH, length)).astype("float32")}
+    letters = rng.integers(0, 4, (BATCH, length))
+    if name == "transformer":
+        return {"inputs": letters.astype("int32")}
+    return {
+        "inputs": np.ascontiguousarray(np.eye(4, dtype="float32")[letters].swapaxes(1, 2))
+    }
+
+
+def _spread(network: Any) -> None:
+    """Gives weights that begin at zero a spread, so that outputs can be compared."""
+    rng = np.random.default_rng(1)
+    for _, param in network.named(nn.Param):
+        values = np.asarray(param.value)
+        if not values.any():
+            drawn = rng.normal(0, 0.1, values.shape).astype("float32")
+            param.assign(drawn)

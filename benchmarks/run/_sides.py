@@ -1,0 +1,75 @@
+"""Both runtimes over encoded arrays, each in a process of its own."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks._measure import memory_of
+from benchmarks.run._networks import inputs_of
+
+Arrays = dict[str, Any]
+Work = Callable[[], Any]
+
+
+def of_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
+    """The exported folder, by the library that `seqloom-run` is made of."""
+    native = import_module("seqloom._rust._native")
+    model = native.ExportedModel(str(folder / "model.seqloom"))
+    return lambda: model.run(arrays, threads)[0]
+
+
+def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
+    """The ONNX file that the same model was exported to."""
+    onnxruntime = import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = onnxruntime.InferenceSession(
+        str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+    )
+    names = [each.name for each in session.get_outputs()]
+    output = [name for name in names if name == "outputs"] or names[:1]
+    return lambda: session.run(output, arrays)[0]
+
+
+SIDES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
+
+
+def main() -> None:
+    """Saves the first result, then works for a time at each line and prints its seconds."""
+    side, name, length, threads, folder = sys.argv[1:]
+    work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
+    print(json.dumps(peak), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_time(work, int(line))), flush=True)
+
+
+def _load(
+    side: str, name: str, length: int, *, threads: int, folder: Path
+) -> tuple[Work, int]:
+    """Gives a side's work, and by how much its first call raised the memory's peak."""
+    arrays, made = inputs_of(name, length), list[Work]()
+
+    def first() -> None:
+        made.append(SIDES[side](folder, arrays, threads))
+        np.save(folder / f"{side}.npy", np.asarray(made[0]()))
+
+    peak = memory_of(first)
+    return made[0], peak
+
+
+def _time(work: Work, calls: int) -> float:
+    """Gives the seconds of a call."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
+
+
+if __name__ == "__main__":
+    main()

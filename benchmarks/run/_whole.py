@@ -1,0 +1,66 @@
+"""From a FASTQ file to a table of scores: the command, and a loop of Python's."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_CODES = np.full(256, 4)
+_CODES[np.frombuffer(b"ACGT", np.uint8)] = range(4)
+_ROWS = np.eye(5, dtype="float32")[:, :4]
+_BATCH = 256
+
+
+def main() -> None:
+    """Scores the reads of a file by dnaio, NumPy and ONNX Runtime, as a person writes it."""
+    network, reads, out, threads = sys.argv[1:]
+    session = _open(network, int(threads))
+    with Path(out).open("w") as table:
+        table.write("id\ta\tb\tc\n")
+        for ids, letters in _batches(reads):
+            inputs = np.ascontiguousarray(_ROWS[_CODES[letters]].swapaxes(1, 2))
+            rows = _softmax(session.run(None, {"inputs": inputs})[0])
+            lines = zip(ids, rows, strict=True)
+            table.writelines(
+                "\t".join([name, *map(str, row)]) + "\n" for name, row in lines
+            )
+
+
+def _open(network: str, threads: int) -> Any:
+    """Opens the network."""
+    onnxruntime = import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(network, options, ["CPUExecutionProvider"])
+
+
+def _batches(reads: str) -> Any:
+    """Gives the ids and the letters of each batch of reads of one length."""
+    dnaio = import_module("dnaio")
+    ids, rows = list[str](), list[bytes]()
+    with dnaio.open(reads) as file:
+        for read in file:
+            ids.append(read.id)
+            rows.append(read.sequence.encode())
+            if len(rows) == _BATCH:
+                yield ids, _stack(rows)
+                ids, rows = [], []
+    if rows:
+        yield ids, _stack(rows)
+
+
+def _stack(rows: list[bytes]) -> Any:
+    """Makes an array of the letters ``(n, l)``."""
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+
+
+def _softmax(outputs: Any) -> Any:
+    """Gives the probabilities of the classes."""
+    powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+if __name__ == "__main__":
+    main()
