@@ -32,7 +32,7 @@ class LSTMClassifier(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Residual convolutions whose reach doubles with each, as BPNet's (Avsec et al. 2021)."""
+    """Residual convolutions, each with twice the reach (BPNet, Avsec et al. 2021)."""
 
     first: nn.Conv1d
     blocks: list[nn.Conv1d]

@@ -41,8 +41,8 @@ def _tell_arrays() -> str:
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
     head = "", "threads", "ONNX Runtime", "seqloom", "ratio", "memory", "ONNX Runtime's"
     text = (
-        f"Batches of {BATCH} records from encoded arrays, the same model as an exported folder "
-        "and as an ONNX file. The ratio is our time by theirs; memory is what opening the "
+        f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
+        "folder and as an ONNX file. The ratio is our time by theirs; memory is what opening the "
         f"model and one batch add. Outputs differ by at most {EQUAL:g}. Median of {ROUNDS} "
         "rounds, both sides in turn, each in a process of its own."
     )
@@ -146,8 +146,8 @@ def _tell_file() -> str:
         rows = [_measure_file(folder, reads[kind], kind) for kind in ("plain", "gzip")]
     head = "file", "Python loop", "seqloom-run", "ratio"
     text = (
-        f"{READS:,} reads of 150 bases, from a FASTQ file to a table of scores by the dilated "
-        "residual network with 2 threads; the loop reads by dnaio, encodes by NumPy and "
+        f"{READS:,} reads of 150 bases, from a FASTQ file to a table of scores by the "
+        "dilated residual network with 2 threads; the loop reads by dnaio, encodes by NumPy and "
         "scores by ONNX Runtime. Whole processes."
     )
     return f"{text}\n\n{table(head, rows)}"
@@ -189,8 +189,8 @@ def _tell_start() -> str:
         ours, theirs = time_start(Path(folder))
     return (
         f"From the start of the process to the first score of the demo's network: "
-        f"{ours * 1e3:.1f} ms (at most 20 asked); Python with ONNX Runtime, its file and one "
-        f"encoded record: {theirs * 1e3:.0f} ms."
+        f"{ours * 1e3:.1f} ms (at most 20 asked); Python with ONNX Runtime, its file and "
+        f"one encoded record: {theirs * 1e3:.0f} ms."
     )
 
 

@@ -14,7 +14,7 @@ _BATCH = 256
 
 
 def main() -> None:
-    """Scores the reads of a file by dnaio, NumPy and ONNX Runtime, as a person writes it."""
+    """Scores the reads of a file by dnaio, NumPy and ONNX Runtime, as people write it."""
     network, reads, out, threads = sys.argv[1:]
     session = _open(network, int(threads))
     with Path(out).open("w") as table:

@@ -67,17 +67,16 @@ impl Cell for Gru {
     fn step<S: Simd, T: Float>(simd: S, step: Step<'_, T>) {
         let width = step.state.len();
         for range in ranges::<S, T>(width) {
-            let read = |from: &[T], part| load(simd, from, part, width, &range);
-            let (seen, recurrent) = (step.seen, step.recurrent);
-            let reset = special::sigmoid(read(seen, 0) + read(recurrent, 0));
-            let update = special::sigmoid(read(seen, 1) + read(recurrent, 1));
-            let of_state = read(recurrent, 2);
-            let new = special::tanh(reset.mul_add(of_state, read(seen, 2)));
-            let state = read(step.state, 0);
+            let at = Part { width, range };
+            let reset = special::sigmoid(at.sum(simd, &step, 0));
+            let update = special::sigmoid(at.sum(simd, &step, 1));
+            let of_state = at.load(simd, step.recurrent, 2);
+            let new = special::tanh(reset.mul_add(of_state, at.load(simd, step.seen, 2)));
+            let state = at.load(simd, step.state, 0);
             let next = update.mul_add(state - new, new);
-            store(next, step.state, 0, width, &range);
+            at.store(next, step.state, 0);
             for (part, kept) in [reset, update, new, of_state].into_iter().enumerate() {
-                store(kept, step.kept, part, width, &range);
+                at.store(kept, step.kept, part);
             }
         }
     }
@@ -86,20 +85,21 @@ impl Cell for Gru {
     fn step_back<S: Simd, T: Float>(simd: S, step: StepBack<'_, T>) {
         let width = step.by_state.len();
         for range in ranges::<S, T>(width) {
-            let read = |from: &[T], part| load(simd, from, part, width, &range);
-            let [reset, update, new, of_state] = [0, 1, 2, 3].map(|part| read(step.kept, part));
+            let at = Part { width, range };
+            let [reset, update, new, of_state] = at.load_four(simd, step.kept);
             let one = new.like(T::ONE);
-            let by_next = read(step.by_state, 0);
+            let by_next = at.load(simd, step.by_state, 0);
             let by_new = by_next * (one - update) * (one - new * new);
-            let by_update = by_next * (read(step.before, 0) - new) * update * (one - update);
+            let before = at.load(simd, step.before, 0);
+            let by_update = by_next * (before - new) * update * (one - update);
             let by_of_state = by_new * reset;
             let by_reset = by_new * of_state * reset * (one - reset);
-            store(by_next * update, step.by_state, 0, width, &range);
+            at.store(by_next * update, step.by_state, 0);
             for (part, by_gate) in [by_reset, by_update, by_new].into_iter().enumerate() {
-                store(by_gate, step.by_seen, part, width, &range);
+                at.store(by_gate, step.by_seen, part);
             }
             for (part, by_gate) in [by_reset, by_update, by_of_state].into_iter().enumerate() {
-                store(by_gate, step.by_recurrent, part, width, &range);
+                at.store(by_gate, step.by_recurrent, part);
             }
         }
     }
@@ -119,15 +119,16 @@ impl Cell for Lstm {
     fn step<S: Simd, T: Float>(simd: S, step: Step<'_, T>) {
         let width = step.state.len();
         for range in ranges::<S, T>(width) {
-            let read = |from: &[T], part| load(simd, from, part, width, &range);
-            let gate = |part| read(step.seen, part) + read(step.recurrent, part);
-            let (input, forget) = (special::sigmoid(gate(0)), special::sigmoid(gate(1)));
-            let (new, output) = (special::tanh(gate(2)), special::sigmoid(gate(3)));
-            let cell = forget.mul_add(read(step.cell, 0), input * new);
-            store(cell, step.cell, 0, width, &range);
-            store(output * special::tanh(cell), step.state, 0, width, &range);
+            let at = Part { width, range };
+            let input = special::sigmoid(at.sum(simd, &step, 0));
+            let forget = special::sigmoid(at.sum(simd, &step, 1));
+            let new = special::tanh(at.sum(simd, &step, 2));
+            let output = special::sigmoid(at.sum(simd, &step, 3));
+            let cell = forget.mul_add(at.load(simd, step.cell, 0), input * new);
+            at.store(cell, step.cell, 0);
+            at.store(output * special::tanh(cell), step.state, 0);
             for (part, kept) in [input, forget, new, output, cell].into_iter().enumerate() {
-                store(kept, step.kept, part, width, &range);
+                at.store(kept, step.kept, part);
             }
         }
     }
@@ -136,22 +137,23 @@ impl Cell for Lstm {
     fn step_back<S: Simd, T: Float>(simd: S, step: StepBack<'_, T>) {
         let width = step.by_state.len();
         for range in ranges::<S, T>(width) {
-            let read = |from: &[T], part| load(simd, from, part, width, &range);
-            let [input, forget, new, output] = [0, 1, 2, 3].map(|part| read(step.kept, part));
-            let (one, shown) = (new.like(T::ONE), special::tanh(read(step.kept, 4)));
-            let by_state = read(step.by_state, 0);
+            let at = Part { width, range };
+            let [input, forget, new, output] = at.load_four(simd, step.kept);
+            let one = new.like(T::ONE);
+            let shown = special::tanh(at.load(simd, step.kept, 4));
+            let by_state = at.load(simd, step.by_state, 0);
             let by_shown = by_state * output * (one - shown * shown);
-            let by_cell = read(step.by_cell, 0) + by_shown;
+            let by_cell = at.load(simd, step.by_cell, 0) + by_shown;
             let by_gates = [
                 by_cell * new * input * (one - input),
-                by_cell * read(step.before, 0) * forget * (one - forget),
+                by_cell * at.load(simd, step.before, 0) * forget * (one - forget),
                 by_cell * input * (one - new * new),
                 by_state * shown * output * (one - output),
             ];
-            store(by_cell * forget, step.by_cell, 0, width, &range);
-            store(one.like(T::ZERO), step.by_state, 0, width, &range);
+            at.store(by_cell * forget, step.by_cell, 0);
+            at.store(one.like(T::ZERO), step.by_state, 0);
             for (part, by_gate) in by_gates.into_iter().enumerate() {
-                store(by_gate, step.by_seen, part, width, &range);
+                at.store(by_gate, step.by_seen, part);
             }
         }
     }
@@ -166,26 +168,42 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// Numbers of one part of several that lie side by side.
-#[inline(always)]
-fn load<S: Simd, T: Float>(
-    simd: S,
-    from: &[T],
-    part: usize,
+/// Some numbers of each of several parts that lie side by side. Its methods are functions,
+/// not closures, because only those are inlined whatever they are called with.
+struct Part {
     width: usize,
-    range: &Range<usize>,
-) -> Lanes<S, T> {
-    let zero = Lanes::splat(simd, T::ZERO);
-    zero.load(&from[part * width + range.start..part * width + range.end])
+    range: Range<usize>,
 }
 
-#[inline(always)]
-fn store<S: Simd, T: Float>(
-    values: Lanes<S, T>,
-    to: &mut [T],
-    part: usize,
-    width: usize,
-    range: &Range<usize>,
-) {
-    values.store(&mut to[part * width + range.start..part * width + range.end]);
+impl Part {
+    #[inline(always)]
+    fn load<S: Simd, T: Float>(&self, simd: S, from: &[T], part: usize) -> Lanes<S, T> {
+        Lanes::splat(simd, T::ZERO).load(&from[self.place(part)])
+    }
+
+    #[inline(always)]
+    fn load_four<S: Simd, T: Float>(&self, simd: S, from: &[T]) -> [Lanes<S, T>; 4] {
+        [
+            self.load(simd, from, 0),
+            self.load(simd, from, 1),
+            self.load(simd, from, 2),
+            self.load(simd, from, 3),
+        ]
+    }
+
+    /// What the inputs and the states add to a gate.
+    #[inline(always)]
+    fn sum<S: Simd, T: Float>(&self, simd: S, step: &Step<'_, T>, part: usize) -> Lanes<S, T> {
+        self.load(simd, step.seen, part) + self.load(simd, step.recurrent, part)
+    }
+
+    #[inline(always)]
+    fn store<S: Simd, T: Float>(&self, values: Lanes<S, T>, to: &mut [T], part: usize) {
+        values.store(&mut to[self.place(part)]);
+    }
+
+    #[inline(always)]
+    fn place(&self, part: usize) -> Range<usize> {
+        part * self.width + self.range.start..part * self.width + self.range.end
+    }
 }

@@ -9,6 +9,7 @@
 mod backward;
 mod cell;
 mod forward;
+mod infer;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use crate::product::Matrix;
 pub use backward::{Answers, Grads, backward};
 pub use cell::{Cell, Gru, Lstm};
 pub use forward::{Outputs, Sums, forward};
+pub use infer::{Inputs, Wanted, infer};
 
 /// One direction of a layer, and where it begins.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,6 @@
-use super::{Answers, Cell, Grads, Gru, Layer, Lstm, Outputs, Sums, backward, forward};
+use super::{
+    Answers, Cell, Grads, Gru, Inputs, Layer, Lstm, Outputs, Sums, Wanted, backward, forward, infer,
+};
 use crate::machine::tests::on_every_machine;
 
 const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions, width
@@ -129,4 +131,80 @@ fn a_hidden_position_keeps_the_state() {
     let last = &states[(length - 1) * width..][..width];
     assert_eq!(batch * length * width, states.len());
     assert_eq!(&states[..width], last);
+}
+
+const INSIDE: usize = 2;
+
+/// Inputs, their weights and their bias.
+fn inputs<C: Cell>(_: C) -> [Vec<f64>; 3] {
+    let [batch, length, width] = SIZES;
+    let columns = C::GATES * width;
+    [
+        numbers(batch * length * INSIDE, 6.0),
+        numbers(columns * INSIDE, 7.0),
+        numbers(columns, 8.0),
+    ]
+}
+
+/// What the inputs add to the gates, as the product that a caller of `forward` makes.
+fn seen<C: Cell>(cell: C) -> Vec<f64> {
+    let [values, weight, bias] = inputs(cell);
+    let columns = bias.len();
+    let lines = |values, lines| crate::product::Matrix {
+        values,
+        lines,
+        depth: INSIDE,
+        line_step: INSIDE,
+        depth_step: 1,
+    };
+    let rows = values.len() / INSIDE;
+    let mut out = vec![f64::NAN; rows * columns];
+    let (left, right) = (lines(&values[..], rows), lines(&weight[..], columns));
+    crate::product::products(left, right, Some(&bias), &mut out, 1);
+    out
+}
+
+/// The states of both ways: `forward`'s, and those that `infer` fills.
+fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f64>; 2] {
+    let [batch, length, width] = SIZES;
+    let mut arrays = arrays(cell);
+    arrays[0] = seen(cell);
+    let [states, _] = run(cell, &arrays, reverse);
+    let [values, weight, bias] = inputs(cell);
+    let given = Inputs {
+        values: &values,
+        weight: &weight,
+        bias: Some(&bias),
+        bias_of_states: Some(&arrays[4]),
+        inside: INSIDE,
+    };
+    let mask = mask();
+    let layer = layer(&arrays, &mask, reverse);
+    let mut found = vec![f64::NAN; states.len()];
+    let Some(positions) = positions else {
+        infer(cell, &layer, &given, Wanted::All(&mut found), 1);
+        return [states, found];
+    };
+    let mut found = vec![f64::NAN; batch * width];
+    infer(cell, &layer, &given, Wanted::At(positions, &mut found), 1);
+    let rows = positions.iter().enumerate();
+    let expected = rows.flat_map(|(row, at)| &states[(row * length + at) * width..][..width]);
+    [expected.copied().collect(), found]
+}
+
+#[test]
+fn states_without_a_gradient_are_the_same_bits() {
+    on_every_machine(|_| {
+        for (reverse, positions) in [
+            (false, None),
+            (true, None),
+            (false, Some(&[3, 0, 2, 1, 3][..])),
+            (true, Some(&[3, 0, 2, 1, 3][..])),
+        ] {
+            let [expected, found] = both(Gru, reverse, positions);
+            assert_eq!(expected, found);
+            let [expected, found] = both(Lstm, reverse, positions);
+            assert_eq!(expected, found);
+        }
+    });
 }
