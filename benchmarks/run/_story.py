@@ -42,9 +42,9 @@ def _tell_arrays() -> str:
     head = "", "threads", "ONNX Runtime", "seqloom", "ratio", "memory", "ONNX Runtime's"
     text = (
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
-        "folder and as an ONNX file. The ratio is our time by theirs; memory is what opening the "
-        f"model and one batch add. Outputs differ by at most {EQUAL:g}. Median of {ROUNDS} "
-        "rounds, both sides in turn, each in a process of its own."
+        "folder and as an ONNX file. The ratio is our time by theirs; memory is what opening "
+        f"the model and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
+        f"{ROUNDS} rounds, both sides in turn, each in a process of its own."
     )
     return f"{text}\n\n{table(head, rows)}"
 
@@ -147,8 +147,8 @@ def _tell_file() -> str:
     head = "file", "Python loop", "seqloom-run", "ratio"
     text = (
         f"{READS:,} reads of 150 bases, from a FASTQ file to a table of scores by the "
-        "dilated residual network with 2 threads; the loop reads by dnaio, encodes by NumPy and "
-        "scores by ONNX Runtime. Whole processes."
+        "dilated residual network with 2 threads; the loop reads by dnaio, encodes by "
+        "NumPy and scores by ONNX Runtime. Whole processes."
     )
     return f"{text}\n\n{table(head, rows)}"
 
