@@ -42,8 +42,8 @@ def _tell_arrays() -> str:
     head = "", "threads", "ONNX Runtime", "seqloom", "ratio", "memory", "ONNX Runtime's"
     text = (
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
-        "folder and as an ONNX file. The ratio is our time by theirs; memory is what opening "
-        f"the model and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
+        "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
+        f"opening the model and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
         f"{ROUNDS} rounds, both sides in turn, each in a process of its own."
     )
     return f"{text}\n\n{table(head, rows)}"
