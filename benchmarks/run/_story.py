@@ -43,7 +43,7 @@ def _tell_arrays() -> str:
     text = (
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
         "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
-        f"opening the model and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
+        f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
         f"{ROUNDS} rounds, both sides in turn, each in a process of its own."
     )
     return f"{text}\n\n{table(head, rows)}"
