@@ -1,0 +1,87 @@
+//! Element types.
+
+use std::fmt;
+
+/// The type of an array's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is what its name says")]
+pub enum Dtype {
+    Bool,
+    Uint8,
+    Int32,
+    Int64,
+    Uint32,
+    Float32,
+    Float64,
+}
+
+impl Dtype {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Bool,
+        Self::Uint8,
+        Self::Int32,
+        Self::Int64,
+        Self::Uint32,
+        Self::Float32,
+        Self::Float64,
+    ];
+
+    /// Its name, as NumPy has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::Uint8 => "uint8",
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Uint32 => "uint32",
+            Self::Float32 => "float32",
+            Self::Float64 => "float64",
+        }
+    }
+
+    /// The type of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dtype| dtype.name() == name)
+    }
+
+    /// Bytes of an element.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::Uint8 => 1,
+            Self::Int32 | Self::Uint32 | Self::Float32 => 4,
+            Self::Int64 | Self::Float64 => 8,
+        }
+    }
+
+    /// Whether it is one of floats.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::Float32 | Self::Float64)
+    }
+
+    /// The type of a result of both: floats win over integers, which win over truths.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let (low, high) = (self.min(other), self.max(other));
+        let is_high = low == high || high.is_float() || low <= Self::Uint8;
+        if is_high { high } else { Self::Int64 }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_meet_as_in_numpy() {
+        assert_eq!(Dtype::Uint8.with(Dtype::Bool), Dtype::Uint8);
+        assert_eq!(Dtype::Int32.with(Dtype::Uint32), Dtype::Int64);
+        assert_eq!(Dtype::Int64.with(Dtype::Float32), Dtype::Float32);
+        assert_eq!(Dtype::Float32.with(Dtype::Float64), Dtype::Float64);
+    }
+}

@@ -1,0 +1,158 @@
+//! What operations are given beside arrays.
+
+use serde_json::{Map, Value};
+
+use super::size::{Dim, Size};
+use crate::Dtype;
+
+/// An argument or an option of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// Nothing.
+    Null,
+    /// A truth.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A fraction, or a float that is no number.
+    Float(f64),
+    /// A word.
+    Text(String),
+    /// Several.
+    List(Vec<Self>),
+    /// A value of the graph.
+    Value(usize),
+    /// A whole number that depends on sizes.
+    Size(Size),
+    /// An element type.
+    Dtype(Dtype),
+    /// A slice of an axis: from where, to where, by what.
+    Slice(Box<[Self; 3]>),
+    /// All axes that a key does not name.
+    Ellipsis,
+    /// An axis of length 1 that a key makes.
+    NewAxis,
+}
+
+impl Argument {
+    /// Reads an argument; `find` tells a value's place from its number.
+    pub(super) fn parse(
+        json: &Value,
+        find: &impl Fn(u64) -> Result<usize, String>,
+    ) -> Result<Self, String> {
+        Ok(match json {
+            Value::Null => Self::Null,
+            Value::Bool(truth) => Self::Bool(*truth),
+            Value::String(text) => Self::Text(text.clone()),
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(number), _) => Self::Int(number),
+                (None, Some(number)) if number.is_finite() => Self::Float(number),
+                _ => return Err(format!("the number {number} is too large")),
+            },
+            Value::Array(parts) => {
+                let parts = parts.iter().map(|part| Self::parse(part, find));
+                Self::List(parts.collect::<Result<_, _>>()?)
+            }
+            Value::Object(object) => return Self::parse_object(object, find),
+        })
+    }
+
+    fn parse_object(
+        object: &Map<String, Value>,
+        find: &impl Fn(u64) -> Result<usize, String>,
+    ) -> Result<Self, String> {
+        if object.contains_key("size") {
+            return parse_size(object).map(Self::Size);
+        }
+        let mut entries = object.iter();
+        let (Some((key, json)), None) = (entries.next(), entries.next()) else {
+            return Err(unknown(object));
+        };
+        let known = match (key.as_str(), json) {
+            ("value", Value::Number(number)) => {
+                let number = number.as_u64().ok_or_else(|| unknown(object))?;
+                return find(number).map(Self::Value);
+            }
+            ("dtype", Value::String(name)) => Dtype::named(name).map(Self::Dtype),
+            ("float", Value::String(name)) => parse_float(name).map(Self::Float),
+            ("slice", Value::Array(parts)) => parse_slice(parts, find)?,
+            ("ellipsis", Value::Bool(true)) => Some(Self::Ellipsis),
+            ("newaxis", Value::Bool(true)) => Some(Self::NewAxis),
+            _ => None,
+        };
+        known.ok_or_else(|| unknown(object))
+    }
+
+    /// The values of the graph in it.
+    pub(crate) fn values(&self) -> Vec<usize> {
+        match self {
+            Self::Value(value) => vec![*value],
+            Self::List(parts) => parts.iter().flat_map(Self::values).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn unknown(object: &Map<String, Value>) -> String {
+    let text = Value::Object(object.clone()).to_string();
+    format!("expected an argument of this format's version, found {text}")
+}
+
+fn parse_float(name: &str) -> Option<f64> {
+    match name {
+        "inf" => Some(f64::INFINITY),
+        "-inf" => Some(f64::NEG_INFINITY),
+        "nan" => Some(f64::NAN),
+        _ => None,
+    }
+}
+
+fn parse_slice(
+    parts: &[Value],
+    find: &impl Fn(u64) -> Result<usize, String>,
+) -> Result<Option<Argument>, String> {
+    let parts = parts.iter().map(|part| Argument::parse(part, find));
+    let parts: Vec<Argument> = parts.collect::<Result<_, _>>()?;
+    let parts: Option<[Argument; 3]> = parts.try_into().ok();
+    Ok(parts.map(|parts| Argument::Slice(Box::new(parts))))
+}
+
+fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
+    let bad = || unknown(object);
+    if let Some(key) = object.keys().find(|key| !SIZE.contains(&key.as_str())) {
+        return Err(format!("{key}: no part of a size"));
+    }
+    let whole = |key: &str, default: i64| {
+        let number = object.get(key).map_or(Some(default), Value::as_i64);
+        number.ok_or_else(bad)
+    };
+    let factors = object
+        .get("size")
+        .and_then(Value::as_array)
+        .ok_or_else(bad)?;
+    let factors = factors.iter().map(|json| parse_dim(json).ok_or_else(bad));
+    let size = Size {
+        factors: factors.collect::<Result<_, _>>()?,
+        times: whole("times", 1)?,
+        over: whole("over", 1)?,
+        plus: whole("plus", 0)?,
+    };
+    if size.over == 0 {
+        return Err("a size divided by 0".to_owned());
+    }
+    Ok(size)
+}
+
+const SIZE: [&str; 4] = ["size", "times", "over", "plus"];
+
+/// A size of an axis: a number or a name.
+pub(super) fn parse_dim(json: &Value) -> Option<Dim> {
+    match json {
+        Value::String(name) if !name.is_empty() => Some(Dim::Named(name.clone())),
+        Value::Number(number) => {
+            let size = number.as_u64().and_then(|size| usize::try_from(size).ok());
+            size.map(Dim::Fixed)
+        }
+        _ => None,
+    }
+}

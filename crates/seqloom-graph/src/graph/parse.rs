@@ -1,0 +1,229 @@
+//! From `graph.json` to a graph whose values are all known where they are used.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::argument::parse_dim;
+use super::operation::place;
+use super::signature::{self, Signature};
+use super::{Argument, Declared, Dim, Graph, Named, Operation};
+use crate::tensors::Tensors;
+use crate::{Dtype, VERSION};
+
+impl Graph {
+    /// Reads a graph and compares it with its weights; what is wrong is said in words.
+    pub(crate) fn parse(text: &[u8], weights: &Tensors) -> Result<Self, String> {
+        let json: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let json = json.as_object().ok_or("expected an object")?;
+        match json.get("version").and_then(Value::as_u64) {
+            Some(1..=VERSION) => {}
+            found => return Err(format!("version: expected 1 to {VERSION}, found {found:?}")),
+        }
+        let mut reader = Reader::default();
+        let inputs = reader.named(json, "inputs")?;
+        let declared = reader.named(json, "weights")?;
+        declared
+            .iter()
+            .try_for_each(|weight| check_weight(weight, weights))?;
+        let operations = list(json, "operations")?.iter().enumerate();
+        let operations = operations.map(|(number, json)| reader.operation(number, json));
+        let operations = operations.collect::<Result<_, _>>()?;
+        let outputs = list(json, "outputs")?.iter();
+        let outputs: Vec<_> = outputs
+            .map(|json| reader.output(json))
+            .collect::<Result<_, _>>()?;
+        if outputs.is_empty() || !are_different(outputs.iter().map(|(name, _)| name)) {
+            return Err("outputs: expected at least one, each with a name of its own".to_owned());
+        }
+        Ok(Self {
+            inputs,
+            weights: declared,
+            operations,
+            outputs,
+            values: reader.known.len(),
+        })
+    }
+}
+
+/// The values that are known so far, by their numbers in the file.
+#[derive(Default)]
+struct Reader {
+    known: HashMap<u64, usize>,
+}
+
+impl Reader {
+    /// The inputs or the weights.
+    fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<Named>, String> {
+        let mut found = Vec::new();
+        for (number, json) in list(json, key)?.iter().enumerate() {
+            let place = format!("{key}: {number}");
+            let name = text(json, "name").ok_or_else(|| format!("{place}: expected a name"))?;
+            let declared = self.declare(json);
+            let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
+            found.push(Named { name, declared });
+        }
+        if !are_different(found.iter().map(|named| &named.name)) {
+            return Err(format!("{key}: two have one name"));
+        }
+        Ok(found)
+    }
+
+    /// A value with its type and shape, which is known from here on.
+    fn declare(&mut self, json: &Value) -> Result<Declared, String> {
+        let number = json.get("value").and_then(Value::as_u64);
+        let number = number.ok_or("value: expected a number from 0")?;
+        let dtype = text(json, "dtype").unwrap_or_default();
+        let dtype = Dtype::named(&dtype).ok_or_else(|| {
+            let names = Dtype::ALL.map(Dtype::name).join(", ");
+            format!("dtype: expected one of {names}, found {dtype:?}")
+        })?;
+        let shape = json.get("shape").and_then(Value::as_array);
+        let dims = shape.and_then(|dims| dims.iter().map(parse_dim).collect::<Option<Vec<Dim>>>());
+        let shape = dims.ok_or("shape: expected a list of numbers from 0 and of names")?;
+        if shape.len() > RANK {
+            return Err(format!(
+                "shape: expected at most {RANK} axes, found {}",
+                shape.len()
+            ));
+        }
+        let value = self.known.len();
+        if self.known.insert(number, value).is_some() {
+            return Err(format!("value {number} is made twice"));
+        }
+        Ok(Declared {
+            value,
+            dtype,
+            shape,
+        })
+    }
+
+    fn operation(&mut self, number: usize, json: &Value) -> Result<Operation, String> {
+        let name = text(json, "name").ok_or_else(|| format!("operation {number} has no name"))?;
+        let line = text(json, "line").unwrap_or_default();
+        let here = |message: String| format!("{}: {message}", place(number, &name, &line));
+        let signature = signature::find(&name).ok_or_else(|| {
+            let message = "this version of seqloom-run does not know the operation; use a newer \
+                           one, or another operation";
+            here(message.to_owned())
+        })?;
+        let arguments = self.arguments(signature, json).map_err(here)?;
+        let outputs = self.made(signature, json).map_err(here)?;
+        Ok(Operation {
+            number,
+            signature,
+            arguments,
+            outputs,
+            line,
+        })
+    }
+
+    /// The arguments by the order of their names: first those by position, then by name.
+    fn arguments(
+        &self,
+        signature: Signature,
+        json: &Value,
+    ) -> Result<Vec<Option<Argument>>, String> {
+        let (names, none) = (signature.arguments, Vec::new());
+        let args = json.get("args").map_or(Some(&none), Value::as_array);
+        let args = args.ok_or("args: expected a list")?;
+        if args.len() > names.len() {
+            let (most, found) = (names.len(), args.len());
+            return Err(format!("expected at most {most} arguments, found {found}"));
+        }
+        let mut found: Vec<Option<Argument>> = Vec::with_capacity(names.len());
+        for (json, name) in args.iter().zip(names) {
+            found.push(Some(self.argument(name, json)?));
+        }
+        found.resize(names.len(), None);
+        let empty = Map::new();
+        let options = json.get("options").map_or(Some(&empty), Value::as_object);
+        for (name, json) in options.ok_or("options: expected an object")? {
+            let slot = names.iter().position(|known| known == name);
+            let slot = slot.and_then(|at| found.get_mut(at));
+            let slot = slot.ok_or_else(|| {
+                format!("{name}: this version of seqloom-run does not know the option")
+            })?;
+            if slot.replace(self.argument(name, json)?).is_some() {
+                return Err(format!("{name} is given twice"));
+            }
+        }
+        let needed = names.iter().zip(&found).take(signature.needed);
+        match needed.into_iter().find(|(_, argument)| argument.is_none()) {
+            Some((name, _)) => Err(format!("{name} is missing")),
+            None => Ok(found),
+        }
+    }
+
+    fn argument(&self, name: &str, json: &Value) -> Result<Argument, String> {
+        let found = Argument::parse(json, &|number| self.find(number));
+        found.map_err(|message| format!("{name}: {message}"))
+    }
+
+    /// The place of a value that was made before.
+    fn find(&self, number: u64) -> Result<usize, String> {
+        let message = || format!("value {number} is used before an operation makes it");
+        self.known.get(&number).copied().ok_or_else(message)
+    }
+
+    fn made(&mut self, signature: Signature, json: &Value) -> Result<Vec<Declared>, String> {
+        let none = Vec::new();
+        let outputs = json.get("outputs").map_or(Some(&none), Value::as_array);
+        let outputs = outputs.ok_or("outputs: expected a list")?;
+        let (expected, count) = (signature.results, outputs.len());
+        if (expected != 0 && count != expected) || count == 0 {
+            return Err(format!("expected {expected} outputs, found {count}"));
+        }
+        outputs
+            .iter()
+            .map(|json| {
+                self.declare(json)
+                    .map_err(|message| format!("outputs: {message}"))
+            })
+            .collect()
+    }
+
+    fn output(&self, json: &Value) -> Result<(String, usize), String> {
+        let name = text(json, "name").ok_or("outputs: expected a name")?;
+        let number = json.get("value").and_then(Value::as_u64);
+        let number = number.ok_or_else(|| format!("outputs: {name}: expected a value"))?;
+        let value = self.find(number);
+        let value = value.map_err(|message| format!("outputs: {name}: {message}"))?;
+        Ok((name, value))
+    }
+}
+
+/// Axes of an array, at most.
+const RANK: usize = 16;
+
+fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
+    let found = json.get(key).and_then(Value::as_array);
+    found.ok_or_else(|| format!("{key}: expected a list"))
+}
+
+fn text(json: &Value, key: &str) -> Option<String> {
+    json.get(key).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn are_different<'a>(names: impl Iterator<Item = &'a String>) -> bool {
+    let mut seen = std::collections::HashSet::new();
+    names.into_iter().all(|name| seen.insert(name))
+}
+
+/// Compares a weight with the array of its name.
+fn check_weight(weight: &Named, tensors: &Tensors) -> Result<(), String> {
+    let Named { name, declared } = weight;
+    let tensor = tensors
+        .get(name)
+        .ok_or_else(|| format!("weights: {name}: model.safetensors has no such array"))?;
+    let dims: Vec<Dim> = tensor.shape.iter().map(|&size| Dim::Fixed(size)).collect();
+    if tensor.dtype != declared.dtype || dims != declared.shape {
+        let (dtype, shape) = (tensor.dtype, &tensor.shape);
+        return Err(format!(
+            "weights: {name}: declared as {} of another type or shape than its array, which is \
+             {dtype} {shape:?}",
+            declared.dtype
+        ));
+    }
+    Ok(())
+}

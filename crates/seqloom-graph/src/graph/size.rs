@@ -1,0 +1,131 @@
+//! Sizes of axes: numbers, names, and products of both.
+
+use std::collections::BTreeMap;
+
+/// The size of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// A number.
+    Fixed(usize),
+    /// A name, which stands for one number in all of a run.
+    Named(String),
+}
+
+/// A product of sizes, times a number, divided by another and rounded down, plus a third.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// The sizes.
+    pub factors: Vec<Dim>,
+    /// What their product is multiplied by.
+    pub times: i64,
+    /// What it is divided by, not 0.
+    pub over: i64,
+    /// What is added.
+    pub plus: i64,
+}
+
+/// The numbers that names stand for in a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes(BTreeMap<String, usize>);
+
+impl Sizes {
+    /// Gives a size its number, or compares it; what does not fit is said in words.
+    pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
+        let expected = match dim {
+            Dim::Fixed(size) => *size,
+            Dim::Named(name) => *self.0.entry(name.clone()).or_insert(found),
+        };
+        if expected == found {
+            return Ok(());
+        }
+        Err(match dim {
+            Dim::Fixed(_) => format!("expected {expected}, got {found}"),
+            Dim::Named(name) => format!("expected {expected}, which is {name:?}, got {found}"),
+        })
+    }
+
+    /// The same for each axis of a shape.
+    pub(crate) fn bind_all(&mut self, dims: &[Dim], shape: &[usize]) -> Result<(), String> {
+        if dims.len() != shape.len() {
+            let (expected, found) = (dims.len(), shape.len());
+            return Err(format!("expected {expected} axes, got {found}: {shape:?}"));
+        }
+        for (axis, (dim, &size)) in dims.iter().zip(shape).enumerate() {
+            let bound = self.bind(dim, size);
+            bound.map_err(|message| format!("axis {axis} of {shape:?}: {message}"))?;
+        }
+        Ok(())
+    }
+
+    /// The number of a size.
+    pub(crate) fn of(&self, size: &Size) -> Result<i64, String> {
+        let mut product: i128 = 1;
+        for factor in &size.factors {
+            let number = match factor {
+                Dim::Fixed(size) => *size,
+                Dim::Named(name) => *self
+                    .0
+                    .get(name)
+                    .ok_or_else(|| format!("no axis before it has the size {name:?}"))?,
+            };
+            let next = i128::try_from(number).ok();
+            let next = next.and_then(|number| product.checked_mul(number));
+            product = next.ok_or_else(|| TOO_LARGE.to_owned())?;
+        }
+        let scaled = product.checked_mul(size.times.into());
+        let divided = scaled.and_then(|scaled| floor_over(scaled, size.over.into()));
+        let found = divided.and_then(|divided| divided.checked_add(size.plus.into()));
+        let found = found.and_then(|found| i64::try_from(found).ok());
+        found.ok_or_else(|| TOO_LARGE.to_owned())
+    }
+}
+
+const TOO_LARGE: &str = "the size is too large a number";
+
+/// A quotient, rounded down.
+fn floor_over(number: i128, over: i128) -> Option<i128> {
+    let quotient = number.checked_div(over)?;
+    let is_below = number % over != 0 && (number < 0) != (over < 0);
+    Some(quotient - i128::from(is_below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_a_product_divided_and_rounded_down() {
+        let mut sizes = Sizes::default();
+        sizes.bind(&Dim::Named("length".into()), 7).unwrap();
+        let size = Size {
+            factors: vec![Dim::Named("length".into()), Dim::Fixed(3)],
+            times: -1,
+            over: 2,
+            plus: 1,
+        };
+        assert_eq!(sizes.of(&size), Ok(-10));
+    }
+
+    #[test]
+    fn a_name_stands_for_one_number() {
+        let mut sizes = Sizes::default();
+        let dims = [Dim::Named("batch".into()), Dim::Named("batch".into())];
+        assert!(sizes.bind_all(&dims, &[2, 2]).is_ok());
+        let message = sizes.bind_all(&dims, &[3, 3]).unwrap_err();
+        assert_eq!(
+            message,
+            "axis 0 of [3, 3]: expected 2, which is \"batch\", got 3"
+        );
+    }
+
+    #[test]
+    fn a_size_that_overflows_is_an_error() {
+        let size = Size {
+            factors: vec![Dim::Fixed(usize::MAX); 4],
+            times: 1,
+            over: 1,
+            plus: 0,
+        };
+        assert!(Sizes::default().of(&size).is_err());
+    }
+}

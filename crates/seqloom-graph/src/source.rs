@@ -1,0 +1,107 @@
+//! Where the files of an export come from: a folder or a zip.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+use zip::{CompressionMethod, ZipArchive};
+
+use crate::Limits;
+
+/// The files that an export may have.
+pub(crate) const NAMES: [&str; 5] = [
+    "export.json",
+    "graph.json",
+    "model.safetensors",
+    "encoder.json",
+    "encoder.safetensors",
+];
+
+/// Where files are read from.
+pub(crate) enum Source {
+    Folder(PathBuf, Limits),
+    Memory(BTreeMap<String, Vec<u8>>),
+}
+
+impl Source {
+    /// A folder, or a zip without compression.
+    pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(Self::Folder(path.to_path_buf(), limits));
+        }
+        let zip = read(path, limits)?;
+        Self::from_zip(zip).map_err(|error| Error::format(path, Fault::whole(error.to_string())))
+    }
+
+    /// The files of a zip without compression.
+    pub(crate) fn from_zip(zip: Vec<u8>) -> Result<Self> {
+        let bad = |message: String| Error::argument(format!("zip of an exported model: {message}"));
+        let mut archive =
+            ZipArchive::new(Cursor::new(zip)).map_err(|error| bad(error.to_string()))?;
+        let mut files = BTreeMap::new();
+        for number in 0..archive.len() {
+            let file = archive
+                .by_index(number)
+                .map_err(|error| bad(error.to_string()))?;
+            let (name, size) = (file.name().to_owned(), file.size());
+            if file.compression() != CompressionMethod::Stored || size != file.compressed_size() {
+                return Err(bad(format!(
+                    "{name} is compressed: write it stored (zip -0)"
+                )));
+            }
+            if !NAMES.contains(&name.as_str()) || files.contains_key(&name) {
+                return Err(bad(format!(
+                    "expected one each of {NAMES:?}, found {name:?}"
+                )));
+            }
+            let mut bytes = Vec::new();
+            let read = file.take(size).read_to_end(&mut bytes);
+            read.map_err(|error| bad(format!("{name}: {error}")))?;
+            files.insert(name, bytes);
+        }
+        Ok(Self::Memory(files))
+    }
+
+    /// Whether there is a file of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Folder(folder, _) => folder.join(name).exists(),
+            Self::Memory(files) => files.contains_key(name),
+        }
+    }
+
+    /// All of a file.
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+        match self {
+            Self::Folder(folder, limits) => read(&folder.join(name), *limits),
+            Self::Memory(files) => {
+                let missing = || self.fault(name, "the zip has no such file");
+                files.get(name).cloned().ok_or_else(missing)
+            }
+        }
+    }
+
+    /// An error about a file.
+    pub(crate) fn fault(&self, name: &str, message: impl Into<String>) -> Error {
+        let path = match self {
+            Self::Folder(folder, _) => folder.join(name),
+            Self::Memory(_) => PathBuf::from(name),
+        };
+        Error::format(&path, Fault::whole(message))
+    }
+}
+
+/// All of a file that is no larger than the memory that may be used.
+fn read(path: &Path, limits: Limits) -> Result<Vec<u8>> {
+    let failed = |error: std::io::Error| Error::io(path, &error);
+    let size = std::fs::metadata(path).map_err(failed)?.len();
+    if usize::try_from(size).map_or(true, |size| size > limits.memory_bytes) {
+        let (limit, path) = (limits.memory_bytes, path.display());
+        return Err(Error::full(format!(
+            "{path} has {size} bytes, more than the {limit} that may be used: give a larger limit"
+        )));
+    }
+    std::fs::read(path).map_err(failed)
+}

@@ -1,0 +1,90 @@
+//! The arrays of a safetensors file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use safetensors::{Dtype as Stored, SafeTensors};
+
+use crate::Dtype;
+
+/// A safetensors file in memory, and where its arrays stand.
+#[derive(Debug)]
+pub(crate) struct Tensors {
+    data: Vec<u8>,
+    arrays: BTreeMap<String, Tensor>,
+}
+
+/// An array of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    pub(crate) dtype: Dtype,
+    pub(crate) shape: Vec<usize>,
+    range: Range<usize>,
+}
+
+impl Tensors {
+    /// Checks the file's header; what is wrong is said in words.
+    pub(crate) fn new(data: Vec<u8>) -> Result<Self, String> {
+        let read = SafeTensors::deserialize(&data).map_err(|error| error.to_string())?;
+        let start = data.as_ptr().addr();
+        let mut arrays = BTreeMap::new();
+        for (name, view) in read.tensors() {
+            let dtype = known(view.dtype()).ok_or_else(|| {
+                format!(
+                    "{name}: elements of type {:?} are not known here",
+                    view.dtype()
+                )
+            })?;
+            let from = view.data().as_ptr().addr() - start;
+            let range = from..from + view.data().len();
+            if dtype == Dtype::Bool && view.data().iter().any(|&byte| byte > 1) {
+                return Err(format!(
+                    "{name}: expected truths of 0 and 1, found another byte"
+                ));
+            }
+            let shape = view.shape().to_vec();
+            arrays.insert(
+                name,
+                Tensor {
+                    dtype,
+                    shape,
+                    range,
+                },
+            );
+        }
+        Ok(Self { data, arrays })
+    }
+
+    /// The array of that name.
+    pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
+        self.arrays.get(name)
+    }
+
+    /// The memory of an array.
+    pub(crate) fn memory(&self, tensor: &Tensor) -> &[u8] {
+        self.data.get(tensor.range.clone()).unwrap_or_default()
+    }
+
+    /// Bytes of the file.
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The file as its library shows it.
+    pub(crate) fn view(&self) -> Option<SafeTensors<'_>> {
+        SafeTensors::deserialize(&self.data).ok()
+    }
+}
+
+fn known(dtype: Stored) -> Option<Dtype> {
+    Some(match dtype {
+        Stored::BOOL => Dtype::Bool,
+        Stored::U8 => Dtype::Uint8,
+        Stored::I32 => Dtype::Int32,
+        Stored::I64 => Dtype::Int64,
+        Stored::U32 => Dtype::Uint32,
+        Stored::F32 => Dtype::Float32,
+        Stored::F64 => Dtype::Float64,
+        _ => return None,
+    })
+}
