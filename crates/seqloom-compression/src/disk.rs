@@ -2,42 +2,12 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use seqloom_core::number::as_u64;
 
-/// Which file it is, as it was when it was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: u64,
-    inode: u64,
-    pub(crate) size: u64,
-    /// When its content was written, and when anything of it was changed.
-    times: [i64; 4],
-}
-
-impl Identity {
-    pub(crate) fn of(facts: &Metadata) -> Self {
-        Self {
-            device: facts.dev(),
-            inode: facts.ino(),
-            size: facts.size(),
-            times: [
-                facts.mtime(),
-                facts.mtime_nsec(),
-                facts.ctime(),
-                facts.ctime_nsec(),
-            ],
-        }
-    }
-
-    /// Whether both are of one file, perhaps written in between.
-    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
-    }
-}
+use crate::identity::Identity;
 
 /// A file that stays open, read by position: many threads and processes may.
 ///
@@ -77,7 +47,7 @@ impl Disk {
     /// Which file it is.
     pub(crate) fn identity(&self) -> Option<Identity> {
         let facts = self.file.metadata().ok();
-        facts.map(|facts| Identity::of(&facts))
+        facts.and_then(|facts| Identity::of(&facts))
     }
 
     /// How long the file was when it was opened.
@@ -121,6 +91,11 @@ fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
 #[cfg(windows)]
 fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, out, at)
+}
+
+#[cfg(not(any(unix, windows)))]
+fn piece(_: &File, _: u64, _: &mut [u8]) -> io::Result<usize> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// Makes `out` that long, or says that there is no memory for it.

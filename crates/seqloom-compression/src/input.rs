@@ -6,15 +6,14 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::process;
 use std::time::SystemTime;
 
 use seqloom_core::number::as_u64;
+use seqloom_core::process;
 
-use crate::disk::Identity;
-use crate::pipe::{has_bytes, open, wait_for_bytes};
+use crate::identity::Identity;
+use crate::pipe::{has_bytes, open, standard_input, wait_for_bytes};
 
 /// How much is asked of the operating system at once.
 pub(crate) const PIECE: usize = 256 << 10;
@@ -55,8 +54,7 @@ impl Input {
     /// Opens a file, a named pipe, or the standard input (`-`).
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new(STDIN) {
-            let file = io::stdin().as_fd().try_clone_to_owned()?;
-            return Self::of_file(File::from(file));
+            return Self::of_file(standard_input()?);
         }
         Self::of_file(open(path)?)
     }
@@ -118,7 +116,7 @@ impl Input {
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.source {
             Source::File(file, stamp) if stamp.from == 0 => {
-                file.metadata().ok().map(|facts| Identity::of(&facts))
+                file.metadata().ok().and_then(|facts| Identity::of(&facts))
             }
             _ => None,
         }

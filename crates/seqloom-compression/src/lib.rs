@@ -1,5 +1,8 @@
 //! The text of a file, whatever it is packed in.
 //!
+//! Plain text, gzip and bgzip are always read. The feature `containers`, which is on by default,
+//! adds bzip2, zstd and xz: two of them are libraries in C.
+//!
 //! The container is told from the content, never from the name. Every check
 //! that a container offers is made: checksum, length, and for bgzip the block
 //! that says "this is the end". An error comes after all text that stands
@@ -14,16 +17,20 @@
 mod ahead;
 mod bgzip;
 mod blocks;
+#[cfg(feature = "containers")]
 mod bzip2;
 pub mod checksum;
 pub mod disk;
 mod gzip;
 mod helper;
+#[cfg_attr(not(unix), path = "identity/elsewhere.rs")]
+mod identity;
 pub mod image;
 mod inflate;
 pub mod input;
 pub mod parallel;
 mod piece;
+#[cfg_attr(not(unix), path = "pipe/elsewhere.rs")]
 mod pipe;
 mod plain;
 mod positions;
@@ -34,7 +41,9 @@ mod streams;
 mod text;
 mod unpacked;
 pub mod walk;
+#[cfg(feature = "containers")]
 mod xz;
+#[cfg(feature = "containers")]
 mod zstd;
 
 use std::io;
@@ -61,11 +70,24 @@ pub fn unpack(
             let recorder = positions::Recorder::of(&input, options);
             streams(input, gzip::Gzip::new(recorder), options)?
         }
+        #[cfg(feature = "containers")]
         Compression::Bzip2 => streams(input, bzip2::Bzip2::new(), options)?,
+        #[cfg(feature = "containers")]
         Compression::Zstd => streams(input, zstd::Zstd::new()?, options)?,
+        #[cfg(feature = "containers")]
         Compression::Xz => streams(input, xz::Xz::new(), options)?,
+        #[cfg(not(feature = "containers"))]
+        other => return Err(left_out(other)),
     };
     Ok((compression, text))
+}
+
+/// What is said of a container that this program was built without.
+#[cfg(not(feature = "containers"))]
+fn left_out(compression: Compression) -> Trouble {
+    let message =
+        format!("it is packed in {compression}, which cannot be unpacked here: unpack it first");
+    Trouble::Damage(seqloom_core::error::Fault::whole(message))
 }
 
 fn streams<C: Codec + 'static>(

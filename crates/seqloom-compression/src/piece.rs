@@ -59,6 +59,7 @@ impl Piece {
         self.stop += count;
     }
 
+    #[cfg(feature = "containers")]
     pub(super) fn is_full(&self) -> bool {
         self.stop == self.bytes.len()
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +26,11 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The standard input, as a file of its own.
+pub(crate) fn standard_input() -> io::Result<File> {
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// Waits until a pipe can be read, or has ended.

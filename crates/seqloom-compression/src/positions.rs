@@ -12,7 +12,7 @@ use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use super::text::Options;
-use crate::disk::Identity;
+use crate::identity::Identity;
 use crate::input::Input;
 use seqloom_core::number::as_u64;
 

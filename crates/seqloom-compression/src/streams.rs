@@ -70,6 +70,10 @@ pub(super) enum Why {
     /// It is damaged; more may be known.
     Damaged(Option<String>),
     /// It would need more memory than it gets.
+    #[cfg_attr(
+        not(feature = "containers"),
+        expect(dead_code, reason = "gzip needs little")
+    )]
     TooLarge(String),
 }
 

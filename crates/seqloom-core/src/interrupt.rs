@@ -53,8 +53,12 @@ struct Asking {
 }
 
 impl Stop {
-    /// One that asks by itself, for work on the thread that may ask.
+    /// One that asks by itself, for work on the thread that may ask. Where there are neither
+    /// signals nor a clock, as in a browser, it never does.
     pub fn asking() -> Self {
+        if cfg!(target_family = "wasm") {
+            return Self::default();
+        }
         let asking = Asking {
             begun: Instant::now(),
             next: AtomicU64::new(BREATH),

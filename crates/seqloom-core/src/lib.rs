@@ -8,6 +8,7 @@ pub mod interrupt;
 pub mod key;
 pub mod number;
 pub mod pool;
+pub mod process;
 pub mod ragged;
 pub mod shelf;
 pub mod simd;

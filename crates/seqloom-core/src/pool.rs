@@ -4,7 +4,6 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::process;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::interrupt::{Stop, ask};
-use crate::{Error, Result};
+use crate::{Error, Result, process};
 
 type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
 

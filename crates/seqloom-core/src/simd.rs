@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+#[cfg(target_family = "wasm")]
+use pulp::Simd;
 use pulp::{Arch, WithSimd};
 
 use crate::{Error, Result};
@@ -15,13 +17,35 @@ static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
 
 /// Runs a kernel on the chosen instruction set. A function that the kernel calls must be inlined
 /// into it: otherwise it is compiled for the baseline instruction set, without wide vectors.
+///
+/// WebAssembly has no choice when it runs: a module is compiled for one instruction set, and an
+/// engine that lacks it refuses the module.
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
+    #[cfg(target_family = "wasm")]
+    return dispatch_as_compiled(kernel);
+    #[cfg(not(target_family = "wasm"))]
     ARCH.dispatch(kernel)
 }
 
-/// Returns the name of the chosen instruction set: `"avx512"`, `"avx2"`, `"neon"` or
-/// `"portable"`.
+/// Runs a kernel on the instruction set that the module was compiled for, and holds no code for
+/// another: an engine refuses a module for one instruction that it does not know.
+#[cfg(target_family = "wasm")]
+#[inline]
+fn dispatch_as_compiled<K: WithSimd>(kernel: K) -> K::Output {
+    #[cfg(target_feature = "relaxed-simd")]
+    if let Some(simd) = pulp::wasm::RelaxedSimd::try_new() {
+        return Simd::vectorize(simd, kernel);
+    }
+    #[cfg(all(target_feature = "simd128", not(target_feature = "relaxed-simd")))]
+    if let Some(simd) = pulp::wasm::Simd128::try_new() {
+        return Simd::vectorize(simd, kernel);
+    }
+    Simd::vectorize(pulp::Scalar, kernel)
+}
+
+/// Returns the name of the chosen instruction set: `"avx512"`, `"avx2"`, `"neon"`, `"simd128"`,
+/// `"relaxed-simd"` or `"portable"`.
 pub fn name() -> &'static str {
     name_of(*ARCH)
 }
@@ -77,6 +101,8 @@ fn offered() -> Vec<Arch> {
     }
     #[cfg(target_arch = "aarch64")]
     offered.extend(pulp::aarch64::Neon::try_new().map(Arch::Neon));
+    #[cfg(target_family = "wasm")]
+    offered.extend(pulp::wasm::Simd128::try_new().map(Arch::Simd128));
     offered.push(Arch::Scalar);
     offered
 }
@@ -90,6 +116,10 @@ fn name_of(arch: Arch) -> &'static str {
         Arch::V3(_) => "avx2",
         #[cfg(target_arch = "aarch64")]
         Arch::Neon(_) => "neon",
+        #[cfg(target_family = "wasm")]
+        Arch::Simd128(_) => "simd128",
+        #[cfg(target_family = "wasm")]
+        Arch::RelaxedSimd(_) => "relaxed-simd",
         _ => "portable",
     }
 }

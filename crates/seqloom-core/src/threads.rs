@@ -4,9 +4,10 @@
 //! task itself, and a pool of one would wait for itself.
 
 use std::mem;
-use std::process;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
+
+use crate::process;
 
 /// What threads and their owner share.
 pub trait Shared: Send + Sync + 'static {

@@ -6,6 +6,10 @@ use crate::parallel;
 use crate::product::{Lines, Matrix};
 
 /// Packed weights and biases of a layer, both to the end of the last register.
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "no other machine multiplies in bfloat16")
+)]
 pub(super) struct Panels<'a> {
     /// Panels of some outputs: of each pair of inputs a word for each output.
     pub(super) words: &'a [u32],
@@ -55,6 +59,7 @@ impl<'a> Panels<'a> {
     }
 
     /// The words of each panel.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn each(&self) -> impl Iterator<Item = &[u32]> {
         self.words.chunks(WIDE * self.pairs)
     }

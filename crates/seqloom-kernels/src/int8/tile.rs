@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use seqloom_core::simd;
-
 /// How a machine sums a tile: some rows of the input by some columns of the output.
 ///
 /// Numbers are read in words of 32 bits, which hold `group` numbers of one row or column.
@@ -31,7 +29,7 @@ pub(super) const LARGEST: usize = 12 * 32;
 static CHOSEN: LazyLock<Tile> = LazyLock::new(Tile::of_this_machine);
 
 impl Tile {
-    /// The tile of the instruction set that [`simd`] chose.
+    /// The tile of the instruction set that [`seqloom_core::simd`] chose.
     pub(super) fn chosen() -> Self {
         *CHOSEN
     }
@@ -39,7 +37,7 @@ impl Tile {
     #[cfg(target_arch = "x86_64")]
     fn of_this_machine() -> Self {
         let [vnni_512, avx512, vnni, avx2] = super::x86::offered();
-        match simd::name() {
+        match seqloom_core::simd::name() {
             "avx512" => vnni_512.or(avx512),
             "avx2" => vnni.or(avx2),
             _ => None,
