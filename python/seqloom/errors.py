@@ -7,6 +7,7 @@ SeqloomError
 ├── ClosedError (RuntimeError)             something is closed that must be open
 ├── ConfigError (ValueError)               a configuration cannot be read or does not fit
 ├── DTypeError (TypeError)                 element types that an operation does not take
+├── ExportError (ValueError)               a network that no exported graph can hold
 ├── FileError (OSError)                    a file cannot be read or written
 │   ├── MissingFileError (FileNotFoundError)
 │   │   └── MissingObjectError
@@ -77,6 +78,10 @@ class ConfigError(SeqloomError, ValueError):
 
 class DTypeError(SeqloomError, TypeError):
     """An operation does not take arrays of these element types."""
+
+
+class ExportError(SeqloomError, ValueError):
+    """A network cannot be written as an exported model."""
 
 
 class FileError(SeqloomError, OSError):

@@ -70,6 +70,11 @@ class SequenceEncoder(JsonConfig):
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
+    @abstractmethod
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+
+    @property
     def kernel(self) -> _native.SequenceKernel:
         """The kernel that writes the numbers, for callers without the interpreter."""
         return self._kernel

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.encode._letters import Case, Rare, Symbols, Whole, find_any_code, make_letters
+from seqloom.encode._letters import (
+    Case,
+    Rare,
+    Symbols,
+    Whole,
+    find_any_code,
+    letter_settings,
+    make_letters,
+)
 from seqloom.encode._output import to_bits
 from seqloom.encode._tokens_base import TokenEncoder, make_table
 
@@ -89,13 +97,26 @@ class Integer(TokenEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return make_letters(self, rare=self.rare)
+        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        numbers = {letter: number for number, letter in enumerate(self.letters)}
-        values = make_table(self._letters.normal, numbers, other=self.mask_value)
         specials = self._bits(self.pad_value, self.mask_value)
         return _native.SequenceKernel.lookup(
-            self._letters, to_bits(values, self.dtype), specials
+            self._letters, to_bits(self._make_numbers(), self.dtype), specials
         )
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        return {
+            "kind": "lookup",
+            "letters": letter_settings(self),
+            "values": self._make_numbers(),
+            "specials": [self.pad_value, self.mask_value],
+        }
+
+    def _make_numbers(self) -> list[int]:
+        """Returns the number of each byte."""
+        numbers = {letter: number for number, letter in enumerate(self.letters)}
+        return make_table(self._letters.normal, numbers, other=self.mask_value)

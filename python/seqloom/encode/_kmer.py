@@ -16,6 +16,7 @@ from seqloom.encode._letters import (
     Rare,
     Symbols,
     find_any_code,
+    letter_settings,
     make_letters,
 )
 from seqloom.encode._output import to_bits
@@ -158,12 +159,12 @@ class Kmer(TokenEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return make_letters(self, rare=self.rare)
+        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
         like = to_bits([0], str(self.dtype))
-        which: Any = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
+        which = self._which
         if self.counts:
             is_float = self.dtype not in LIMITS
             return _native.SequenceKernel.kmer_counts(
@@ -173,3 +174,17 @@ class Kmer(TokenEncoder):
         return _native.SequenceKernel.kmers(
             self._letters, like, first=0, specials=specials, **which
         )
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        known = {"letters": letter_settings(self), **self._which}
+        if self.counts:
+            return {"kind": "kmer_counts", **known}
+        specials = [self.pad_value, self.mask_value]
+        return {"kind": "kmers", **known, "first": 0, "specials": specials}
+
+    @property
+    def _which(self) -> dict[str, Any]:
+        """Which words there are."""
+        return {"k": self.k, "stride": self.stride, "canonical": self.canonical}

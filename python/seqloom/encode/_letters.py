@@ -60,19 +60,22 @@ def _find_flags(kind: type[Any]) -> list[str]:
     return [name for name, hint in get_type_hints(kind).items() if hint is bool]
 
 
-def make_letters(
-    encoder: Any, *, rare: str = "error", codes: bool | None = None
-) -> _native.Letters:
+def make_letters(encoder: Any) -> _native.Letters:
     """Makes the table of letters that an encoder's settings describe."""
     check_alphabet_name(encoder.alphabet)
-    return _native.Letters(
-        encoder.alphabet,
-        codes=encoder.unknown != "error" if codes is None else codes,
-        case=encoder.case,
-        rna_as_dna=encoder.rna_as_dna,
-        rare=rare,
-        symbols=encoder.symbols,
-    )
+    return _native.Letters(**letter_settings(encoder))
+
+
+def letter_settings(encoder: Any) -> dict[str, Any]:
+    """Lists what the table of letters is told, as plain values."""
+    return {
+        "alphabet": encoder.alphabet,
+        "codes": encoder.unknown != "error",
+        "case": encoder.case,
+        "rna_as_dna": encoder.rna_as_dna,
+        "rare": encoder.rare,
+        "symbols": encoder.symbols,
+    }
 
 
 def check_alphabet_name(alphabet: str) -> None:

@@ -16,9 +16,10 @@ from seqloom.encode._letters import (
     Number,
     Rare,
     Symbols,
+    letter_settings,
     make_letters,
 )
-from seqloom.encode._output import to_bits, to_numpy
+from seqloom.encode._output import to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -145,12 +146,22 @@ class OneHot(SequenceEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return make_letters(self, rare=self.rare)
+        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
         rows = to_bits(self._make_rows(), self.dtype).reshape(-1)
         return _native.SequenceKernel.one_hot(self._letters, rows, self.channels == "first")
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        return {
+            "kind": "one_hot",
+            "letters": letter_settings(self),
+            "rows": to_values(to_bits(self._make_rows(), self.dtype), self.dtype),
+            "channels_first": self.channels == "first",
+        }
 
     def _make_rows(self) -> NDArray[np.float64]:
         """Computes the channels of each byte."""

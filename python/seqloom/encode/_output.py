@@ -27,6 +27,13 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
     return ((wide + to_even) >> 16).astype(np.uint16)
 
 
+def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
+    """Converts bits back to plain numbers: those that the dtype holds."""
+    if dtype != _BFLOAT16:
+        return bits.view(dtype).tolist()
+    return (bits.astype(np.uint32) << 16).view(np.float32).tolist()
+
+
 def prepare_output(
     shape: Shape, dtype: str, out: object = None
 ) -> tuple[Any, NDArray[Any]]:

@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import LIMITS, Number
-from seqloom.encode._output import to_bits, to_numpy
+from seqloom.encode._output import to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -106,12 +106,28 @@ class Quality(SequenceEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
+        return _native.Letters.range(**self._range)
+
+    @property
+    def _range(self) -> dict[str, Any]:
+        """The letters of qualities."""
         zero, lowest = _SCALES[self.encoding]
         first = zero + lowest
         expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_LAST)!r}"
-        return _native.Letters.range(first, _LAST, expected)
+        return {"first": first, "last": _LAST, "expected": expected}
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
         values = to_bits(self._make_numbers(), self.dtype)
         return _native.SequenceKernel.lookup(self._letters, values, [0, 0])
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        values = to_values(to_bits(self._make_numbers(), self.dtype), self.dtype)
+        return {
+            "kind": "quality",
+            "letters": self._range,
+            "values": values,
+            "specials": [0, 0],
+        }

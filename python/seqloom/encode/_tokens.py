@@ -164,21 +164,24 @@ class Tokens(TokenEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
+        return _native.Letters(**self._letter_settings)
+
+    @property
+    def _letter_settings(self) -> dict[str, Any]:
+        """What the table of letters is told."""
         is_word = self.k > 1
-        return _native.Letters(
-            self.alphabet,
-            codes=self.unknown != "error",
-            case=self.case,
-            rna_as_dna=self.rna_as_dna,
-            rare="keep" if self.name == "esm2" else "error",
-            symbols="zeros" if self.symbols == "keep" and is_word else self.symbols,
-        )
+        return {
+            "alphabet": self.alphabet,
+            "codes": self.unknown != "error",
+            "case": self.case,
+            "rna_as_dna": self.rna_as_dna,
+            "rare": "keep" if self.name == "esm2" else "error",
+            "symbols": "zeros" if self.symbols == "keep" and is_word else self.symbols,
+        }
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
-        ends = [_CLS, _EOS] * self.add_special_tokens
-        unknown = self.mask_value if self.unknown == "mask" else _UNK
-        specials = self._bits(_PAD, unknown, *ends)
+        specials = self._bits(*self._specials)
         if self.k == 1:
             values = to_bits(self._make_tokens(), self.dtype)
             return _native.SequenceKernel.lookup(self._letters, values, specials)
@@ -191,6 +194,21 @@ class Tokens(TokenEncoder):
             first=_FIRST_WORD,
             specials=specials,
         )
+
+    @property
+    def _specials(self) -> list[int]:
+        """The tokens of padding, of what is unknown, and those at both ends."""
+        ends = [_CLS, _EOS] * self.add_special_tokens
+        return [_PAD, self.mask_value if self.unknown == "mask" else _UNK, *ends]
+
+    @property
+    def kernel_settings(self) -> dict[str, Any]:
+        """What the kernel is told, as plain values that JSON has: kind, letters, tables."""
+        known = {"letters": self._letter_settings, "specials": self._specials}
+        if self.k == 1:
+            return {"kind": "lookup", **known, "values": self._make_tokens()}
+        words = {"k": self.k, "stride": self.stride, "canonical": False}
+        return {"kind": "kmers", **known, **words, "first": _FIRST_WORD}
 
     def _make_tokens(self) -> list[int]:
         """Returns the token of each byte."""

@@ -60,7 +60,7 @@ def _run(
         symbols = [_make_symbol(capture, value) for value in signature.inputs]
         args, options = replace_inputs(arguments, iter(symbols), capture)
         with capture.running(), refuse_impure_calls():
-            with _refuse_foreign_calls():
+            with refuse_foreign_calls():
                 result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves show their own arrays again
@@ -69,7 +69,7 @@ def _run(
 
 
 @contextmanager
-def _refuse_foreign_calls() -> Generator[None]:
+def refuse_foreign_calls() -> Generator[None]:
     """Names the line that passes a symbol to a function of Python or NumPy."""
     try:
         yield

@@ -21,7 +21,7 @@ caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 _PACKAGE = Path(__file__).parents[2]
 _INTERNAL = (
-    *(f"{_PACKAGE / folder}/" for folder in ("tensor", "nn", "optim")),
+    *(f"{_PACKAGE / folder}/" for folder in ("tensor", "nn", "optim", "export")),
     contextlib.__file__,
 )
 

@@ -1,0 +1,148 @@
+"""graph.json: a graph with sizes by name, as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.errors import ExportError
+from seqloom.export._dtypes import check_dtype
+from seqloom.export._size import Size
+from seqloom.tensor._compile._unsized import INDEXING
+from seqloom.tensor._graph import Operation, Value
+
+if TYPE_CHECKING:
+    from seqloom.export._trace import Traced
+
+_VERSION = 1
+
+
+class Weights:
+    """The arrays that graphs read: weights by path, and constants, each once."""
+
+    def __init__(self, record: Any) -> None:
+        self._record = record  # the arrays of the network by path
+        self.arrays: dict[str, Any] = {}
+        self._constants: dict[tuple[Any, ...], str] = {}
+
+    def add(self, path: str) -> str:
+        """Adds a weight of the network."""
+        self.arrays[path] = self._record[path]
+        return path
+
+    def add_constant(self, array: np.ndarray[Any, Any]) -> str:
+        """Adds a constant, unless there is an equal one."""
+        key = (array.dtype.str, array.shape, array.tobytes())
+        name = self._constants.setdefault(key, f"constants.{len(self._constants)}")
+        self.arrays[name] = array
+        return name
+
+
+def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
+    """Writes a graph; its values are numbered in the order in which they are made."""
+    writer = _Writer()
+    graph = traced.graph
+    inputs = [
+        {"name": traced.inputs[value.number], **writer.declare(value)}
+        for value in graph.inputs
+        if value.number in traced.inputs
+    ]
+    arrays = [
+        {"name": weights.add(traced.weights[value.number]), **writer.declare(value)}
+        for value in graph.inputs
+        if value.number in traced.weights
+    ]
+    for number, array in graph.constants.items():
+        value = Value(number, tuple(array.shape), array.dtype)
+        arrays.append({"name": weights.add_constant(array), **writer.declare(value)})
+    operations = [writer.operation(it) for it in graph.operations]
+    outputs = [{"name": "outputs", **writer.use(it)} for it in graph.outputs]
+    return {
+        "version": _VERSION,
+        "inputs": inputs,
+        "weights": arrays,
+        "operations": operations,
+        "outputs": outputs,
+    }
+
+
+class _Writer:
+    """Numbers values, and writes arguments."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+
+    def declare(self, value: Value) -> dict[str, Any]:
+        """Writes a value that is made here."""
+        number = self._numbers.setdefault(value.number, len(self._numbers))
+        kind = check_dtype(value.dtype, "an array of the network")
+        return {"value": number, "dtype": kind, "shape": list(value.shape)}
+
+    def use(self, value: Value) -> dict[str, Any]:
+        """Writes a value that was made before."""
+        return {"value": self._numbers[value.number]}
+
+    def operation(self, operation: Operation) -> dict[str, Any]:
+        """Writes an operation; an error names its line."""
+        try:
+            return {
+                "name": operation.name,
+                "args": [self._argument(arg) for arg in _mark_key(operation)],
+                "options": {k: self._argument(v) for k, v in operation.options.items()},
+                "outputs": [self.declare(value) for value in operation.outputs],
+                "line": PurePath(operation.where).name,
+            }
+        except ExportError as error:
+            raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
+
+    def _argument(self, arg: Any) -> Any:
+        """Writes an argument as the page of the format says."""
+        if isinstance(arg, Value):
+            return self.use(arg)
+        if isinstance(arg, (list, tuple)):
+            return [self._argument(part) for part in cast("list[Any]", arg)]
+        if isinstance(arg, slice):
+            key = cast("Any", arg)
+            return {"slice": self._argument([key.start, key.stop, key.step])}
+        return arg.to_json() if isinstance(arg, Size) else _plain(arg)
+
+
+def _mark_key(operation: Operation) -> tuple[Any, ...]:
+    """Gives the arguments: an index's key as a list, with marks for new axes."""
+    args: tuple[Any, ...] = operation.args
+    if operation.name not in INDEXING:
+        return args
+    parts = cast("tuple[Any, ...]", args[1] if isinstance(args[1], tuple) else args[1:2])
+    key = [_Mark("newaxis") if part is None else part for part in parts]
+    return (args[0], key, *args[2:])
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A part of a key that has a name only."""
+
+    name: str
+
+
+def _plain(arg: Any) -> Any:
+    """Writes what is no container."""
+    if arg is Ellipsis:
+        arg = _Mark("ellipsis")
+    if isinstance(arg, _Mark):
+        return {arg.name: True}
+    if isinstance(arg, (np.dtype, type)):
+        return {"dtype": check_dtype(np.dtype(cast("Any", arg)), "an argument")}
+    if isinstance(arg, np.generic):
+        arg = cast("Any", arg.item())
+    if isinstance(arg, float) and not math.isfinite(arg):
+        return {"float": str(arg)}
+    if arg is None or isinstance(arg, (bool, int, float, str)):
+        return arg
+    raise ExportError(
+        f"an argument is a {type(arg).__name__}, which has no form in an exported graph; "
+        "pass numbers, strings and tensors"
+    )

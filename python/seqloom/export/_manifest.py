@@ -1,0 +1,47 @@
+"""export.json: what records are and become, and a hash of each file and of itself."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from seqloom.models import Classify, Multilabel, Regress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seqloom.models import Task
+
+MANIFEST, FORMAT, VERSION = "export.json", "seqloom-export", 1
+_PLACE = "0" * 64
+
+
+def to_bytes(values: Any) -> bytes:
+    """Writes JSON as text with a line end."""
+    return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
+
+
+def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """Writes export.json, with the hash of each other file and of itself."""
+    table = {
+        "checksum": _PLACE,
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"seqloom {version('seqloom')}",
+        **facts,
+        "files": {name: sha256(data).hexdigest() for name, data in files.items()},
+    }
+    text = to_bytes(table)
+    return text.replace(_PLACE.encode(), sha256(text).hexdigest().encode(), 1)
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """Says what becomes of the outputs, and what they are called."""
+    known = {"name": task.name, "columns": list(task.columns)}
+    if isinstance(task, Regress):
+        return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
+    if isinstance(task, (Classify, Multilabel)):
+        return known
+    return {"name": "custom", "columns": list(task.columns)}

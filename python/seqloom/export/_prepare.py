@@ -1,0 +1,75 @@
+"""What is exported: a network on NumPy in evaluation mode, its encoder and its task."""
+
+from __future__ import annotations
+
+import os
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, cast
+
+from seqloom._arguments import quote
+from seqloom._threads import count_threads
+from seqloom.errors import ArgumentError, ExportError
+from seqloom.models import ESM2, Custom, Task, TorchModule, Trained
+from seqloom.models._trained import find_trained
+from seqloom.nn import Module
+from seqloom.nn._stored import Stored
+
+_RECORDS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A network that can be traced, and what goes with it."""
+
+    model: Module
+    encoder: Any
+    task: Task
+    batch_size: int
+
+
+def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -> Subject:
+    """Takes a trained model, a run, its folder, or a network with what it needs."""
+    held = getattr(model, "trained", model)
+    if isinstance(held, (Trained, str, bytes, os.PathLike)):
+        if encoder is not None or task is not None:
+            raise ArgumentError(
+                "a trained model has its encoder and its task: leave encoder and task out"
+            )
+        trained = find_trained(cast("Any", held), num_threads=count_threads(None))
+        size = batch_size or trained.batch_size
+        return Subject(_take(trained.model), trained.encoder, trained.task, size)
+    if task is not None and not isinstance(task, Task):
+        raise ArgumentError(f"task must be one of sl.models, got {quote(task)}")
+    known = encoder if encoder is not None else setting_of(model, "encoder")
+    return Subject(_take(model), known, task or Custom(), batch_size or _RECORDS)
+
+
+def setting_of(model: object, name: str) -> Any:
+    """Gives a setting that a network's config may have: encoder, length, crop or pair."""
+    return getattr(getattr(model, "config", None), name, None)
+
+
+def is_packed(model: Module) -> bool:
+    """Tells a network that reads tokens end to end."""
+    return isinstance(model, ESM2)
+
+
+def _take(model: Any) -> Module:
+    """Copies a network, without its numbers, to NumPy; the user's stays as it is."""
+    if isinstance(model, TorchModule) or (
+        hasattr(model, "state_dict") and not isinstance(model, Module)
+    ):
+        raise ExportError(
+            f"{type(getattr(model, 'module', model)).__name__} is a module of torch, whose "
+            "operations are torch's: write the network with sl.nn, or export it by "
+            "torch.onnx and read that with sl.models.from_onnx"
+        )
+    if not isinstance(model, Module):
+        raise ArgumentError(
+            "model must be a trained model, a run, its folder or a module of sl.nn, got "
+            f"{quote(model)}"
+        )
+    stored = [part for _, part in model.named(Stored)]
+    twin = deepcopy(model, {id(part): part.copy() for part in stored})
+    return twin.to("numpy").eval()

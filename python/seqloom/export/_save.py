@@ -1,0 +1,154 @@
+"""save: writes a trained model for where there is no Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom._arguments import as_choice, as_flag, as_integer, as_path
+from seqloom.errors import ArgumentError
+from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
+from seqloom.export._encoder import check_encoder, describe, learned_arrays
+from seqloom.export._graph_json import Weights, to_json
+from seqloom.export._manifest import MANIFEST, describe_task, seal, to_bytes
+from seqloom.export._prepare import Subject, is_packed, prepare, setting_of
+from seqloom.export._write import check_target, write
+from seqloom.models._reads import counts_words
+from seqloom.record import Record, Safetensors
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    from seqloom.export._inputs import Input
+    from seqloom.export._trace import Traced
+    from seqloom.infer._predict import Model
+    from seqloom.models import Task
+    from seqloom.nn import Module
+
+    Shape = tuple[int | str, ...]
+
+
+def save(
+    model: Model | Module,
+    path: str | os.PathLike[str],
+    *,
+    encoder: Any = None,
+    task: Task | None = None,
+    inputs: Input | Shape | Mapping[str, Input | Shape] | None = None,
+    length: int | None = None,
+    crop: str | None = None,
+    pair: str | None = None,
+    pool: str | None = None,
+    batch_size: int | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Writes a model as a folder that is read, and run, without Python.
+
+    The folder holds the operations of the network in evaluation mode, its weights, what
+    its encoder does, and the names of its outputs; nothing in it is code. The page of the
+    format describes each file. The network stays as it is; on another backend than NumPy
+    it is copied there.
+
+    Args:
+        model: A trained model, a run or its folder; or a module of `sl.nn`, also your own.
+        path: An empty folder or one to be made; a name that ends in ``.zip`` is one file.
+        encoder: What makes numbers of records, for a module.
+        task: What its outputs mean: `sl.models.Classify` and others; None: as they are.
+        inputs: For a module without encoder, the arrays that it reads: a shape, such as
+            ``("batch", 4, "length")``, an `Input`, or several of these by name.
+        length: Positions of every record; None: those of its config, else any number.
+        crop: ``"pad"`` where longer records shall be cut and shorter ones padded to
+            `length`.
+        pair: ``"sum"`` where two files are read, and the outputs of both mates are added.
+        pool: What becomes of the rows of `sl.models.ESM2`, which is exported for packed
+            tokens: ``"mean"`` of each record's residues, ``"cls"``, or None, all rows.
+        batch_size: Records of a batch; None: that of a trained model, else 256.
+        overwrite: Replace the export that is there.
+
+    Raises:
+        ArgumentError: Arguments that do not go together, or are of another type.
+        ExportError: The network does what no graph can: reads values, has another
+            structure for another size, loops, calls torch, or has an encoder that only
+            Python can run. The message names the line.
+        FileError: The folder cannot be written.
+        RunFolderError: It holds something already.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> network = sl.models.SequenceCNNConfig(channels=4, outputs=2).init("numpy")
+        >>> task = sl.models.Classify(("no", "yes"))
+        >>> sl.export.save(network, "small", encoder=sl.encode.OneHot("dna"), task=task)
+        >>> from pathlib import Path
+        >>> for file in sorted(Path("small").iterdir()):
+        ...     print(file.name)
+        encoder.json
+        export.json
+        graph-unpadded.json
+        graph.json
+        model.safetensors
+    """
+    target = as_path("path", path)
+    check_target(target, overwrite=as_flag("overwrite", overwrite))
+    subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
+    facts = _facts(model, subject, length=length, crop=crop, pair=pair, pool=pool)
+    graphs = _trace(subject, length=facts["length"], inputs=as_inputs(inputs))
+    files = _make_files(subject, graphs)
+    write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
+
+
+def _facts(model: Any, subject: Subject, **given: Any) -> dict[str, Any]:
+    """Collects what export.json says beside versions and files."""
+    held = subject.model
+    known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
+    found = {name: known.get(name) if it is None else it for name, it in given.items()}
+    del model
+    choices = {"crop": ["pad"], "pair": ["sum"], "pool": ["mean", "cls"]}
+    for name, known_choices in choices.items():
+        if found[name] is not None:
+            as_choice(name, found[name], known_choices)
+    if found["pool"] and not is_packed(held):
+        raise ArgumentError("pool is of sl.models.ESM2, which gives a row for each token")
+    if found["crop"] and found["length"] is None:
+        raise ArgumentError('crop="pad" needs length=, to which records are brought')
+    is_of_words = counts_words(subject.encoder)  # which have no place
+    layout = "packed" if is_packed(held) else "padded"
+    return {
+        "task": describe_task(subject.task),
+        "batch_size": subject.batch_size,
+        "layout": layout,
+        "length": None if is_of_words else _count(found["length"], "length"),
+        **{name: found[name] for name in ("crop", "pair", "pool")},
+    }
+
+
+def _count(number: Any, name: str = "batch_size") -> int | None:
+    """Checks a number that may be left out."""
+    return None if number is None else as_integer(name, number, least=1)
+
+
+def _trace(subject: Subject, *, length: int | None, inputs: Any) -> dict[str, Traced]:
+    """Traces the network's graphs."""
+    check_encoder(subject.encoder)
+    if is_packed(subject.model):
+        return trace_packed(subject.model)
+    if (subject.encoder is None) == (inputs is None):
+        raise ArgumentError(
+            "give either encoder=, what makes numbers of records, or inputs=, the shapes "
+            'of the arrays that the network reads, such as ("batch", 4, "length")'
+        )
+    return trace_padded(subject.model, Reading(subject.encoder, length, inputs))
+
+
+def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
+    """Makes the content of each file but export.json."""
+    weights = Weights(subject.model.to_record())
+    written = {name: to_json(traced, weights) for name, traced in graphs.items()}
+    files = {name: to_bytes(graph) for name, graph in written.items()}
+    files["model.safetensors"] = Safetensors().to_bytes(Record(weights.arrays))
+    if subject.encoder is None:
+        return files
+    dtype = next(iter(written.values()))["inputs"][0]["dtype"]
+    files["encoder.json"] = to_bytes(describe(subject.encoder, dtype))
+    if learned := learned_arrays(subject.encoder, dtype):
+        files["encoder.safetensors"] = Safetensors().to_bytes(Record(learned))
+    return files

@@ -1,0 +1,282 @@
+"""save: the files, and that a reader of them computes what predict computes."""
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+import seqloom as sl
+from exported import Run, batch_of, graph, manifest, operations
+from seqloom.errors import ArgumentError, ExportError, FileError, RunFolderError
+from seqloom.infer._forward import Forward
+from seqloom.models._reads import reading_of
+
+GENOTYPES = Path(sl.__file__).parent / "_demo/genotypes"
+DNA = sl.encode.OneHot("dna")
+TASK = sl.models.Classify(("no", "yes"))
+RECORDS = ["ACGTACGTAC", "GGCATTACGGATTACA", "ACGTTGCAAC", "TTTTACGTNN"]
+
+
+def scrambled(config, seed=0):
+    """A network in evaluation mode whose numbers are all drawn at random."""
+    model, rng = config.init("numpy").eval(), np.random.default_rng(seed)
+    drawn = {
+        path: rng.uniform(0.1, 1, size=each.shape).astype("f4")
+        for path, each in model.to_record().items()
+        if each.dtype.kind == "f"
+    }
+    return model.load_record(drawn, strict=False)
+
+
+def cnn(**options: Any):
+    options = {"channels": 4, "outputs": 2, **options}
+    return scrambled(sl.models.SequenceCNNConfig(**options))
+
+
+def expected(model, batch, encoder):
+    """What the evaluation loop computes for a batch."""
+    return Forward.of(model)(model, batch, encoder=encoder).numpy()
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "model.seqloom"
+
+
+def test_a_folder_holds_what_its_page_says(place):
+    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
+    facts = manifest(place)
+    assert {it.name for it in place.iterdir()} == {"export.json", *facts["files"]}
+    assert facts["task"] == {"name": "classify", "columns": ["no", "yes"]}
+    wanted = {"layout": "padded", "length": None, "batch_size": 256, "pool": None}
+    assert {name: facts[name] for name in wanted} == wanted
+
+
+def test_each_file_has_its_hash_and_the_manifest_its_own(place):
+    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
+    facts = manifest(place)
+    for name, digest in facts["files"].items():
+        assert hashlib.sha256((place / name).read_bytes()).hexdigest() == digest
+    text = (place / "export.json").read_text()
+    bare = text.replace(facts["checksum"], "0" * 64)
+    assert hashlib.sha256(bare.encode()).hexdigest() == facts["checksum"]
+
+
+def test_weights_have_the_paths_and_the_bits_of_the_record(place):
+    model = cnn()
+    sl.export.save(model, place, encoder=DNA, task=TASK)
+    found, record = load_file(place / "model.safetensors"), model.to_record()
+    counts = {it for it in record if it.endswith("num_batches_tracked")}
+    assert found.keys() == record.keys() - counts
+    assert all(found[it].tobytes() == np.asarray(record[it]).tobytes() for it in found)
+
+
+def test_a_padded_batch_gives_the_bits_of_predict(place):
+    model = cnn()
+    sl.export.save(model, place, encoder=DNA, task=TASK)
+    batch = batch_of(DNA, RECORDS)
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+
+
+def test_a_batch_without_padding_gives_the_bits_of_predict(place):
+    model = cnn()
+    sl.export.save(model, place, encoder=DNA, task=TASK)
+    batch = batch_of(DNA, RECORDS[::2])
+    del batch["mask"]
+    found = Run(place, "graph-unpadded.json")(batch)
+    assert found.tobytes() == expected(model, batch, DNA).tobytes()
+
+
+def test_a_network_of_one_length_has_one_graph_without_a_mask(place):
+    model = cnn(length=10)
+    sl.export.save(model, place, encoder=DNA, task=TASK)
+    assert [it["name"] for it in graph(place)["inputs"]] == ["inputs"]
+    assert graph(place)["inputs"][0]["shape"] == ["batch", 4, 10]
+    assert not (place / "graph-unpadded.json").exists()
+    assert manifest(place)["length"] == 10
+    batch = batch_of(DNA, RECORDS[::2])
+    del batch["mask"]
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        sl.encode.Integer("dna"),
+        sl.encode.Tokens("dna"),
+        sl.encode.Kmer(3),
+        sl.encode.Kmer(2, counts=True),
+        sl.encode.OneHot("dna", dtype="uint8"),
+    ],
+    ids=str,
+)
+def test_every_encoder_of_letters_is_read(place, encoder):
+    reading: Any = reading_of(encoder)
+    reading["length"] = 1 if reading["inputs"] == "counts" else None
+    model = scrambled(sl.models.SequenceCNNConfig(outputs=2, **reading))
+    sl.export.save(model, place, encoder=encoder, task=TASK)
+    lengths = encoder.places([len(it) for it in RECORDS])
+    longest = int(lengths.max())
+    inputs = encoder.batch(RECORDS, length=longest)
+    batch = {"inputs": inputs, "lengths": lengths}
+    mask = (np.arange(longest) < lengths[:, None]).astype("f4")
+    batch |= {} if mask.all() else {"mask": mask}
+    run = Run(place)
+    kind = run.graph["inputs"][0]["dtype"]
+    assert json.loads((place / "encoder.json").read_text())["kernel"]["dtype"] == kind
+    found = run({**batch, "inputs": inputs.astype(kind)})
+    assert found.tobytes() == expected(model, batch, encoder).tobytes()
+
+
+def genotype_run(tmp_path):
+    data = sl.data.GenotypeDataset(GENOTYPES / "example.bed", GENOTYPES / "trait.txt")
+    config = sl.models.GenotypeMLPConfig.for_data(data)
+    return sl.train.fit(config, data, epochs=2, out=tmp_path / "run")
+
+
+def test_a_run_of_genotypes_gives_the_bits_of_predict(tmp_path, place):
+    run = genotype_run(tmp_path)
+    sl.export.save(tmp_path / "run", place)
+    trained = sl.models.load(tmp_path / "run")
+    x = np.random.default_rng(0).normal(size=(5, len(trained.encoder.variants)))
+    batch = {"inputs": x.astype("f4")}
+    found = Run(place)(batch)
+    assert found.tobytes() == expected(run.trained.model, batch, None).tobytes()
+    facts = manifest(place)
+    assert facts["task"]["name"] == "regress"
+    assert facts["task"]["mean"] == [*trained.task.to_dict()["mean"]]
+    assert facts["batch_size"] == trained.batch_size
+
+
+def test_tables_of_genotypes_say_what_each_code_becomes(tmp_path, place):
+    genotype_run(tmp_path)
+    sl.export.save(tmp_path / "run", place)
+    encoder = sl.models.load(tmp_path / "run").encoder
+    arrays = load_file(place / "encoder.safetensors")
+    codes = np.random.default_rng(0).integers(0, 255, (3, -(-len(encoder.variants) // 4)))
+    wanted = encoder.decode(codes.astype("u1"))
+    found = encoder.decode(codes.astype("u1"), tables=arrays["tables"])
+    assert found.tobytes() == wanted.tobytes()
+    ids, ends = arrays["id_text"].tobytes(), arrays["id_ends"]
+    assert ids[ends[0] : ends[1]].decode() == encoder.variants.ids[0]
+
+
+def test_a_zip_holds_the_files_of_the_folder_uncompressed(tmp_path, place):
+    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
+    sl.export.save(cnn(), tmp_path / "model.zip", encoder=DNA, task=TASK)
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        entries = archive.infolist()
+        assert {it.filename for it in entries} == {it.name for it in place.iterdir()}
+        assert all(it.compress_type == zipfile.ZIP_STORED for it in entries)
+        assert all(archive.read(it) == (place / it.filename).read_bytes() for it in entries)
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path):
+    for name in ("one.zip", "two.zip"):
+        sl.export.save(cnn(), tmp_path / name, encoder=DNA, task=TASK)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_tied_weights_stay_one_array(place):
+    class Tied(sl.nn.Module):
+        one: sl.nn.Linear
+        two: sl.nn.Linear
+
+        def __init__(self):
+            self.one, self.two = sl.nn.Linear(4, 4), sl.nn.Linear(4, 4)
+            self.two.weight = self.one.weight
+
+        def __call__(self, x):
+            return self.two(self.one(x))
+
+    model = Tied().bind("numpy", sl.Key(0))
+    sl.export.save(model, place, inputs=("batch", 4))
+    assert set(load_file(place / "model.safetensors")) == {
+        "one.weight",
+        "one.bias",
+        "two.bias",
+    }
+
+
+def test_the_network_stays_as_it_is(place):
+    model = cnn().train()
+    before = {path: np.array(it) for path, it in model.to_record().items()}
+    sl.export.save(model, place, encoder=DNA, task=TASK)
+    assert model.training
+    after = model.to_record()
+    assert all(before[it].tobytes() == np.asarray(after[it]).tobytes() for it in before)
+
+
+@pytest.mark.parametrize("backend", ["torch", "jax"])
+def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend):
+    pytest.importorskip(backend)
+    model = cnn(length=10)
+    there = cnn(length=10).to(backend)
+    sl.export.save(there, place, encoder=DNA, task=TASK)
+    assert there.backend.name == backend
+    batch = batch_of(DNA, RECORDS[::2])
+    del batch["mask"]
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+
+
+def test_a_folder_that_holds_other_files_is_refused(place):
+    place.mkdir()
+    (place / "notes.txt").write_text("mine")
+    with pytest.raises(RunFolderError, match="no export"):
+        sl.export.save(cnn(), place, encoder=DNA, overwrite=True)
+    assert (place / "notes.txt").read_text() == "mine"
+
+
+def test_an_export_is_replaced_only_on_request(place):
+    sl.export.save(cnn(), place, encoder=DNA)
+    with pytest.raises(RunFolderError, match="overwrite"):
+        sl.export.save(cnn(), place, encoder=DNA)
+    sl.export.save(cnn(length=10), place, encoder=DNA, overwrite=True)
+    assert not (place / "graph-unpadded.json").exists()
+    assert [it.name for it in place.parent.iterdir()] == [place.name]
+
+
+def test_a_zip_is_replaced_only_on_request(tmp_path):
+    path = tmp_path / "model.zip"
+    sl.export.save(cnn(), path, encoder=DNA)
+    with pytest.raises(RunFolderError, match="overwrite"):
+        sl.export.save(cnn(), path, encoder=DNA)
+    sl.export.save(cnn(), path, encoder=DNA, overwrite=True)
+
+
+def test_a_file_at_the_path_of_a_folder_is_refused(place):
+    place.write_text("mine")
+    with pytest.raises(FileError, match="is a file"):
+        sl.export.save(cnn(), place, encoder=DNA)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(FileError, match="cannot be written"):
+        sl.export.save(cnn(), tmp_path / "model", encoder=DNA)
+
+
+def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
+    with pytest.raises(ArgumentError, match="inputs="):
+        sl.export.save(cnn(), place)
+
+
+def test_a_trained_model_takes_no_other_encoder(place):
+    trained = sl.models.Trained(cnn(), DNA, TASK, 256)
+    with pytest.raises(ArgumentError, match="leave encoder and task out"):
+        sl.export.save(trained, place, encoder=DNA)
+    with pytest.raises(ExportError, match="no encoder of sl"):
+        sl.export.save(cnn(), place, encoder=lambda letters: letters)
+
+
+def test_operations_are_functions_of_the_backend(place):
+    sl.export.save(cnn(), place, encoder=DNA)
+    assert operations(place)[0] == "conv1d"
+    assert graph(place)["operations"][0]["line"].startswith("_sequence_cnn.py:")

@@ -1,0 +1,109 @@
+"""Runs an exported folder as its page says, by NumPy's backend: what other readers do."""
+
+import json
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file
+
+import seqloom as sl
+
+B = sl.tensor.backend("numpy")
+
+
+def manifest(folder):
+    """What export.json says."""
+    return json.loads(Path(folder, "export.json").read_text())
+
+
+def graph(folder, name="graph.json"):
+    """A graph as plain values."""
+    return json.loads(Path(folder, name).read_text())
+
+
+def operations(folder, name="graph.json"):
+    """The names of a graph's operations."""
+    return [it["name"] for it in graph(folder, name)["operations"]]
+
+
+class Run:
+    """One run of a graph: its values, and the sizes that their shapes have."""
+
+    def __init__(self, folder, name="graph.json"):
+        self.graph = graph(folder, name)
+        self.weights = load_file(Path(folder, "model.safetensors"))
+        self.values, self.sizes = {}, {}
+
+    def __call__(self, arrays, **sizes):
+        """Computes the outputs; every shape and type must be the one that is written."""
+        self.sizes |= sizes
+        for it in self.graph["inputs"]:
+            self.keep(it, arrays[it["name"]])
+        for it in self.graph["weights"]:
+            self.keep(it, self.weights[it["name"]])
+        for it in self.graph["operations"]:
+            made = self.call(it)
+            made = made if isinstance(made, (list, tuple)) else [made]
+            for declared, array in zip(it["outputs"], made, strict=True):
+                self.keep(declared, array)
+        (output,) = self.graph["outputs"]
+        return self.values[output["value"]]
+
+    def call(self, operation):
+        args = [self.argument(it) for it in operation["args"]]
+        if operation["name"] in {"index", "slice_update", "slice_add", "scatter_index"}:
+            args[1] = tuple(args[1])
+        options = {name: self.argument(it) for name, it in operation["options"].items()}
+        return getattr(B, operation["name"])(*args, **options)
+
+    def keep(self, declared, array):
+        """Compares an array with its declaration, and learns the sizes with names."""
+        assert str(array.dtype) == declared["dtype"], declared
+        assert len(array.shape) == len(declared["shape"]), declared
+        for size, wanted in zip(array.shape, declared["shape"], strict=True):
+            known = (
+                self.sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted
+            )
+            assert size == known, (declared, array.shape, self.sizes)
+        self.values[declared["value"]] = array
+
+    def argument(self, it) -> Any:
+        if isinstance(it, list):
+            return [self.argument(part) for part in it]
+        if not isinstance(it, dict):
+            return it
+        kind = next(iter(it))
+        return getattr(self, f"read_{kind}")(it)
+
+    def read_value(self, it):
+        return self.values[it["value"]]
+
+    def read_size(self, it):
+        product = prod(self.sizes[name] for name in it["size"])
+        return product * it["times"] // it["over"] + it["plus"]
+
+    def read_slice(self, it):
+        return slice(*map(self.argument, it["slice"]))
+
+    def read_dtype(self, it):
+        return np.dtype(it["dtype"])
+
+    def read_float(self, it):
+        return float(it["float"])
+
+    def read_ellipsis(self, _):
+        return Ellipsis
+
+    def read_newaxis(self, _):
+        return None
+
+
+def batch_of(encoder, records, dtype="float32"):
+    """The inputs of a padded graph for some letters, made by the encoder."""
+    lengths = np.array([len(it) for it in records])
+    longest = int(lengths.max())
+    mask = (np.arange(longest) < lengths[:, None]).astype("f4")
+    inputs = encoder.batch(records, length=longest).astype(dtype)
+    return {"inputs": inputs, "mask": mask, "lengths": lengths}
