@@ -12,11 +12,13 @@ import numpy as np
 from seqloom.errors import ExportError
 from seqloom.export._dtypes import check_dtype
 from seqloom.export._size import Size
+from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._unsized import INDEXING
 from seqloom.tensor._graph import Operation, Value
 
 if TYPE_CHECKING:
     from seqloom.export._trace import Traced
+    from seqloom.nn import Module
 
 _VERSION = 1
 
@@ -24,14 +26,15 @@ _VERSION = 1
 class Weights:
     """The arrays that graphs read: weights by path, and constants, each once."""
 
-    def __init__(self, record: Any) -> None:
-        self._record = record  # the arrays of the network by path
+    def __init__(self, model: Module) -> None:
+        # All of them: the record of a network with adapters lacks what these are for.
+        self._stored = dict(model.named(Stored))
         self.arrays: dict[str, Any] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
 
     def add(self, path: str) -> str:
         """Adds a weight of the network."""
-        self.arrays[path] = self._record[path]
+        self.arrays[path] = self._stored[path].numpy()
         return path
 
     def add_constant(self, array: np.ndarray[Any, Any]) -> str:

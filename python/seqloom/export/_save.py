@@ -141,7 +141,7 @@ def _trace(subject: Subject, *, length: int | None, inputs: Any) -> dict[str, Tr
 
 def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
     """Makes the content of each file but export.json."""
-    weights = Weights(subject.model.to_record())
+    weights = Weights(subject.model)
     written = {name: to_json(traced, weights) for name, traced in graphs.items()}
     files = {name: to_bytes(graph) for name, graph in written.items()}
     files["model.safetensors"] = Safetensors().to_bytes(Record(weights.arrays))

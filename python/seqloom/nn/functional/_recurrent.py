@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_same_dtype
-from seqloom.nn.functional._operands import as_operand, read_host_array
+from seqloom.nn.functional._operands import as_operand, make_range, read_host_array
 from seqloom.tensor import Tensor, apply
 
 _NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
@@ -175,7 +173,7 @@ def mask_lengths(x: Tensor, lengths: object) -> Tensor:
     if found is not None:
         _require_lengths(found, x.shape[:2])
     ends: Any = apply("expand_dims", as_operand(x, lengths, "int32"), axis=1)
-    return apply("less", as_operand(x, np.arange(x.shape[1], dtype="int32")), ends)
+    return apply("less", make_range(x, x.shape[1]), ends)
 
 
 def _require_lengths(lengths: Any, sizes: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import require_floats
-from seqloom.nn.functional._operands import as_operand
+from seqloom.nn.functional._operands import as_operand, make_range
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
             f"rotary_embedding: expected x (..., l, d) with an even width d, got {x.shape}"
         )
     half = width // 2
-    positions = np.arange(x.shape[-2]) if positions is None else positions
+    positions = make_range(x, x.shape[-2]) if positions is None else positions
     # Angles are in float32 at least: half precision has too few positions.
     kind = x.dtype if x.dtype.itemsize > 2 else "float32"  # noqa: PLR2004
     rates = as_operand(x, base ** (-np.arange(half) / half), kind)

@@ -1,0 +1,112 @@
+"""Networks of every kind, exported: a reader computes their bits at any size."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported import Run, batch_of, graph, manifest, operations
+from exported_networks import (
+    Attention,
+    ByLengths,
+    Centre,
+    Dilated,
+    Pyramid,
+    Recurrent,
+    Tokens,
+    ready,
+)
+from seqloom import nn
+from seqloom.infer._forward import Forward
+
+DNA = sl.encode.OneHot("dna")
+NETWORKS: dict[str, Any] = {
+    "lstm": lambda: Recurrent(nn.LSTM),
+    "gru": lambda: Recurrent(nn.GRU),
+    "two layers": lambda: Recurrent(nn.LSTM, 2),
+    "lengths": ByLengths,
+    "dilated": Dilated,
+    "attention": Attention,
+    "rotary": lambda: Attention(rotary=10_000.0),
+    "pyramid": Pyramid,
+    "centre": Centre,
+}
+
+
+def records(lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+
+
+def check(model, place, encoder, lengths, dtype="float32"):
+    """Compares the bits of a reader with those of the evaluation loop."""
+    batch = batch_of(encoder, records(lengths), dtype)
+    name = "graph.json"
+    if batch["mask"].all():
+        del batch["mask"]
+        has_two = (place / "graph-unpadded.json").exists()
+        name = "graph-unpadded.json" if has_two else name
+    found = Run(place, name)(batch)
+    wanted = Forward.of(model)(model, batch, encoder=encoder).numpy()
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 8 * 9)])
+def test_a_reader_gives_the_bits_of_predict(tmp_path, name, lengths):
+    model, place = ready(NETWORKS[name]()), tmp_path / "model"
+    sl.export.save(model, place, encoder=DNA)
+    check(model, place, DNA, lengths)
+
+
+@pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
+def test_tokens_are_integers(tmp_path, lengths):
+    encoder, model, place = sl.encode.Integer("dna"), ready(Tokens()), tmp_path / "model"
+    sl.export.save(model, place, encoder=encoder)
+    assert graph(place)["inputs"][0]["dtype"] == "int32"
+    check(model, place, encoder, lengths, "int32")
+
+
+def test_a_mask_of_the_records_makes_a_second_graph(tmp_path):
+    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA)
+    names = [it["name"] for it in graph(tmp_path / "model")["inputs"]]
+    plain = graph(tmp_path / "model", "graph-unpadded.json")["inputs"]
+    plain = [it["name"] for it in plain]
+    assert (names, plain) == (["inputs", "mask"], ["inputs"])
+
+
+def test_recurrent_layers_are_one_operation_a_direction(tmp_path):
+    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA)
+    assert operations(tmp_path / "model").count("lstm") == 2
+
+
+def packed(lengths, seed=0):
+    """Tokens end to end, and where each record begins."""
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(4, 24, sum(lengths)).astype("int32")
+    return ids, np.cumsum([0, *lengths]).astype("int32")
+
+
+@pytest.mark.parametrize("lengths", [(9,), (5, 12, 7)])
+def test_esm2_is_exported_for_packed_tokens(tmp_path, lengths):
+    model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").eval()
+    place = tmp_path / "esm"
+    sl.export.save(model, place, encoder=sl.encode.Tokens("esm2"), pool="mean")
+    facts = manifest(place)
+    assert (facts["layout"], facts["pool"]) == ("packed", "mean")
+    ids, starts = packed(lengths)
+    arrays = {"input_ids": ids, "cu_seqlens": starts}
+    found = Run(place)(arrays, sequences=len(lengths), longest=max(lengths))
+    wanted = model(ids, starts, max(lengths)).numpy()
+    assert found.tobytes() == wanted.tobytes()
+
+
+def test_a_network_with_adapters_is_exported(tmp_path):
+    model = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy").eval()
+    sl.nn.add_lora(model, 2, key=sl.Key(0))
+    sl.export.save(model, tmp_path / "esm", encoder=sl.encode.Tokens("esm2"))
+    ids, starts = packed((5, 4))
+    arrays = {"input_ids": ids, "cu_seqlens": starts}
+    found = Run(tmp_path / "esm")(arrays, sequences=2, longest=5)
+    assert found.tobytes() == model(ids, starts, 5).numpy().tobytes()
