@@ -106,7 +106,7 @@ stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
 	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra cloud --extra h5 --extra jax --extra monitor --extra parquet --extra plot --extra ray --extra sparse --extra torch --group bench --group frameworks \
+		--extra cloud --extra h5 --extra jax --extra monitor --extra onnx --extra parquet --extra plot --extra ray --extra sparse --extra torch --group bench --group frameworks \
 		--output-file constraints.txt pyproject.toml
 
 .PHONY: clean

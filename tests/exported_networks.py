@@ -1,5 +1,7 @@
 """Networks of a user's own that are exported, each of a kind that people publish."""
 
+from typing import Any
+
 import numpy as np
 
 import seqloom as sl
@@ -136,7 +138,7 @@ class Centre(nn.Module):
         return self.head(apply("concat", [flat, share], axis=1))
 
 
-def ready(model, seed=0):
+def ready(model: Any, seed=0) -> Any:
     """The network with numbers drawn at random, in evaluation mode."""
     model = model.bind("numpy", sl.Key(seed)).eval()
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from seqloom.cli._demo import demo
 from seqloom.cli._embed import embed
 from seqloom.cli._evaluate import evaluate
 from seqloom.cli._exit import guard
+from seqloom.cli._export import export
 from seqloom.cli._index import index
 from seqloom.cli._inspect import inspect
 from seqloom.cli._machine import version
@@ -31,7 +32,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-COMMANDS = (demo, inspect, convert, index, train, predict, evaluate, embed)
+COMMANDS = (demo, inspect, convert, index, train, predict, evaluate, embed, export)
 USAGES: dict[object, str] = {
     convert: (
         "Usage: seqloom convert [OPTIONS] IN OUT\n"

@@ -2,5 +2,6 @@
 
 from seqloom.export._inputs import Input
 from seqloom.export._save import save
+from seqloom.export._save_onnx import onnx
 
-__all__ = ["Input", "save"]
+__all__ = ["Input", "onnx", "save"]

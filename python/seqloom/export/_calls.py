@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError, ExportError
 from seqloom.export._inputs import Input
 from seqloom.export._trace import Call, Traced, trace
@@ -60,6 +61,20 @@ def trace_packed(model: Module) -> dict[str, Traced]:
     return {GRAPH: trace(model, Call(inputs, run, _PACKED_SIZES))}
 
 
+def trace_rows(model: Module) -> Traced:
+    """Traces the call of a network of tokens that are padded."""
+    inputs = {
+        "input_ids": Input(("batch", "length"), "int64"),
+        "mask": Input(("batch", "length")),
+    }
+
+    def run(model: Any, given: Mapping[str, Tensor], sizes: Mapping[str, int]) -> Any:
+        del sizes
+        return model(given["input_ids"], mask=given["mask"])
+
+    return trace(model, Call(inputs, run, _PADDED_SIZES))
+
+
 def list_inputs(traced: Traced) -> list[str]:
     """Lists the inputs that a graph reads."""
     numbers = (value.number for value in traced.graph.inputs)
@@ -81,7 +96,7 @@ def _inputs_of(model: Module, forward: Forward, reading: Reading) -> dict[str, I
     encoder = reading.encoder
     places: Any = reading.length or "length"
     kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
-    if hasattr(encoder, "covariate_names"):
+    if isinstance(encoder, GenotypeEncoder):
         return _genotype_inputs(encoder, forward, kind)
     if counts_words(encoder):
         places = int(encoder.places([encoder.k])[0])

@@ -94,13 +94,20 @@ class _Writer:
         try:
             return {
                 "name": operation.name,
-                "args": [self._argument(arg) for arg in _mark_key(operation)],
-                "options": {k: self._argument(v) for k, v in operation.options.items()},
+                "args": [self._argument(arg) for arg in _normalise(operation)],
+                "options": self._options(operation),
                 "outputs": [self.declare(value) for value in operation.outputs],
                 "line": PurePath(operation.where).name,
             }
         except ExportError as error:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
+
+    def _options(self, operation: Operation) -> dict[str, Any]:
+        """Writes the options; an element type may be given by its name."""
+        options = operation.options
+        if isinstance(options.get("dtype"), str):
+            options = {**options, "dtype": np.dtype(options["dtype"])}
+        return {name: self._argument(it) for name, it in options.items()}
 
     def _argument(self, arg: Any) -> Any:
         """Writes an argument as the page of the format says."""
@@ -114,9 +121,11 @@ class _Writer:
         return arg.to_json() if isinstance(arg, Size) else _plain(arg)
 
 
-def _mark_key(operation: Operation) -> tuple[Any, ...]:
-    """Gives the arguments: an index's key as a list, with marks for new axes."""
+def _normalise(operation: Operation) -> tuple[Any, ...]:
+    """Gives the arguments: an index's key as a list, and the type of a cast as one."""
     args: tuple[Any, ...] = operation.args
+    if operation.name == "astype":
+        return (args[0], np.dtype(args[1]), *args[2:])
     if operation.name not in INDEXING:
         return args
     parts = cast("tuple[Any, ...]", args[1] if isinstance(args[1], tuple) else args[1:2])

@@ -50,6 +50,15 @@ def setting_of(model: object, name: str) -> Any:
     return getattr(getattr(model, "config", None), name, None)
 
 
+def check_reads(subject: Subject, inputs: object) -> None:
+    """Refuses a network of which it is not said what it reads, or twice."""
+    if (subject.encoder is None) == (inputs is None):
+        raise ArgumentError(
+            "give either encoder=, what makes numbers of records, or inputs=, the shapes "
+            'of the arrays that the network reads, such as ("batch", 4, "length")'
+        )
+
+
 def is_packed(model: Module) -> bool:
     """Tells a network that reads tokens end to end."""
     return isinstance(model, ESM2)

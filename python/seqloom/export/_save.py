@@ -10,7 +10,7 @@ from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
 from seqloom.export._encoder import check_encoder, describe, learned_arrays
 from seqloom.export._graph_json import Weights, to_json
 from seqloom.export._manifest import MANIFEST, describe_task, seal, to_bytes
-from seqloom.export._prepare import Subject, is_packed, prepare, setting_of
+from seqloom.export._prepare import Subject, check_reads, is_packed, prepare, setting_of
 from seqloom.export._write import check_target, write
 from seqloom.models._reads import counts_words
 from seqloom.record import Record, Safetensors
@@ -131,11 +131,7 @@ def _trace(subject: Subject, *, length: int | None, inputs: Any) -> dict[str, Tr
     check_encoder(subject.encoder)
     if is_packed(subject.model):
         return trace_packed(subject.model)
-    if (subject.encoder is None) == (inputs is None):
-        raise ArgumentError(
-            "give either encoder=, what makes numbers of records, or inputs=, the shapes "
-            'of the arrays that the network reads, such as ("batch", 4, "length")'
-        )
+    check_reads(subject, inputs)
     return trace_padded(subject.model, Reading(subject.encoder, length, inputs))
 
 

@@ -155,11 +155,15 @@ def _check_counts(graphs: Sequence[Graph]) -> None:
     first = graphs[0]
     for other in graphs[1:]:
         pairs = zip(first.operations, other.operations, strict=False)
-        parted = (one.where for one, two in pairs if one.name != two.name)
-        where = next(parted, None)
-        if where or len(first.operations) != len(other.operations):
-            last = max(first.operations, other.operations, key=len)[-1].where
-            raise _differs(where or last, "runs other operations")
+        parted = next((it for it in pairs if it[0].name != it[1].name), None)
+        if parted is not None:
+            one, two = parted
+            raise _differs(
+                one.where, f"calls {one.name}, where {two.where} calls {two.name}"
+            )
+        if len(first.operations) != len(other.operations):
+            last = max(first.operations, other.operations, key=len)[-1]
+            raise _differs(last.where, f"calls {last.name} more often")
 
 
 def _differs(where: str, what: str) -> ExportError:

@@ -1,0 +1,1 @@
+"""An exported graph in the operators of ONNX."""

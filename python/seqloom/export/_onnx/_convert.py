@@ -1,0 +1,114 @@
+"""From a traced graph to a model of ONNX."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.export._onnx import (
+    _elementwise,
+    _indexing,
+    _layers,
+    _making,
+    _recurrent,
+    _reductions,
+    _shapes,
+)
+from seqloom.export._onnx._builder import Builder, refuse
+from seqloom.export._onnx._scores import write_scores
+
+if TYPE_CHECKING:
+    from seqloom.export._onnx._elementwise import Write
+    from seqloom.export._trace import Traced
+    from seqloom.models import Task
+    from seqloom.tensor._graph import Operation, Value
+
+OPSET = 18  # the first whose reductions take axes as an input
+_IR_VERSION = 9
+_TABLE: dict[str, Write] = {
+    **_elementwise.TABLE,
+    **_indexing.TABLE,
+    **_layers.TABLE,
+    **_making.TABLE,
+    **_recurrent.TABLE,
+    **_reductions.TABLE,
+    **_shapes.TABLE,
+}
+
+
+def to_model(
+    traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
+) -> Any:
+    """Makes a model with the outputs, and with scores where the task has a function."""
+    b, graph = Builder(), traced.graph
+    inputs = [value for value in graph.inputs if value.number in traced.inputs]
+    for value in inputs:
+        b.bind(value, traced.inputs[value.number])
+    _bind_arrays(b, traced, arrays)
+    for operation in graph.operations:
+        _write(b, operation)
+    outputs = _write_outputs(b, graph.outputs[0], task)
+    declared = [_declare(b, traced.inputs[it.number], it) for it in inputs]
+    return _assemble(b, declared, outputs, about=about)
+
+
+def _bind_arrays(b: Builder, traced: Traced, arrays: dict[str, Any]) -> None:
+    """Adds weights by their paths, and constants."""
+    for value in traced.graph.inputs:
+        if value.number in traced.weights:
+            path = traced.weights[value.number]
+            b.constants[path] = arrays[path]
+            b.bind(value, path)
+    for number, array in traced.graph.constants.items():
+        b.names[number] = b.constant(array)
+
+
+def _write(b: Builder, operation: Operation) -> None:
+    """Writes one operation."""
+    if operation.name not in _TABLE:
+        raise refuse(operation)
+    names = _TABLE[operation.name](b, operation)
+    # What a kernel keeps for its gradient has no name, because nothing reads it.
+    for value, name in zip(operation.outputs, names, strict=False):
+        b.bind(value, name)
+        b.makers[value.number] = operation
+
+
+def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
+    """Names the outputs, and computes the scores of them."""
+    raw = b.names[value.number]
+    b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
+    declared = [_declare(b, "outputs", value)]
+    if (scores := write_scores(b, "outputs", value, task=task)) is not None:
+        b.nodes.append(b.onnx.helper.make_node("Identity", [scores], ["scores"]))
+        declared.append(_declare(b, "scores", value))
+    return declared
+
+
+def _declare(b: Builder, name: str, value: Value) -> Any:
+    """Declares an input or an output; sizes by name are dynamic."""
+    kind = b.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
+    shape = cast("tuple[int | str, ...]", value.shape)
+    return b.onnx.helper.make_tensor_value_info(name, kind, list(shape))
+
+
+def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
+    """Puts the model together, with what is known of it as text."""
+    helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
+    arrays = [
+        numpy_helper.from_array(np.ascontiguousarray(array), name)
+        for name, array in b.constants.items()
+    ]
+    graph = helper.make_graph(b.nodes, "seqloom", inputs, outputs, arrays)
+    model = helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        producer_name="seqloom",
+        producer_version=version("seqloom"),
+        ir_version=_IR_VERSION,
+    )
+    helper.set_model_props(model, {name: json.dumps(it) for name, it in about.items()})
+    return model

@@ -1,0 +1,221 @@
+"""Operations on each element, in ONNX."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.export._size import Size
+from seqloom.tensor._graph import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.export._onnx._builder import Builder
+    from seqloom.tensor._graph import Operation
+
+    Write = Callable[[Builder, Operation], list[str]]
+
+_UNARY = {
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "ceil": "Ceil",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "floor": "Floor",
+    "isinf": "IsInf",
+    "isnan": "IsNaN",
+    "log": "Log",
+    "logical_not": "Not",
+    "negative": "Neg",
+    "positive": "Identity",
+    "reciprocal": "Reciprocal",
+    "relu": "Relu",
+    "round": "Round",
+    "sign": "Sign",
+    "sigmoid": "Sigmoid",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "stop_gradient": "Identity",
+    "tanh": "Tanh",
+    "to_full_precision": "Identity",
+}
+_BINARY = {
+    "add": "Add",
+    "divide": "Div",
+    "maximum": "Max",
+    "minimum": "Min",
+    "multiply": "Mul",
+    "pow": "Pow",
+    "subtract": "Sub",
+    "logical_and": "And",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+}
+_COMPARISONS = {
+    "equal": "Equal",
+    "greater": "Greater",
+    "greater_equal": "GreaterOrEqual",
+    "less": "Less",
+    "less_equal": "LessOrEqual",
+}
+
+
+def _write_unary(kind: str) -> Write:
+    """Makes the function of an operator with one operand."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        dtype = operation.args[0].dtype if kind in _TESTS else operation.outputs[0].dtype
+        return [b.node(kind, [b.get(operation.args[0], dtype)])]
+
+    return write
+
+
+_TESTS = {"IsInf", "IsNaN"}
+
+
+def _write_binary(kind: str) -> Write:
+    """Makes the function of an operator whose operands have the result's type."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        dtype = operation.outputs[0].dtype
+        return [b.node(kind, [b.get(arg, dtype) for arg in operation.args[:2]])]
+
+    return write
+
+
+def _write_comparison(kind: str) -> Write:
+    """Makes the function of an operator that compares."""
+
+    def write(b: Builder, operation: Operation) -> list[str]:
+        dtype = common_dtype(operation.args)
+        return [b.node(kind, [b.get(arg, dtype) for arg in operation.args[:2]])]
+
+    return write
+
+
+def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
+    """Finds the type in which operands meet; Python's numbers take that of the arrays."""
+    kinds = [arg.dtype for arg in args if isinstance(arg, Value)]
+    found = np.result_type(*kinds)
+    numbers = [arg for arg in args if not isinstance(arg, (Value, Size))]
+    is_wider = any(isinstance(it, float) for it in numbers) and found.kind in "biu"
+    if is_wider:
+        return np.dtype("float32")
+    is_whole = found.kind == "b" and any(type(it) is int for it in numbers)
+    return np.dtype("int64") if is_whole else found
+
+
+def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
+    """Writes not_equal: ONNX has equal only."""
+    return [b.node("Not", _write_comparison("Equal")(b, operation))]
+
+
+def _write_finite(b: Builder, operation: Operation) -> list[str]:
+    """Writes isfinite: neither infinite nor NaN."""
+    x = b.get(operation.args[0])
+    either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
+    return [b.node("Not", [either])]
+
+
+def _write_square(b: Builder, operation: Operation) -> list[str]:
+    """Writes square."""
+    x = b.get(operation.args[0])
+    return [b.node("Mul", [x, x])]
+
+
+def _write_log1p(b: Builder, operation: Operation) -> list[str]:
+    """Writes log1p."""
+    dtype = operation.outputs[0].dtype
+    x = b.get(operation.args[0], dtype)
+    return [b.node("Log", [b.node("Add", [x, b.constant(1, dtype)])])]
+
+
+def _write_expm1(b: Builder, operation: Operation) -> list[str]:
+    """Writes expm1."""
+    dtype = operation.outputs[0].dtype
+    power = b.node("Exp", [b.get(operation.args[0], dtype)])
+    return [b.node("Sub", [power, b.constant(1, dtype)])]
+
+
+def _write_gelu(b: Builder, operation: Operation) -> list[str]:
+    """Writes gelu by the error function; operators before version 20 lack it."""
+    dtype = operation.outputs[0].dtype
+    x = b.get(operation.args[0])
+    share = b.node("Erf", [b.node("Mul", [x, b.constant(math.sqrt(0.5), dtype)])])
+    share = b.node("Add", [share, b.constant(1, dtype)])
+    return [b.node("Mul", [b.node("Mul", [x, share]), b.constant(0.5, dtype)])]
+
+
+def _write_remainder(b: Builder, operation: Operation) -> list[str]:
+    """Writes remainder, which has the sign of the divisor."""
+    dtype = operation.outputs[0].dtype
+    x, y = (b.get(arg, dtype) for arg in operation.args[:2])
+    if dtype.kind in "iu":
+        return [b.node("Mod", [x, y])]
+    whole = b.node("Floor", [b.node("Div", [x, y])])
+    return [b.node("Sub", [x, b.node("Mul", [whole, y])])]
+
+
+def _write_floor_divide(b: Builder, operation: Operation) -> list[str]:
+    """Writes floor_divide, which rounds down."""
+    dtype = operation.outputs[0].dtype
+    x, y = (b.get(arg, dtype) for arg in operation.args[:2])
+    if dtype.kind in "iu":
+        return [b.node("Div", [b.node("Sub", [x, b.node("Mod", [x, y])]), y])]
+    return [b.node("Floor", [b.node("Div", [x, y])])]
+
+
+def _write_where(b: Builder, operation: Operation) -> list[str]:
+    """Writes where."""
+    condition, *values = operation.args
+    dtype = operation.outputs[0].dtype
+    parts = [b.get(condition, "bool"), *(b.get(it, dtype) for it in values)]
+    return [b.node("Where", parts)]
+
+
+def _write_clip(b: Builder, operation: Operation) -> list[str]:
+    """Writes clip, whose ends may be arrays."""
+    x, *ends = operation.args
+    dtype = operation.outputs[0].dtype
+    named = operation.options
+    least, most = (*ends, named.get("min"), named.get("max"))[:2]
+    found = b.get(x, dtype)
+    for kind, end in (("Max", least), ("Min", most)):
+        found = found if end is None else b.node(kind, [found, b.get(end, dtype)])
+    return [found]
+
+
+def _write_astype(b: Builder, operation: Operation) -> list[str]:
+    """Writes a cast."""
+    return [b.get(operation.args[0], operation.outputs[0].dtype)]
+
+
+TABLE: dict[str, Write] = {
+    **{name: _write_unary(kind) for name, kind in _UNARY.items()},
+    **{name: _write_binary(kind) for name, kind in _BINARY.items()},
+    **{name: _write_comparison(kind) for name, kind in _COMPARISONS.items()},
+    "asarray": _write_astype,
+    "astype": _write_astype,
+    "clip": _write_clip,
+    "expm1": _write_expm1,
+    "floor_divide": _write_floor_divide,
+    "gelu": _write_gelu,
+    "isfinite": _write_finite,
+    "log1p": _write_log1p,
+    "not_equal": _write_not_equal,
+    "remainder": _write_remainder,
+    "square": _write_square,
+    "where": _write_where,
+}

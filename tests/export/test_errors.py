@@ -1,0 +1,271 @@
+"""What cannot be exported is an error that names the line and says what to do."""
+
+import inspect
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported_networks import ready
+from seqloom.errors import ArgumentError, ExportError
+from seqloom.nn import functional as F
+from seqloom.tensor import apply
+
+HERE = Path(__file__)
+SHAPE = ("batch", 4, "length")
+
+
+class Head(sl.nn.Module):
+    """What the networks below share: a layer over the mean of the positions."""
+
+    layer: sl.nn.Linear
+
+    def __init__(self):
+        self.layer = sl.nn.Linear(4, 2)
+
+    def finish(self, x):
+        return self.layer(x.mean(axis=-1))
+
+
+class Branches(Head):
+    def __call__(self, x):
+        if x.sum() > 0:  # here
+            x = x * 2
+        return self.finish(x)
+
+
+class ReadsValues(Head):
+    def __call__(self, x):
+        return self.finish(x * x.numpy().max())  # here
+
+
+class KeepsSome(Head):
+    def __call__(self, x):
+        return self.finish(x) + x[x > 0].sum()  # here
+
+
+class DependsOnLength(Head):
+    def __call__(self, x):
+        if x.shape[2] > 300:
+            x = apply("relu", x)  # here
+        return self.finish(x)
+
+
+class Loops(Head):
+    def __call__(self, x):
+        out = x[:, :, 0]
+        for position in range(1, x.shape[2]):
+            out = out + x[:, :, position]  # here
+        return self.layer(out)
+
+
+class Scans(Head):
+    def __call__(self, x):
+        rows = apply("permute_dims", x, (2, 0, 1))
+        b = x.backend
+
+        def step(carry, seen):
+            return [b.add(carry[0], seen[0])], []
+
+        (total,), _ = b.scan(step, [rows[0].raw], [rows.raw], length=x.shape[2])  # here
+        return self.layer(sl.tensor.Tensor(total, b))
+
+
+class UsesNumbers(Head):
+    def __call__(self, x):
+        return self.layer(x.sum(axis=-1) * (1.5 / x.shape[2]))  # here
+
+
+class UsesArrays(Head):
+    def __call__(self, x):
+        return self.finish(x * np.linspace(0, 1, x.shape[2], dtype="f4"))  # here
+
+
+class SquaresLength(Head):
+    def __call__(self, x):
+        order = x.shape[2].bit_length() * 3 + x.shape[2] % 7
+        return self.finish(x[:, :, :order])  # here
+
+
+class ReadsOthers(Head):
+    def __call__(self, x):
+        return self.finish(x) + OTHER.weight.value.sum()  # here
+
+
+OTHER = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
+
+
+class Calls(Head):
+    def __call__(self, x):
+        return self.finish(np.exp(x))  # here
+
+
+class Draws(Head):
+    def __call__(self, x):
+        return self.finish(x * random.random())  # noqa: S311  # here
+
+
+def made(kind: Any) -> Any:
+    """A network with numbers of its own."""
+    return ready(kind())
+
+
+def line_of(kind):
+    """The line with the mark in a class."""
+    lines, first = inspect.getsourcelines(kind)
+    return first + next(i for i, line in enumerate(lines) if "# here" in line)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Branches, "sl.tensor.where"),
+        (ReadsValues, "read no values"),
+        (KeepsSome, "depends on values"),
+        (DependsOnLength, "length="),
+        (Scans, "sl.nn.LSTM"),
+        (UsesNumbers, "depends on the sizes of the batch"),
+        (UsesArrays, "x.backend.arange"),
+        (SquaresLength, "take it from the shape"),
+        (ReadsOthers, "keep parameters in the module"),
+        (Calls, "computes with tensors"),
+        (Draws, "computes with tensors"),
+    ],
+)
+def test_the_line_is_named_with_what_to_do(tmp_path, kind, words):
+    with pytest.raises(ExportError) as caught:
+        sl.export.save(made(kind), tmp_path / "model", inputs=SHAPE)
+    assert f"{HERE}:{line_of(kind)}" in str(caught.value)
+    assert words in str(caught.value)
+    assert "compiled" not in str(caught.value)
+
+
+def test_nothing_is_written_where_an_export_fails(tmp_path):
+    with pytest.raises(ExportError):
+        sl.export.save(made(Branches), tmp_path / "model", inputs=SHAPE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_loop_over_positions_differs_with_the_length(tmp_path):
+    with pytest.raises(ExportError, match="at another size"):
+        sl.export.save(made(Loops), tmp_path / "model", inputs=SHAPE)
+
+
+def test_a_loop_over_positions_of_one_length_is_exported(tmp_path):
+    sl.export.save(made(Loops), tmp_path / "model", inputs=("batch", 4, 9))
+    assert (tmp_path / "model/graph.json").exists()
+
+
+class Remembers(Head):
+    seen: sl.nn.Buffer
+
+    def __init__(self):
+        super().__init__()
+        self.seen = sl.nn.Buffer((4,), sl.nn.Fill(0.0))
+
+    def __call__(self, x):
+        self.seen.assign(x.mean(axis=(0, 2)))
+        return self.finish(x)
+
+
+def test_a_buffer_that_a_call_changes_is_named(tmp_path):
+    with pytest.raises(ExportError, match="changes seen in"):
+        sl.export.save(made(Remembers), tmp_path / "model", inputs=SHAPE)
+
+
+class GivesTwo(Head):
+    def __call__(self, x):
+        return self.finish(x), x
+
+
+def test_outputs_are_one_tensor(tmp_path):
+    with pytest.raises(ExportError, match="returns a tuple"):
+        sl.export.save(made(GivesTwo), tmp_path / "model", inputs=SHAPE)
+
+
+def test_another_element_type_is_named(tmp_path):
+    class Narrow(Head):
+        def __call__(self, x):
+            return self.finish(x.astype("float16").astype("float32"))
+
+    with pytest.raises(ExportError, match="element type float16"):
+        sl.export.save(made(Narrow), tmp_path / "model", inputs=SHAPE)
+
+
+def test_a_network_of_torch_is_refused(tmp_path):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(4, 2)
+    for model in (net, sl.models.TorchModule(net)):
+        with pytest.raises(ExportError, match="is a module of torch"):
+            sl.export.save(model, tmp_path / "model", inputs=("batch", 4))
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    seven: Any = 7
+    with pytest.raises(ArgumentError, match="model must be"):
+        sl.export.save(seven, tmp_path / "model", inputs=("batch", 4))
+
+
+@pytest.mark.parametrize("encoder", [len, str.upper, object()])
+def test_an_encoder_that_only_python_could_run_is_refused(tmp_path, encoder):
+    with pytest.raises(ExportError, match="only Python could run it"):
+        sl.export.save(made(Head), tmp_path / "model", encoder=encoder)
+
+
+def test_a_head_on_embeddings_is_refused(tmp_path):
+    head = sl.models.HeadConfig(inputs=4, outputs=2).init("numpy").eval()
+    encoder = sl.data.EmbeddingEncoder(width=4)
+    with pytest.raises(ExportError, match="EmbeddingEncoder is no encoder of sl"):
+        sl.export.save(head, tmp_path / "model", encoder=encoder)
+
+
+def test_an_encoder_that_is_not_fitted_is_refused(tmp_path):
+    model = sl.models.GenotypeMLPConfig(variants=5, outputs=1).init("numpy").eval()
+    with pytest.raises(ExportError, match="not fitted"):
+        sl.export.save(model, tmp_path / "model", encoder=sl.data.GenotypeEncoder())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"crop": "cut"},
+        {"crop": "pad"},
+        {"pair": "mean"},
+        {"pool": "max"},
+        {"pool": "mean"},
+        {"length": 0},
+        {"batch_size": -1},
+        {"overwrite": "yes"},
+        {"task": "classify"},
+        {"inputs": 7},
+        {"inputs": ("batch", "lenght")},
+    ],
+    ids=str,
+)
+def test_an_argument_that_makes_no_sense_is_refused(tmp_path, options):
+    given: Any = {"inputs": SHAPE, **options}
+    with pytest.raises(ArgumentError):
+        sl.export.save(made(Branches), tmp_path / "model", **given)
+
+
+def test_a_network_that_needs_an_array_of_its_own_is_refused(tmp_path):
+    class Wants(Head):
+        def __call__(self, x, temperature):
+            return self.finish(x) * temperature
+
+    encoder = sl.encode.OneHot("dna")
+    with pytest.raises(ArgumentError, match="temperature"):
+        sl.export.save(made(Wants), tmp_path / "model", encoder=encoder)
+
+
+class Pools(Head):
+    def __call__(self, x):
+        return self.layer(F.adaptive_avg_pool1d(x, 1).reshape(x.shape[0], 4))
+
+
+def test_an_average_of_all_positions_is_exported(tmp_path):
+    sl.export.save(made(Pools), tmp_path / "model", inputs=SHAPE)
+    assert (tmp_path / "model/graph.json").exists()

@@ -1,0 +1,216 @@
+"""onnx: ONNX's checker accepts the file, and ONNX Runtime computes the same scores."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported import batch_of
+from exported_networks import (
+    Attention,
+    ByLengths,
+    Centre,
+    Dilated,
+    Pyramid,
+    Recurrent,
+    Tokens,
+    ready,
+)
+from seqloom import nn
+from seqloom.errors import ExportError, RunFolderError
+from seqloom.infer._forward import Forward
+from seqloom.tensor import apply
+
+onnx = pytest.importorskip("onnx")
+runtime: Any = pytest.importorskip("onnxruntime")
+
+DNA = sl.encode.OneHot("dna")
+TASK = sl.models.Classify(("no", "yes"))
+
+
+def cnn(**options: Any):
+    return sl.models.SequenceCNNConfig(channels=4, outputs=2, **options).build()
+
+
+NETWORKS: dict[str, Any] = {
+    "cnn": cnn,
+    "lstm": lambda: Recurrent(nn.LSTM),
+    "gru": lambda: Recurrent(nn.GRU),
+    "two layers": lambda: Recurrent(nn.LSTM, 2),
+    "lengths": ByLengths,
+    "dilated": Dilated,
+    "attention": Attention,
+    "rotary": lambda: Attention(rotary=10_000.0),
+}
+OF_ONE_LENGTH: dict[str, Any] = {
+    "cnn of one length": lambda: cnn(length=24, pools=(1, 2, 2)),
+    "aligned": lambda: cnn(length=24, aligned=4),
+    "pyramid": Pyramid,
+    "centre": Centre,
+}
+
+
+def records(lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+
+
+def run(path, arrays):
+    """The outputs of a file by name, of as many of the arrays as it reads."""
+    model: Any = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    given = {it.name: arrays[it.name] for it in session.get_inputs()}
+    names = [it.name for it in session.get_outputs()]
+    return dict(zip(names, session.run(names, given), strict=True))
+
+
+def wanted(model, batch, encoder):
+    return Forward.of(model)(model, batch, encoder=encoder).numpy()
+
+
+@pytest.mark.parametrize("lengths", [(24, 24), (9,), (24, 13, 30, 7)])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):
+    model, path = ready(NETWORKS[name]()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, encoder=DNA, task=TASK)
+    batch = batch_of(DNA, records(lengths))
+    found, outputs = run(path, batch), wanted(model, batch, DNA)
+    np.testing.assert_allclose(found["outputs"], outputs, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found["scores"], TASK.activate(outputs), atol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("name", OF_ONE_LENGTH)
+def test_networks_without_a_mask_give_the_same_scores(tmp_path, name, count):
+    model, path = ready(OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, encoder=DNA, task=TASK)
+    batch = batch_of(DNA, records([24] * count))
+    del batch["mask"]
+    found = run(path, batch)["outputs"]
+    np.testing.assert_allclose(found, wanted(model, batch, DNA), rtol=1e-5, atol=1e-5)
+
+
+def test_tokens_are_integers(tmp_path):
+    encoder, path = sl.encode.Integer("dna"), tmp_path / "model.onnx"
+    model = ready(Tokens())
+    sl.export.onnx(model, path, encoder=encoder)
+    batch = batch_of(encoder, records((9, 4)), "int32")
+    found = run(path, batch)
+    assert list(found) == ["outputs"]
+    np.testing.assert_allclose(
+        found["outputs"], wanted(model, batch, encoder), rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("covariates", [0, 2])
+def test_genotypes_give_the_same_scores_in_the_labels_own_units(tmp_path, covariates):
+    config = sl.models.GenotypeMLPConfig(variants=7, outputs=1, covariates=covariates)
+    model, path = ready(config.build()), tmp_path / "model.onnx"
+    task = sl.models.Regress(("height",), mean=(170.0,), deviation=(9.0,))
+    sl.export.onnx(model, path, inputs=("batch", 7 + covariates), task=task)
+    x = np.random.default_rng(0).normal(size=(3, 7 + covariates)).astype("f4")
+    found = run(path, {"inputs": x})["scores"]
+    outputs = wanted(model, {"inputs": x}, None)
+    np.testing.assert_allclose(found, task.activate(outputs), rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
+def test_esm2_is_written_for_padded_tokens(tmp_path, lengths):
+    config = sl.models.ESM2Config(layers=2, width=16, heads=4)
+    model, path = ready(config.build()), tmp_path / "esm.onnx"
+    encoder = sl.encode.Tokens("esm2")
+    sl.export.onnx(model, path, encoder=encoder)
+    rng = np.random.default_rng(0)
+    proteins = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), it)) for it in lengths]
+    longest = max(lengths) + 2
+    ids = encoder.batch(proteins, length=longest)
+    mask = (np.arange(longest) < np.array(lengths)[:, None] + 2).astype("f4")
+    found = run(path, {"input_ids": ids, "mask": mask})["outputs"]
+    expected = model(ids, mask=mask).numpy()
+    real = mask > 0
+    np.testing.assert_allclose(found[real], expected[real], rtol=1e-4, atol=1e-5)
+
+
+def test_the_metadata_say_what_records_are_and_what_scores_mean(tmp_path):
+    path = tmp_path / "model.onnx"
+    sl.export.onnx(ready(cnn(length=24)), path, encoder=DNA, task=TASK)
+    model: Any = onnx.load(path)
+    found = {it.key: json.loads(it.value) for it in model.metadata_props}
+    assert found["classes"] == ["no", "yes"]
+    assert found["task"] == {"name": "classify", "columns": ["no", "yes"]}
+    assert found["encoder"]["kernel"]["kind"] == "one_hot"
+    assert (found["length"], found["version"]) == (24, 1)
+
+
+def test_weights_keep_the_names_of_the_record(tmp_path):
+    path = tmp_path / "model.onnx"
+    model = ready(Dilated())
+    sl.export.onnx(model, path, encoder=DNA)
+    loaded: Any = onnx.load(path)
+    names = {it.name for it in loaded.graph.initializer}
+    assert {it for it, _ in model.parameters()} <= names
+
+
+class Masked(nn.Module):
+    """A layer that reads every second position alone."""
+
+    cells: nn.GRU
+
+    def __init__(self):
+        self.cells = nn.GRU(4, 2)
+
+    def __call__(self, x, mask):
+        place = sl.tensor.Tensor(x.backend.arange(x.shape[2], dtype="int32"), x.backend)
+        some = mask * apply("astype", place % 2, "float32")
+        return self.cells(x.permute_dims((0, 2, 1)), mask=some)[1][0]  # here
+
+
+def test_a_recurrent_layer_over_gaps_is_refused_by_its_line(tmp_path):
+    inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
+    with pytest.raises(ExportError, match=r"test_onnx.py:\d+: gru with a mask other"):
+        sl.export.onnx(ready(Masked()), tmp_path / "model.onnx", inputs=inputs)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_replaced_only_on_request(tmp_path):
+    path = tmp_path / "model.onnx"
+    sl.export.onnx(ready(Dilated()), path, encoder=DNA)
+    with pytest.raises(RunFolderError, match="overwrite"):
+        sl.export.onnx(ready(Dilated()), path, encoder=DNA)
+    sl.export.onnx(ready(Dilated()), path, encoder=DNA, overwrite=True)
+
+
+class Many(nn.Module):
+    """Operations that the networks above do not have."""
+
+    weight: nn.Param
+
+    def __init__(self):
+        self.weight = nn.Param((4,), nn.Fill(0.5))
+
+    def __call__(self, x):
+        rows = [x[:, 0], x[:, -1], x[:, 1, ::-1], x[:, 2, 3:9].sum(axis=-1, keepdims=True)]
+        rows += [apply("flip", x[:, 3], axis=-1), apply("clip", x[:, 0], -0.2, 0.2)]
+        rows += [apply(it, x[:, 1]) for it in ("square", "expm1", "log1p", "abs", "silu")]
+        rows += [apply("softmax", x[:, 2], axis=-1), apply("log_softmax", x[:, 2])]
+        rows += [apply("cumulative_sum", x[:, 3], axis=-1) % 0.3, x[:, 1] // 0.25]
+        rows += [apply("where", apply("isfinite", x[:, 0]), x[:, 1], 0.0)]
+        rows += [apply("take", x[:, 0], x.argmax(axis=1)[0] * 2, axis=1)]
+        parts = [it.mean(axis=-1) for it in rows]
+        one, *_ = apply("unstack", x, axis=1)
+        total = apply("stack", [*parts, one.max(axis=1), x.std(axis=(1, 2))], axis=1)
+        any_large = apply("astype", apply("any", x > 0.9, axis=(1, 2)), "float32")
+        return total * any_large[:, None] + apply("rms_norm", x[:, :, 0], None, eps=1e-6)[
+            0
+        ].sum(axis=-1, keepdims=True)
+
+
+def test_many_operations_give_the_same_numbers(tmp_path):
+    model, path = ready(Many()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, inputs=("batch", 4, "length"))
+    x = np.random.default_rng(0).uniform(-0.9, 1, (3, 4, 17)).astype("f4")
+    found = run(path, {"inputs": x})["outputs"]
+    np.testing.assert_allclose(found, wanted(model, {"inputs": x}, None), 1e-4, 1e-5)
