@@ -1,0 +1,72 @@
+"""Runs the nodes of a graph, one after the other."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.errors import OperationError, SeqloomError
+from seqloom.models._onnx._call import MOST_KNOWN, Call
+from seqloom.models._onnx._operators import OPERATORS
+from seqloom.models._onnx._values import is_known, lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from seqloom.models._onnx._graph import Graph, Node
+
+
+def evaluate(graph: Graph, given: Mapping[str, Any]) -> list[Any]:
+    """Computes the outputs of a graph from its inputs and weights."""
+    values = {**graph.constants, **given}
+    ends = _find_last_reads(graph)
+    for node in graph.nodes:
+        found = _run(node, values, graph.opset)
+        values.update(zip(node.outputs, found, strict=False))
+        for name in ends[id(node)]:
+            values.pop(name, None)
+    return [values[name] for name in graph.outputs]
+
+
+def _find_last_reads(graph: Graph) -> dict[int, list[str]]:
+    """Lists, for each node, the values that nothing reads after it."""
+    last = {name: id(node) for node in graph.nodes for name in node.reads()}
+    ends: dict[int, list[str]] = {id(node): [] for node in graph.nodes}
+    for name, node in last.items():
+        if name not in graph.outputs:
+            ends[node].append(name)
+    return ends
+
+
+def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
+    """Runs one node; an error names it."""
+    given = [values[name] if name else None for name in node.inputs]
+    call = Call(node, given, opset)
+    try:
+        if node.operator == "If":
+            return tuple(_run_branch(call, values))
+        found = OPERATORS[node.operator](call)
+        results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
+        return tuple(map(_as_known, results)) if call.is_known else results
+    except SeqloomError as error:
+        raise type(error)(f"{node.label}: {error}") from error
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        raise OperationError(f"{node.label}: {error}") from error
+
+
+def _run_branch(call: Call, values: Mapping[str, Any]) -> list[Any]:
+    """Runs the branch that a known condition chooses."""
+    is_true = bool(call.known(0, "condition").all())
+    branch = call.attribute("then_branch" if is_true else "else_branch")
+    return evaluate(branch, values)
+
+
+def _as_known(result: Any) -> Any:
+    """Gives a result of known numbers as such."""
+    if result is None or is_known(result):
+        return result
+    if math.prod(result.shape) > MOST_KNOWN:
+        raise OperationError(f"would make {result.shape} numbers out of constants")
+    return np.asarray(lay_out(result).raw)

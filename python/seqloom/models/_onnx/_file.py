@@ -1,0 +1,216 @@
+"""Reads an ONNX file: checks what it says, and runs nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import FileError, FormatError, MissingExtraError, MissingFileError
+from seqloom.models._onnx._arrays import read_array
+from seqloom.models._onnx._graph import Graph, Input, Node
+from seqloom.models._onnx._values import is_known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+OLDEST_OPSET = 7
+NEWEST_OPSET = 28
+# Names of ONNX's own set of operators.
+_OWN_DOMAINS = frozenset({"", "ai.onnx"})
+
+
+def read_graph(path: Path) -> Graph:
+    """Reads the graph of a file, with all of its constants in memory."""
+    model = _parse(path)
+    opset = _find_opset(path, model)
+    if len(model.functions):
+        model = _inline(path, model)
+    reader = _Reader(path, opset)
+    graph = reader.read(model.graph, set())
+    if not (graph.outputs and graph.inputs):
+        raise FormatError(f"{path}: the graph lacks inputs or outputs; is the file cut?")
+    return graph.with_outputs(graph.outputs)
+
+
+def _parse(path: Path) -> Any:
+    """Reads the message that the file is."""
+    onnx = import_onnx()
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        raise MissingFileError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(text)
+    except Exception as error:  # noqa: BLE001 - protobuf's own, which has no public name
+        raise FormatError(f"{path}: is no ONNX file, or is cut: {error}") from None
+    if not model.HasField("graph"):
+        raise FormatError(f"{path}: is no ONNX file: it holds no graph")
+    return model
+
+
+def import_onnx() -> Any:
+    """Imports the library that reads such files."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError(
+            'from_onnx needs the package onnx: pip install "seqloom[onnx]"'
+        ) from None
+    return onnx
+
+
+def _find_opset(path: Path, model: Any) -> int:
+    """Finds the version of ONNX's operators that the file uses."""
+    found = [it.version for it in model.opset_import if it.domain in _OWN_DOMAINS]
+    if not found:
+        raise FormatError(f"{path}: does not say which opset of ONNX it uses; is it cut?")
+    if not OLDEST_OPSET <= found[0] <= NEWEST_OPSET:
+        raise FormatError(
+            f"{path}: uses opset {found[0]}, and those from {OLDEST_OPSET} to "
+            f"{NEWEST_OPSET} can be read; convert it with onnx.version_converter"
+        )
+    return int(found[0])
+
+
+def _inline(path: Path, model: Any) -> Any:
+    """Writes out the functions that a file defines, so that only operators are left."""
+    from onnx import inliner
+
+    try:
+        return inliner.inline_local_functions(model)
+    except Exception as error:  # noqa: BLE001 - the library raises its own kinds
+        raise FormatError(f"{path}: its functions cannot be read: {error}") from None
+
+
+class _Reader:
+    """Reads graphs of one file, each with those inside it."""
+
+    def __init__(self, path: Path, opset: int) -> None:
+        self.path = path
+        self.opset = opset
+
+    def read(self, proto: Any, outer: set[str]) -> Graph:
+        """Reads a graph; `outer` names the values that stand around it."""
+        if len(proto.sparse_initializer):
+            raise FormatError(
+                f"{self.path}: has sparse weights, which cannot be read; write dense ones"
+            )
+        constants = {it.name: self._array(it, it.name) for it in proto.initializer}
+        inputs = tuple(self._input(it) for it in proto.input if it.name not in constants)
+        initialisers = frozenset(constants)
+        known = {*outer, *constants, *(it.name for it in inputs)}
+        nodes: list[Node] = []
+        for place, it in enumerate(proto.node):
+            node = self._node(it, place, known)
+            if it.op_type == "Constant" and it.domain in _OWN_DOMAINS:
+                constants[node.outputs[0]] = self._constant(node)
+            else:
+                nodes.append(node)
+        outputs = tuple(it.name for it in proto.output)
+        self._require_known("the graph's outputs", outputs, known)
+        return Graph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
+
+    def _node(self, proto: Any, place: int, known: set[str]) -> Node:
+        """Reads a node; adds what it makes to the known values."""
+        outputs = tuple(map(str, proto.output))
+        name = proto.name or next(filter(None, outputs), f"number {place}")
+        operator = proto.op_type
+        if proto.domain not in _OWN_DOMAINS:
+            operator = f"{proto.domain}.{operator}"
+        label = f"node {name!r} ({operator})"
+        inputs = tuple(map(str, proto.input))
+        self._require_known(label, filter(None, inputs), known)
+        attributes = {it.name: self._attribute(it, label, known) for it in proto.attribute}
+        for made in filter(None, outputs):
+            if made in known:
+                raise FormatError(f"{self.path}: {label} makes {made!r} a second time")
+            known.add(made)
+        if not any(outputs):
+            raise FormatError(f"{self.path}: {label} has no outputs")
+        return Node(operator, name, inputs, outputs, attributes)
+
+    def _require_known(self, label: str, names: Any, known: set[str]) -> None:
+        """Refuses a value that no earlier node makes, as in a cycle."""
+        for name in names:
+            if name not in known:
+                raise FormatError(
+                    f"{self.path}: {label} reads {name!r}, which nothing before it makes: "
+                    "the graph has a cycle, or is not complete"
+                )
+
+    def _input(self, proto: Any) -> Input:
+        """Reads the declaration of an input."""
+        if not proto.type.HasField("tensor_type"):
+            raise FormatError(
+                f"{self.path}: the input {proto.name!r} is no tensor, so nothing can be "
+                "given for it"
+            )
+        kind = proto.type.tensor_type
+        sizes = [
+            int(it.dim_value) if it.HasField("dim_value") and it.dim_value > 0 else None
+            for it in kind.shape.dim
+        ]
+        shape = tuple(sizes) if kind.HasField("shape") else None
+        return Input(proto.name, self._dtype(kind.elem_type, proto.name), shape)
+
+    def _dtype(self, number: int, name: str) -> str:
+        """Names the element type that a number stands for."""
+        helper = import_onnx().helper
+        try:
+            return str(helper.tensor_dtype_to_np_dtype(number))
+        except (KeyError, ValueError, TypeError):
+            raise FormatError(
+                f"{self.path}: {name!r} has the unknown element type {number}"
+            ) from None
+
+    def _array(self, proto: Any, name: str) -> NDArray[Any]:
+        """Reads a constant."""
+        return read_array(self.path, proto, name)
+
+    def _attribute(self, proto: Any, label: str, known: set[str]) -> Any:
+        """Reads an attribute as a plain value, an array or a graph."""
+        kinds: Any = import_onnx().AttributeProto
+        read: dict[int, Callable[[], Any]] = {
+            kinds.FLOAT: lambda: float(proto.f),
+            kinds.FLOATS: lambda: list(proto.floats),
+            kinds.GRAPH: lambda: self.read(proto.g, known),
+            kinds.INT: lambda: int(proto.i),
+            kinds.INTS: lambda: list(proto.ints),
+            kinds.STRING: lambda: self._text(proto.s, label),
+            kinds.STRINGS: lambda: [self._text(it, label) for it in proto.strings],
+            kinds.TENSOR: lambda: self._array(proto.t, f"{label}, {proto.name}"),
+        }
+        if proto.type not in read:
+            raise FormatError(
+                f"{self.path}: {label}: its attribute {proto.name!r} is of a kind that "
+                "cannot be read"
+            )
+        return read[proto.type]()
+
+    def _text(self, text: bytes, label: str) -> str:
+        """Decodes a word."""
+        try:
+            return text.decode()
+        except UnicodeDecodeError:
+            raise FormatError(f"{self.path}: {label}: a word is no UTF-8") from None
+
+    def _constant(self, node: Node) -> NDArray[Any]:
+        """Reads the value of a node that is a constant."""
+        kinds = {"value_int": "i8", "value_ints": "i8"}
+        kinds |= {"value_float": "f4", "value_floats": "f4"}
+        for name, value in node.attributes.items():
+            if name == "value" and is_known(value):
+                return value
+            if name in kinds:
+                return np.array(value, kinds[name])
+        raise FormatError(
+            f"{self.path}: {node.label} holds no numbers; words and sparse arrays cannot "
+            "be read"
+        )

@@ -1,0 +1,168 @@
+"""Operators of ONNX that take values at positions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import OutOfRangeError
+from seqloom.models._onnx._padding import take
+from seqloom.models._onnx._values import Reshaped, RowPlaces, is_known, lay_out
+from seqloom.tensor import Tensor, apply, gather as gather_along
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.models._onnx._call import Call
+
+_END = np.iinfo(np.int64).max
+
+
+def gather(call: Call) -> Any:
+    """Takes positions of one axis, which become the axes of the positions."""
+    places, rank = call.value(1), len(call.shape(0))
+    axis = call.axis(call.attribute("axis", 0), rank)
+    if isinstance(places, RowPlaces) and axis == 0:
+        found = _take_of_records(call.value(0), places)
+        if found is not None:
+            return found
+    x = call.tensor(0)
+    if is_known(places):
+        return _take_known(x, places, axis=axis)
+    places = lay_out(places)
+    length = x.shape[axis]
+    places = apply("where", places < 0, places + length, places)
+    if axis == 0:
+        return apply("embedding", x, places) if x.ndim == 2 else _take_rows(x, places, 0)  # noqa: PLR2004
+    return _take_rows(x, places, axis)
+
+
+def _take_of_records(rows: Any, places: RowPlaces) -> Tensor | None:
+    """Takes one position of each record, of ``(record * position, ...)``."""
+    # One gather for each record: no position depends on how many records there are.
+    records = places.shape[0]
+    length = rows.shape[0] // records
+    if rows.shape[0] != records * length or not places.begin_at(length):
+        return None
+    rest = tuple(rows.shape[1:])
+    shape = (records, length, *rest)
+    is_there = isinstance(rows, Reshaped) and rows.base.shape == shape
+    x = rows.base if is_there else lay_out(rows).reshape(shape)
+    places_of = places.positions.reshape((records, *(1,) * (len(rest) + 1)))
+    chosen = apply("broadcast_to", places_of, (records, 1, *rest))
+    return apply("squeeze", apply("take_along_axis", x, chosen, axis=1), axis=1)
+
+
+def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
+    """Takes known positions; one alone as a number."""
+    length = x.shape[axis]
+    if places.size and not (-length <= places.min() and places.max() < length):
+        raise OutOfRangeError(
+            f"takes the positions {places.min()} to {places.max()} of an axis of length "
+            f"{length}"
+        )
+    places = np.asarray(np.where(places < 0, places + length, places))
+    if places.ndim == 0:
+        return x[(*(slice(None),) * axis, int(places))]
+    return take(x, places, axis)
+
+
+def _take_rows(x: Tensor, places: Tensor, axis: int) -> Tensor:
+    """Takes positions that are computed."""
+    found = apply("take", x, places.reshape((places.size,)), axis=axis)
+    return found.reshape((*x.shape[:axis], *places.shape, *x.shape[axis + 1 :]))
+
+
+def gather_elements(call: Call) -> Tensor:
+    """Takes a position along an axis for each element of the result."""
+    x, places = call.tensor(0), call.tensor(1)
+    axis = call.axis(call.attribute("axis", 0), x.ndim)
+    places = apply("where", places < 0, places + x.shape[axis], places)
+    return gather_along(x, axis, places)
+
+
+def gather_nd(call: Call) -> Tensor:
+    """Takes the parts that positions on several axes name, as the last axis has them."""
+    x, places = call.tensor(0), call.tensor(1)
+    kept, count = call.attribute("batch_dims", 0), places.shape[-1]
+    sizes = x.shape[kept : kept + count]
+    records = math.prod(x.shape[:kept])
+    rows = x.reshape((records * math.prod(sizes), *x.shape[kept + count :]))
+    found = _join_places(places, sizes).reshape((records, -1))
+    begins = np.arange(records, dtype=np.int64)[:, None] * math.prod(sizes)
+    found = found + begins if kept else found
+    flat = apply("take", rows, found.reshape((found.size,)), axis=0)
+    return flat.reshape((*places.shape[:-1], *x.shape[kept + count :]))
+
+
+def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Makes one position of those on several axes."""
+    joined: Any = 0
+    for at, length in enumerate(sizes):
+        one = places[..., at]
+        joined = joined * length + apply("where", one < 0, one + length, one)
+    return joined
+
+
+def cut(call: Call) -> Any:
+    """Takes slices; older files have the ends as attributes."""
+    x = call.tensor(0)
+    starts, stops = call.listed("starts", 1), call.listed("ends", 2)
+    axes = call.listed("axes", 3, [*range(len(starts))])
+    steps = call.integers(4, "steps") if call.has(4) else [1] * len(starts)
+    for start, stop, axis, step in zip(starts, stops, axes, steps, strict=True):
+        x = _cut_axis(x, call.axis(axis, x.ndim), slice(start, stop, step))
+    return x
+
+
+def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
+    """Takes a slice of one axis; one that goes back of the axis turned around."""
+    places = range(x.shape[axis])[slice(_bound(part.start), _bound(part.stop), part.step)]
+    if places.step < 0:
+        x, turned = apply("flip", x, axis=axis), x.shape[axis] - 1
+        places = range(turned - places.start, turned - places.stop, -places.step)
+    if len(places) == x.shape[axis]:
+        return x
+    key = slice(places.start, max(places.stop, 0), places.step)
+    return x[(*(slice(None),) * axis, key if places else slice(0, 0))]
+
+
+def _bound(value: int) -> int | None:
+    """Gives a bound of a slice: the numbers of ONNX for either end are no bound."""
+    return None if not -_END <= value < _END else value
+
+
+def one_hot(call: Call) -> Tensor:
+    """Writes one value at the place of each class, and another elsewhere."""
+    places, off_on = call.tensor(0), call.known(2, "values")
+    depth = int(call.known(1, "depth").reshape(()))
+    places = places.astype("int32") if places.dtype.kind == "f" else places
+    places = apply("where", places < 0, places + depth, places)
+    axis = call.axis(call.attribute("axis", -1), places.ndim + 1)
+    classes = np.arange(depth, dtype=np.int32)
+    hits = apply("equal", apply("expand_dims", places, axis=places.ndim), classes)
+    found = apply("where", hits, *(it.item() for it in off_on[::-1]))
+    found = found.astype(off_on.dtype.name)
+    order = [*range(places.ndim)]
+    return apply("permute_dims", found, (*order[:axis], places.ndim, *order[axis:]))
+
+
+def trilu(call: Call) -> Tensor:
+    """Keeps one triangle of each matrix, and makes the other 0."""
+    x = call.tensor(0)
+    above = int(call.known(1, "diagonal").reshape(())) if call.has(1) else 0
+    return apply("triu" if call.attribute("upper", 1) else "tril", x, k=above)
+
+
+OPERATORS: dict[str, Callable[[Call], Any]] = {
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "OneHot": one_hot,
+    "Slice": cut,
+    "Trilu": trilu,
+}

@@ -1,0 +1,250 @@
+"""A network that an ONNX file describes, as a module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.models._onnx._evaluate import evaluate
+from seqloom.models._onnx._values import as_tensor
+from seqloom.models._onnx._weights import Weight, find_weights
+from seqloom.nn import Buffer, Module, Param
+from seqloom.nn.functional._operands import read_host_array
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom._key import Key
+    from seqloom.models._onnx._graph import Graph
+    from seqloom.tensor import Backend
+
+_SEQUENCE_AXES = 3
+
+
+class OnnxModule(Module):
+    """Computes what an ONNX file says: `seqloom.models.from_onnx` makes it.
+
+    Its parameters are the weights of the file under their names, with a dot for each ``/``
+    and ``:``; the weights of a recurrent node come apart by direction, with the gates in
+    torch's order. Averages of a normalisation are buffers. It always computes as in
+    evaluation: dropout does nothing, and a batch norm uses the averages of the file.
+
+    Attributes:
+        encoder: What makes numbers of a record; None where that was not said.
+        length: The positions that the network reads; None for any number.
+        crop: ``"pad"`` where a length is given: longer records are cut at their end, and
+            shorter ones are padded.
+        pair: ``"sum"`` where the outputs of two mates are added; None for single records.
+
+    Examples:
+        >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
+        >>> weight = onnx.numpy_helper.from_array(np.ones((4, 2), "float32"), "head/weight")
+        >>> x = h.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
+        >>> y = h.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 2])
+        >>> node = h.make_node("MatMul", ["x", "head/weight"], ["y"])
+        >>> graph = h.make_graph([node], "net", [x], [y], [weight])
+        >>> onnx.save(h.make_model(graph), "net.onnx")
+        >>> net = sl.models.from_onnx("net.onnx")
+        >>> [path for path, _ in net.parameters()]
+        ['head.weight']
+        >>> net(np.ones((1, 4), "float32")).tolist()
+        [[4.0, 4.0]]
+    """
+
+    part_names: tuple[str, ...]
+    names: dict[str, str]  # the value of the graph that each part is
+    graph: Graph
+    encoder: Any
+    length: int | None
+    crop: str | None
+    pair: str | None
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        encoder: Any = None,
+        length: int | None = None,
+        pair: str | None = None,
+    ) -> None:
+        taken = {*dir(type(self)), *type(self).__dataclass_fields__}
+        graph, weights = find_weights(graph, taken)
+        self.graph, self.encoder, self.length, self.pair = graph, encoder, length, pair
+        self.crop = None if length is None else "pad"
+        self.part_names = tuple(it.path for it in weights)
+        self.names = {it.path: it.value for it in weights}
+        for weight in weights:
+            setattr(self, weight.path, _make_part(weight))
+
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Computes the outputs of the file.
+
+        Args:
+            *inputs: Tensors or arrays, in the order of the file's inputs.
+            **named: Inputs by their names.
+
+        Returns:
+            A tensor; a tuple of tensors where the file has several outputs.
+
+        Raises:
+            ArgumentError: An input is missing, or the file has none of that name.
+            OperationError: A node cannot be computed; the message names it.
+
+        Examples:
+            >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
+            >>> x = h.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
+            >>> y = h.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 4])
+            >>> nodes = [h.make_node("Relu", ["x"], ["y"])]
+            >>> onnx.save(h.make_model(h.make_graph(nodes, "net", [x], [y])), "relu.onnx")
+            >>> net = sl.models.from_onnx("relu.onnx")
+            >>> net(x=np.array([[-1.0, 0.0, 1.0, 2.0]], "float32")).tolist()
+            [[0.0, 0.0, 1.0, 2.0]]
+        """
+        given = self._name_inputs(inputs, named)
+        like = next(iter(given.values()))
+        outputs = evaluate(self.graph, self._values(given))
+        found = tuple(as_tensor(it, like) for it in outputs)
+        return found[0] if len(found) == 1 else found
+
+    def logits(self, x: Any, mask: Any = None) -> Any:
+        """Computes the first output for encoded records, as `fit` and `predict` want it.
+
+        Args:
+            x: What the encoder makes of records, padded to one length.
+            mask: ``(record, position)``, true on a record and false after its end. It goes
+                to the input of the file whose name has "mask" in it, if there is one.
+
+        Returns:
+            A tensor with a row for each record.
+
+        Raises:
+            ArgumentError: The file has further inputs.
+            ShapeError: Records have several lengths, but the file takes no mask, and no
+                ``length`` was given.
+            OperationError: A node cannot be computed; the message names it.
+
+        Examples:
+            >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
+            >>> x = h.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4, 3])
+            >>> y = h.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 12])
+            >>> nodes = [h.make_node("Flatten", ["x"], ["y"])]
+            >>> onnx.save(h.make_model(h.make_graph(nodes, "net", [x], [y])), "flat.onnx")
+            >>> dna = sl.encode.OneHot("dna")
+            >>> net = sl.models.from_onnx("flat.onnx", encoder=dna, length=3)
+            >>> net.logits(dna.batch(["ACGT", "GGTA"])).shape
+            (2, 12)
+        """
+        given = self._place_records(self._to_tensor(x), mask)
+        outputs = self.forward(**given)
+        return outputs if len(self.graph.outputs) == 1 else outputs[0]
+
+    def _place_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
+        """Gives records, and perhaps their mask, the names of the file's inputs."""
+        names = [it.name for it in self.graph.inputs]
+        masks = [name for name in names if "mask" in name.lower()]
+        others = [name for name in names if name not in masks]
+        if len(others) != 1 or len(masks) > 1:
+            raise ArgumentError(
+                f"this file has the inputs {', '.join(names)}, and logits knows records "
+                "and a mask only; call the module with all of them, in fit by "
+                "step=function(model, batch, key)"
+            )
+        if not masks:
+            self._require_one_length(mask)
+            return {others[0]: self._crop(x)}
+        return {others[0]: x, masks[0]: self._make_mask(masks[0], x, mask)}
+
+    def _require_one_length(self, mask: Any) -> None:
+        """Refuses padding that the network would read as if it were a record."""
+        known = None if mask is None or self.length is not None else read_host_array(mask)
+        if known is not None and not known.all():
+            raise ShapeError(
+                "records have several lengths, but this file takes no mask and would read "
+                "the padding; give from_onnx a length=, or records of one length"
+            )
+
+    def _crop(self, x: Tensor) -> Tensor:
+        """Cuts or pads records to the length that the network reads."""
+        if self.length is None:
+            return x
+        axis = position_axis(self.encoder)
+        missing = self.length - x.shape[axis]
+        if missing < 0:
+            return x[(*(slice(None),) * axis, slice(0, self.length))]
+        if not missing:
+            return x
+        around = [(0, 0)] * x.ndim
+        around[axis] = (0, missing)
+        return apply("pad", x, tuple(around), value=self.encoder.pad_value)
+
+    def _make_mask(self, name: str, x: Tensor, mask: Any) -> Tensor:
+        """Gives the mask the element type that the file declares; all true by default."""
+        axis = position_axis(self.encoder)
+        shape = (x.shape[0], x.shape[axis])
+        mask = np.ones(shape, bool) if mask is None else mask
+        dtype = next(it.dtype for it in self.graph.inputs if it.name == name)
+        mask = self._to_tensor(mask)
+        return mask if mask.dtype.name == dtype else mask.astype(dtype)
+
+    def _name_inputs(
+        self, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> dict[str, Tensor]:
+        """Gives inputs their names; refuses too many and too few."""
+        names = [it.name for it in self.graph.inputs]
+        given = dict(zip(names, inputs, strict=False)) | named
+        if len(inputs) > len(names) or given.keys() != {*names}:
+            raise ArgumentError(
+                f"this file has the inputs {', '.join(names) or 'none'}; got "
+                f"{len(inputs)} by position and {', '.join(named) or 'none'} by name"
+            )
+        return {name: self._to_tensor(value) for name, value in given.items()}
+
+    def _to_tensor(self, value: Any) -> Tensor:
+        """Gives an array as a tensor on the network's backend."""
+        if isinstance(value, Tensor):
+            return value
+        found = self._backend()
+        return Tensor(found.asarray(np.asarray(value)), found)
+
+    def _backend(self) -> Backend:
+        """Gives the backend; NumPy's where the network has no weights."""
+        from seqloom.tensor import backend
+
+        return self.backend if self.part_names else backend("numpy")
+
+    def _values(self, given: dict[str, Tensor]) -> dict[str, Any]:
+        """Gives inputs and weights by their names in the graph."""
+        weights = {value: getattr(self, path).value for path, value in self.names.items()}
+        return {**weights, **given}
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.graph.nodes)} nodes, {self.number_of_parameters:,} parameters"
+        return f"OnnxModule({counts})"
+
+
+def position_axis(encoder: Any) -> int:
+    """Finds the axis of the positions in what an encoder makes."""
+    is_first = getattr(encoder, "channels", None) == "first"
+    return _SEQUENCE_AXES - 1 if is_first else 1
+
+
+def _make_part(weight: Weight) -> Param | Buffer:
+    """Makes the parameter or the buffer of a weight."""
+    kind = Param if weight.is_learned else Buffer
+    dtype = weight.array.dtype.name
+    return kind(weight.array.shape, Given(weight.array), dtype=dtype)
+
+
+class Given:
+    """An initialiser that gives the numbers of a file."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Any:
+        """Returns a copy of the numbers."""
+        del key, shape
+        return backend.asarray(self.array, copy=True)

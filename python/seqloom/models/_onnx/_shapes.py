@@ -1,0 +1,188 @@
+"""Operators of ONNX that change shapes, or make numbers of them."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.models._onnx._call import MOST_KNOWN
+from seqloom.models._onnx._values import (
+    Directions,
+    JoinedDirections,
+    Permuted,
+    permute,
+    reshape,
+)
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.models._onnx._call import Call
+
+
+def shape(call: Call) -> Any:
+    """Gives the sizes, as known numbers."""
+    sizes = call.shape(0)
+    start, stop = call.attribute("start", 0), call.attribute("end", len(sizes))
+    return np.asarray(sizes[slice(start, stop)], np.int64)
+
+
+def size(call: Call) -> Any:
+    """Gives the number of elements, as a known number."""
+    return np.asarray(math.prod(call.shape(0)), np.int64)
+
+
+def change_shape(call: Call) -> Any:
+    """Gives another shape: 0 keeps a size, -1 is what is left."""
+    old, new = call.shape(0), call.integers(1, "shape")
+    if not call.attribute("allowzero", 0):
+        new = [old[at] if n == 0 and at < len(old) else n for at, n in enumerate(new)]
+    if new.count(-1) == 1:
+        others = math.prod(n for n in new if n != -1)
+        rest = math.prod(old) // others if others else 0
+        new = [rest if n == -1 else n for n in new]
+    if min(new, default=0) < 0 or math.prod(new) != math.prod(old):
+        call.refuse(f"cannot give {old} the shape {tuple(call.integers(1, 'shape'))}")
+    return reshape(call.value(0), new)
+
+
+def flatten(call: Call) -> Any:
+    """Makes two axes: those before one, and those from it on."""
+    old = call.shape(0)
+    axis = call.attribute("axis", 1)
+    axis = axis + len(old) if axis < 0 else axis
+    if not 0 <= axis <= len(old):
+        call.refuse(f"has axis={axis}, but its input has {len(old)} axes")
+    return reshape(call.value(0), (math.prod(old[:axis]), math.prod(old[axis:])))
+
+
+def transpose(call: Call) -> Any:
+    """Brings axes into another order; the reverse one where none is given."""
+    rank = len(call.shape(0))
+    order = call.attribute("perm", [*range(rank)][::-1])
+    if sorted(order) != [*range(rank)]:
+        call.refuse(f"has perm={order}, but its input has {rank} axes")
+    return permute(call.value(0), order)
+
+
+def squeeze(call: Call) -> Any:
+    """Leaves out axes of length 1."""
+    value, old = call.value(0), call.shape(0)
+    axes = call.listed("axes", 1)
+    if axes is None:
+        axes = [axis for axis, length in enumerate(old) if length == 1]
+    left_out = {call.axis(axis, len(old)) for axis in axes}
+    if any(old[axis] != 1 for axis in left_out):
+        call.refuse(f"has axes={axes}, but its input has the shape {old}")
+    if isinstance(value, Directions) and left_out == {1}:
+        return Permuted(value.states[0], (1, 0, 2))
+    if isinstance(value, JoinedDirections) and left_out == {2}:
+        return value.joined()
+    return reshape(value, [n for axis, n in enumerate(old) if axis not in left_out])
+
+
+def unsqueeze(call: Call) -> Any:
+    """Adds axes of length 1."""
+    old, axes = [*call.shape(0)], call.listed("axes", 1, [])
+    rank = len(old) + len(axes)
+    for axis in sorted(call.axis(it, rank) for it in axes):
+        old.insert(axis, 1)
+    return reshape(call.value(0), old)
+
+
+def expand(call: Call) -> Any:
+    """Repeats axes of length 1."""
+    new = np.broadcast_shapes(call.shape(0), tuple(call.integers(1, "shape")))
+    require_few(call, new)
+    if call.is_known:
+        return np.broadcast_to(call.known(0, "values"), new)
+    return apply("broadcast_to", call.tensor(0), new)
+
+
+def tile(call: Call) -> Any:
+    """Repeats a tensor along each axis."""
+    times = tuple(call.integers(1, "repeats"))
+    require_few(call, [n * k for n, k in zip(call.shape(0), times, strict=True)])
+    return apply("tile", call.tensor(0), times)
+
+
+def constant_of_shape(call: Call) -> Any:
+    """Fills a shape with one known number."""
+    value = call.attribute("value", np.zeros(1, np.float32))
+    new = call.integers(0, "shape")
+    require_few(call, new)
+    return np.broadcast_to(np.asarray(value).reshape(()), new)
+
+
+def count(call: Call) -> Any:
+    """Counts from one known number to another."""
+    limits = [call.known(place, "limits") for place in range(3)]
+    start, stop, step = (it.item() for it in limits)
+    if step == 0:
+        call.refuse("has the step 0")
+    require_few(call, [max(0, math.ceil((stop - start) / step))])
+    return np.arange(start, stop, step, dtype=limits[0].dtype)
+
+
+def nonzero(call: Call) -> Any:
+    """Finds the places of known numbers that are not 0."""
+    return np.stack(np.nonzero(call.known(0, "places"))).astype(np.int64)
+
+
+def require_few(call: Call, sizes: Sequence[int]) -> None:
+    """Refuses a shape that no memory would hold."""
+    if min(sizes, default=0) < 0 or math.prod(sizes) > 32 * MOST_KNOWN:
+        call.refuse(f"would make the shape {tuple(sizes)}, which is not possible")
+
+
+def concat(call: Call) -> Any:
+    """Joins tensors along an axis."""
+    rank = len(call.shape(0))
+    axis = call.axis(call.attribute("axis", 0), rank)
+    if len(call) == 1:
+        return call.value(0)
+    return apply("concat", [call.tensor(place) for place in range(len(call))], axis=axis)
+
+
+def split(call: Call) -> tuple[Any, ...]:
+    """Cuts a tensor into parts along an axis."""
+    x, outputs = call.tensor(0), len(call.node.outputs)
+    axis = call.axis(call.attribute("axis", 0), x.ndim)
+    length = x.shape[axis]
+    sizes = call.listed("split", 1)
+    if sizes is None:
+        part = -(-length // call.attribute("num_outputs", outputs))
+        sizes = [min(part, max(0, length - part * at)) for at in range(outputs)]
+    if sum(sizes) != length or len(sizes) != outputs:
+        call.refuse(f"cuts {sizes}, but the axis has the length {length}")
+    ends = np.cumsum([0, *sizes]).tolist()
+    return tuple(cut(x, axis, start=start, stop=stop) for start, stop in pairwise(ends))
+
+
+def cut(x: Tensor, axis: int, *, start: int, stop: int) -> Tensor:
+    """Takes a part of an axis."""
+    if (start, stop) == (0, x.shape[axis]):
+        return x
+    return x[(*(slice(None),) * axis, slice(start, stop))]
+
+
+OPERATORS: dict[str, Callable[[Call], Any]] = {
+    "Concat": concat,
+    "ConstantOfShape": constant_of_shape,
+    "Expand": expand,
+    "Flatten": flatten,
+    "NonZero": nonzero,
+    "Range": count,
+    "Reshape": change_shape,
+    "Shape": shape,
+    "Size": size,
+    "Split": split,
+    "Squeeze": squeeze,
+    "Tile": tile,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+}

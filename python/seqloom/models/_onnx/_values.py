@@ -1,0 +1,179 @@
+"""What a node gives and takes: known numbers, tensors, and tensors still to be laid out.
+
+Shapes are computed with NumPy, as numbers that are known at each call, never as tensors. A
+change of layout is put off until something reads the values: most of them cancel out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+from seqloom.nn.functional._operands import as_operand
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_DIRECTIONS_LAST = (0, 2, 1, 3)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Permuted:
+    """A tensor whose axes are still to be brought into another order."""
+
+    base: Tensor
+    order: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes in the new order."""
+        return tuple(self.base.shape[axis] for axis in self.order)
+
+    def tensor(self) -> Tensor:
+        """Brings the axes into order."""
+        return apply("permute_dims", self.base, self.order)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reshaped:
+    """A tensor that is still to get another shape, with the same values in a row."""
+
+    base: Tensor
+    shape: tuple[int, ...]
+
+    def tensor(self) -> Tensor:
+        """Gives the values the shape."""
+        return apply("reshape", self.base, self.shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Directions:
+    """The states of a recurrent node, ``(position, direction, record, width)``."""
+
+    states: tuple[Tensor, ...]  # of each direction, (record, position, width)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes as ONNX has them."""
+        records, positions, width = self.states[0].shape
+        return (positions, len(self.states), records, width)
+
+    def tensor(self) -> Tensor:
+        """Puts the directions side by side."""
+        return apply(
+            "permute_dims", apply("stack", list(self.states), axis=1), (2, 1, 0, 3)
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class JoinedDirections:
+    """The states with the directions behind the records, ``(position, record, ...)``."""
+
+    states: tuple[Tensor, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes as ONNX has them."""
+        records, positions, width = self.states[0].shape
+        return (positions, records, len(self.states), width)
+
+    def tensor(self) -> Tensor:
+        """Puts the directions side by side."""
+        return apply(
+            "permute_dims", apply("stack", list(self.states), axis=2), (1, 0, 2, 3)
+        )
+
+    @property
+    def joined_shape(self) -> tuple[int, ...]:
+        """The sizes with one axis of the directions and the width."""
+        positions, records, directions, width = self.shape
+        return (positions, records, directions * width)
+
+    def joined(self) -> Permuted:
+        """Gives ``(position, record, direction * width)``."""
+        is_one = len(self.states) == 1
+        rows = self.states[0] if is_one else apply("concat", list(self.states), axis=2)
+        return Permuted(rows, (1, 0, 2))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowPlaces:
+    """A position in each record, plus where that record begins among all rows."""
+
+    positions: Tensor
+    begins: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One number for each record."""
+        return self.positions.shape
+
+    def tensor(self) -> Tensor:
+        """Adds them."""
+        return self.positions + as_operand(self.positions, self.begins)
+
+    def begin_at(self, length: int) -> bool:
+        """Whether each record begins `length` rows after the one before."""
+        return bool((self.begins == np.arange(len(self.begins)) * length).all())
+
+
+def is_known(value: Any) -> TypeGuard[NDArray[Any]]:
+    """Whether a value is known before anything is computed."""
+    return isinstance(value, np.ndarray)
+
+
+def lay_out(value: Any) -> Any:
+    """Gives the tensor of a value that is still to be laid out; others as they are."""
+    return value if isinstance(value, Tensor) or is_known(value) else value.tensor()
+
+
+def as_tensor(value: Any, x: Tensor) -> Tensor:
+    """Gives a value as a tensor on the backend of `x`."""
+    if not is_known(value):
+        return lay_out(value)
+    if value.ndim and value.size and not any(value.strides):
+        return fill_like(x, value.shape, value.flat[0])
+    return as_operand(x, value)
+
+
+def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
+    """Makes a tensor of one number, on the backend of `x`."""
+    # Made of `x`, so that a captured graph has no array of the batch's size.
+    if not x.size or not math.prod(shape):
+        return as_operand(x, np.full(tuple(shape), value, np.asarray(value).dtype))
+    one = x[tuple(slice(0, 1) for _ in x.shape)].reshape(())
+    rows = apply("zeros_like", apply("broadcast_to", one, tuple(shape)))
+    dtype = np.asarray(value).dtype
+    rows = rows if rows.dtype == dtype else rows.astype(dtype.name)
+    return rows if not value else rows + value.item()
+
+
+def reshape(value: Any, shape: Sequence[int]) -> Any:
+    """Gives a value another shape; of two in a row the first is left out."""
+    shape = tuple(shape)
+    if isinstance(value, Reshaped):
+        return reshape(value.base, shape)
+    if isinstance(value, JoinedDirections) and shape == value.joined_shape:
+        return value.joined()
+    if tuple(value.shape) == shape:
+        return value
+    return value.reshape(shape) if is_known(value) else Reshaped(lay_out(value), shape)
+
+
+def permute(value: Any, order: Sequence[int]) -> Any:
+    """Brings axes into another order; two orders in a row become one."""
+    order = tuple(order)
+    if is_known(value):
+        return value.transpose(order)
+    if isinstance(value, Directions) and order == _DIRECTIONS_LAST:
+        return JoinedDirections(value.states)
+    if isinstance(value, Permuted):
+        return permute(value.base, [value.order[axis] for axis in order])
+    base = lay_out(value)
+    return base if order == tuple(range(base.ndim)) else Permuted(base, order)

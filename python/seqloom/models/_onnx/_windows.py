@@ -1,0 +1,218 @@
+"""Operators of ONNX that go over windows: convolutions and pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from seqloom.nn import functional as F
+from seqloom.nn.functional._geometry import as_option
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.models._onnx._call import Call
+
+Pair = tuple[int, int]
+_AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_MOST_AXES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The sizes of a window, one for each axis of positions."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    pads: tuple[Pair, ...]
+
+    @property
+    def is_even(self) -> bool:
+        """Whether as much is added before as after each axis."""
+        return all(before == after for before, after in self.pads)
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """What is added before each axis."""
+        return tuple(before for before, _ in self.pads)
+
+    @property
+    def around(self) -> tuple[tuple[int, int], ...]:
+        """What is added to the axes of a batch."""
+        return ((0, 0), (0, 0), *self.pads)
+
+
+def _read_window(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
+    """Reads the sizes of a window over an input of the given sizes."""
+    axes = len(sizes)
+    if not 1 <= axes <= _MOST_AXES:
+        call.refuse(f"goes over {axes} axes of positions; 1 and 2 are supported")
+    kernel = tuple(call.attribute("kernel_shape", kernel))
+    stride = tuple(call.attribute("strides", (1,) * axes))
+    dilation = tuple(call.attribute("dilations", (1,) * axes))
+    if not len(kernel) == len(stride) == len(dilation) == axes:
+        call.refuse("has sizes of windows for another number of axes than its input")
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    return Window(kernel, stride, dilation, _read_pads(call, sizes, spans, stride=stride))
+
+
+def _read_pads(
+    call: Call, sizes: Sequence[int], spans: Sequence[int], *, stride: Sequence[int]
+) -> tuple[Pair, ...]:
+    """Reads, or computes, what is added before and after each axis."""
+    kind = call.word("auto_pad", "NOTSET", _AUTO)
+    if kind == "NOTSET":
+        pads = call.attribute("pads", [0] * 2 * len(sizes))
+        half = len(pads) // 2
+        return tuple(zip(pads[:half], pads[half:], strict=True))
+    if kind == "VALID":
+        return ((0, 0),) * len(sizes)
+    totals = [
+        max(0, (-(-size // step) - 1) * step + span - size)
+        for size, span, step in zip(sizes, spans, stride, strict=True)
+    ]
+    halves = [(total // 2, total - total // 2) for total in totals]
+    return tuple(half if kind == "SAME_UPPER" else _turn(half) for half in halves)
+
+
+def _turn(pair: Pair) -> Pair:
+    """Gives a pair in the other order."""
+    return pair[1], pair[0]
+
+
+def conv(call: Call) -> Tensor:
+    """Computes a convolution along one axis or two."""
+    x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
+    window = _read_window(call, x.shape[2:], weight.shape[2:])
+    padding = window.before
+    if not window.is_even:
+        x, padding = apply("pad", x, window.around), (0,) * len(padding)
+    function: Any = F.conv1d if x.ndim == 3 else F.conv2d  # noqa: PLR2004 - (n, c, l)
+    sizes = (as_option(it) for it in (window.stride, padding, window.dilation))
+    return function(x, weight, bias, *sizes, call.attribute("group", 1))
+
+
+def conv_transpose(call: Call) -> Tensor:
+    """Computes the gradient of a convolution by its input, as a layer."""
+    x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
+    window = _read_window(call, x.shape[2:], weight.shape[2:])
+    function: Any = F.conv_transpose1d if x.ndim == 3 else F.conv_transpose2d  # noqa: PLR2004
+    stride, dilation = as_option(window.stride), as_option(window.dilation)
+    group = call.attribute("group", 1)
+    if _is_plain(call, window):
+        padding = as_option(window.before)
+        return function(x, weight, bias, stride, padding, 0, group, dilation)
+    full = function(x, weight, None, stride, 0, 0, group, dilation)
+    cuts = _read_cuts(call, window, x.shape[2:], full=full.shape[2:])
+    if any(map(any, cuts)):
+        full = apply("pad", full, ((0, 0), (0, 0), *cuts))
+    if bias is None:
+        return full
+    return full + bias.reshape((bias.shape[0], *(1,) * (x.ndim - 2)))
+
+
+def _is_plain(call: Call, window: Window) -> bool:
+    """Whether as much is cut off at both ends, and nothing is added."""
+    names = ("output_padding", "output_shape")
+    is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
+    return window.is_even and is_kept and not any(map(call.attribute, names))
+
+
+def _read_cuts(
+    call: Call, window: Window, sizes: Sequence[int], *, full: Sequence[int]
+) -> list[Pair]:
+    """Reads what is cut off, a negative number, or added at each end of an axis."""
+    extra = call.attribute("output_padding", [0] * len(full))
+    kind = call.word("auto_pad", "NOTSET", _AUTO)
+    wanted = call.attribute("output_shape")
+    if wanted is None and kind.startswith("SAME"):
+        wanted = [size * step for size, step in zip(sizes, window.stride, strict=True)]
+    if wanted is None:
+        ends = zip(window.pads, extra, strict=True)
+        return [(-before, more - after) for (before, after), more in ends]
+    totals = [
+        length + more - size
+        for length, more, size in zip(full, extra, wanted[-len(full) :], strict=True)
+    ]
+    halves = [(total // 2, total - total // 2) for total in totals]
+    halves = halves if kind == "SAME_UPPER" else [_turn(half) for half in halves]
+    return [
+        (-before, more - after) for (before, after), more in zip(halves, extra, strict=True)
+    ]
+
+
+def max_pool(call: Call) -> Tensor:
+    """Computes the maximum of each window."""
+    if any(call.node.outputs[1:]):
+        call.refuse("gives the places of the maxima, which is not supported")
+    x = call.tensor(0)
+    window = _read_window(call, x.shape[2:], ())
+    function: Any = F.max_pool1d if x.ndim == 3 else F.max_pool2d  # noqa: PLR2004
+    kernel, stride, dilation = map(
+        as_option, (window.kernel, window.stride, window.dilation)
+    )
+    options = {"dilation": dilation, "ceil_mode": bool(call.attribute("ceil_mode", 0))}
+    if _fits_in_pool(window):
+        return function(x, kernel, stride, as_option(window.before), **options)
+    lowest = float("-inf") if x.dtype.kind == "f" else 0
+    padded = apply("pad", x, window.around, value=lowest)
+    return _trim(function(padded, kernel, stride, **options), x, window)
+
+
+def _fits_in_pool(window: Window) -> bool:
+    """Whether a pool takes the padding itself: as much on both sides, at most half."""
+    sizes = zip(window.before, window.kernel, strict=True)
+    return window.is_even and all(before <= k // 2 for before, k in sizes)
+
+
+def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
+    """Leaves out a last window that would begin behind the input."""
+    for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
+        most = -(-(x.shape[at + 2] + before) // step)
+        if out.shape[at + 2] > most:
+            out = out[(*(slice(None),) * (at + 2), slice(0, most))]
+    return out
+
+
+def average_pool(call: Call) -> Tensor:
+    """Computes the mean of each window; padding counts where the file says so."""
+    x = call.tensor(0)
+    window = _read_window(call, x.shape[2:], ())
+    if any(it != 1 for it in window.dilation):
+        call.refuse(f"has dilations={list(window.dilation)}, which is not supported")
+    counts = bool(call.attribute("count_include_pad", 0))
+    function: Any = F.avg_pool1d if x.ndim == 3 else F.avg_pool2d  # noqa: PLR2004
+    sizes = as_option(window.kernel), as_option(window.stride)
+    options = {"ceil_mode": bool(call.attribute("ceil_mode", 0))}
+    if _fits_in_pool(window):
+        padding = as_option(window.before)
+        return function(x, *sizes, padding, **options, count_include_pad=counts)
+    out = _trim(function(apply("pad", x, window.around), *sizes, **options), x, window)
+    if counts:
+        return out
+    ones = apply("pad", apply("ones_like", x[:1, :1]), window.around)
+    return out / _trim(function(ones, *sizes, **options), x, window)
+
+
+def _make_global(name: str) -> Callable[[Call], Tensor]:
+    """Makes a pool over all positions."""
+
+    def operate(call: Call) -> Tensor:
+        x = call.tensor(0)
+        axes = tuple(range(2, x.ndim))
+        return getattr(x, name)(axis=axes, keepdims=True) if prod(x.shape) else x
+
+    return operate
+
+
+OPERATORS: dict[str, Callable[[Call], Any]] = {
+    "AveragePool": average_pool,
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "GlobalAveragePool": _make_global("mean"),
+    "GlobalMaxPool": _make_global("max"),
+    "MaxPool": max_pool,
+}

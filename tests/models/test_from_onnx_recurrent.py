@@ -1,0 +1,147 @@
+"""Recurrent operators of an ONNX file compute what ONNX Runtime computes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import seqloom as sl
+from onnx_graphs import floats, node, reference, save
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+X = floats(6, 3, 2)  # position, record, in
+WIDTH = 5
+OUTPUTS = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
+
+
+def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
+    """Weights of a node: of the inputs, of the states, and biases."""
+    rows = GATES[operator] * width
+    return {
+        "w": floats(directions, rows, inside, seed=seed),
+        "r": floats(directions, rows, width, seed=seed + 1) / 2,
+        "b": floats(directions, 2 * rows, seed=seed + 2),
+    }
+
+
+def agree(path, operator, inputs="x w r b", given_=None, more=None, **attributes):
+    """Compares all outputs of one node."""
+    kind = attributes.get("direction", "forward")
+    arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}
+    fed = given_ or {"x": X}
+    one = node(operator, inputs, OUTPUTS[operator], hidden_size=WIDTH, **attributes)
+    file = save(path / "one.onnx", [one], fed, weights=arrays, outputs=OUTPUTS[operator])
+    ours = sl.models.from_onnx(file)(*fed.values())
+    for name, found, expected in zip(
+        OUTPUTS[operator], ours, reference(file, fed), strict=True
+    ):
+        assert found.shape == expected.shape, name
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_each_direction_computes_what_onnx_runtime_computes(tmp_path, operator, direction):
+    agree(tmp_path, operator, direction=direction)
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_biases_may_be_left_out(tmp_path, operator):
+    agree(tmp_path, operator, "x w r")
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_sequence_lengths_end_each_record(tmp_path, operator, direction):
+    lengths = {"l": np.array([6, 2, 4], np.int32)}
+    agree(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_first_states_are_those_that_are_given(tmp_path, operator, direction):
+    count = 2 if direction == "bidirectional" else 1
+    first = {"h0": floats(count, 3, WIDTH, seed=7), "c0": floats(count, 3, WIDTH, seed=8)}
+    first = first if operator == "LSTM" else {"h0": first["h0"]}
+    names = f"x w r b - {' '.join(first)}"
+    agree(tmp_path, operator, names, {"x": X, **first}, direction=direction)
+
+
+def test_a_gru_may_reset_after_its_product(tmp_path):
+    agree(tmp_path, "GRU", linear_before_reset=1, direction="bidirectional")
+
+
+@pytest.mark.parametrize(
+    ("operator", "names"),
+    [
+        ("RNN", ["Relu"]),
+        ("RNN", ["Affine"]),
+        ("GRU", ["HardSigmoid", "Tanh"]),
+        ("GRU", ["Sigmoid", "Softsign"]),
+        ("LSTM", ["HardSigmoid", "Tanh", "Relu"]),
+        ("LSTM", ["Sigmoid", "ScaledTanh", "Elu"]),
+    ],
+)
+def test_other_activations_compute_what_onnx_runtime_computes(tmp_path, operator, names):
+    numbers = {"activation_alpha": [0.3], "activation_beta": [0.4]}
+    needs = {"Affine", "HardSigmoid", "ScaledTanh"}.intersection(names)
+    agree(tmp_path, operator, activations=names, **(numbers if needs else {}))
+
+
+def test_gates_may_see_the_cell(tmp_path):
+    peepholes = {"p": floats(1, 3 * WIDTH, seed=9)}
+    agree(tmp_path, "LSTM", "x w r b - - - p", more=peepholes)
+
+
+def test_the_forget_gate_may_be_tied_to_the_input_gate(tmp_path):
+    agree(tmp_path, "LSTM", input_forget=1)
+
+
+def test_weights_that_are_computed_are_split_at_each_call(tmp_path):
+    arrays = weights("LSTM", 2)
+    nodes = [
+        node("Mul", "w two", ("v",)),
+        node("LSTM", "x v r b", direction="bidirectional", hidden_size=WIDTH),
+    ]
+    file = save(
+        tmp_path / "net.onnx", nodes, {"x": X}, weights={**arrays, "two": np.float32(2)}
+    )
+    net = sl.models.from_onnx(file)
+    np.testing.assert_allclose(net(X).numpy(), reference(file, {"x": X})[0], atol=1e-5)
+    assert net.parameters("w")[0][1].shape == (2, 4 * WIDTH, 2)
+
+
+def test_weights_come_apart_by_direction_in_torchs_order_of_gates(tmp_path):
+    arrays = weights("LSTM", 2)
+    one = node("LSTM", "x w r b", direction="bidirectional", hidden_size=WIDTH)
+    net = sl.models.from_onnx(save(tmp_path / "net.onnx", [one], {"x": X}, weights=arrays))
+    paths = [path for path, _ in net.parameters()]
+    assert sorted(paths) == [
+        *("b.forward.hh", "b.forward.ih", "b.reverse.hh", "b.reverse.ih"),
+        *("r.forward", "r.reverse", "w.forward", "w.reverse"),
+    ]
+    i, o, f, c = np.split(arrays["w"][1], 4)
+    found = net.to_record()["w.reverse"]
+    np.testing.assert_array_equal(np.asarray(found), np.concatenate([i, f, c, o]))
+
+
+@given(
+    positions=st.integers(1, 9),
+    records=st.integers(1, 4),
+    operator=st.sampled_from(["GRU", "LSTM", "RNN"]),
+    data=st.data(),
+)
+@settings(deadline=None, max_examples=25)
+def test_any_size_computes_what_onnx_runtime_computes(
+    tmp_path_factory, positions, records, operator, data
+):
+    width, inside = data.draw(st.integers(1, 7)), data.draw(st.integers(1, 5))
+    arrays = weights(operator, 2, width=width, inside=inside)
+    x = floats(positions, records, inside)
+    one = node(operator, "x w r b", direction="bidirectional", hidden_size=width)
+    path = tmp_path_factory.mktemp("sizes") / "net.onnx"
+    file = save(path, [one], {"x": x}, weights=arrays)
+    found = sl.models.from_onnx(file)(x).numpy()
+    np.testing.assert_allclose(found, reference(file, {"x": x})[0], rtol=1e-4, atol=1e-5)

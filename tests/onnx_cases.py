@@ -1,0 +1,472 @@
+"""One small file for each operator of ONNX, and each of its odd settings."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from onnx import helper
+
+from onnx_graphs import FLOAT, INT64, floats, node
+
+
+@dataclass
+class Case:
+    """A file: its nodes, its inputs and its weights."""
+
+    name: str
+    nodes: list
+    inputs: dict
+    weights: dict = field(default_factory=dict)
+    opset: int = 21
+    outputs: tuple = ("y",)
+
+
+X = floats(2, 3, 10)
+IMAGE = floats(2, 3, 6, 7)
+INTEGERS = np.array([[3, -7, 5], [0, 2, -4]])
+TRUTHS = INTEGERS > 0
+
+
+def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **attributes):
+    """A file of one node."""
+    settings = [f"{key}={value}" for key, value in attributes.items()]
+    label = " ".join([operator, *([name] if name else []), *settings, f"opset={opset}"])
+    nodes = [node(operator, inputs, **attributes)]
+    return Case(label, nodes, given or {"x": X}, weights or {}, opset)
+
+
+def integers(*values):
+    """An array of integers."""
+    return np.array(values, np.int64)
+
+
+UNARY = [
+    *("Abs", "Atan", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid"),
+    *("HardSwish", "Identity", "LeakyRelu", "LogSoftmax", "Mish", "Neg", "Reciprocal"),
+    *("Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax"),
+    *("Softplus", "Softsign", "Tanh", "ThresholdedRelu", "Celu", "Gelu", "IsNaN"),
+    *("Asinh", "Cosh", "Tan", "IsInf", "Dropout"),
+]
+BOUNDED = {
+    "Acos": X / 10,
+    "Acosh": 1 + X**2,
+    "Asin": X / 10,
+    "Atanh": X / 10,
+    "Log": 1 + X**2,
+    "Sqrt": X**2,
+}
+PAIR = {"x": X, "z": floats(3, 1, seed=1)}
+WHOLE = {"x": INTEGERS, "z": integers(2, -3, 4)}
+
+ELEMENTWISE = [
+    *(one(operator) for operator in UNARY),
+    *(one(operator, given={"x": values}) for operator, values in BOUNDED.items()),
+    *(one(operator, "x z", given=PAIR) for operator in ("Add", "Sub", "Mul", "Div", "Max")),
+    *(one(operator, "x z", given=PAIR) for operator in ("Min", "Mean", "Sum", "Equal")),
+    *(one(operator, "x z", given=PAIR) for operator in ("Less", "LessOrEqual", "Greater")),
+    one("GreaterOrEqual", "x z", given=PAIR),
+    *(one(it, "x z", given=WHOLE, name="integers") for it in ("Add", "Sub", "Mul", "Div")),
+    one("Mod", "x z", given=WHOLE, name="integers"),
+    one("Mod", "x z", given=WHOLE, fmod=1),
+    one("Mod", "x z", given={"x": X, "z": np.float32([0.7])}, fmod=1, name="floats"),
+    *(
+        one(it, "x z", given={"x": TRUTHS, "z": TRUTHS[::-1].copy()})
+        for it in ("And", "Or")
+    ),
+    one("Xor", "x z", given={"x": TRUTHS, "z": TRUTHS[::-1].copy()}),
+    one("Not", given={"x": TRUTHS}),
+    *(
+        one(
+            "Pow",
+            "x z",
+            given={"x": np.abs(X)},
+            weights={"z": np.float32(exponent)},
+            name=str(exponent),
+        )
+        for exponent in (2, 0.5, 1.7, -1)
+    ),
+    one("Pow", "x z", given={"x": X}, weights={"z": np.int64(3)}, name="by an integer"),
+    one("Gelu", approximate="tanh"),
+    one("Elu", alpha=0.3),
+    one("LeakyRelu", alpha=0.2),
+    one("Celu", alpha=2.0),
+    one("Selu", alpha=1.1, gamma=1.3),
+    one("HardSigmoid", alpha=0.3, beta=0.4),
+    one("PRelu", "x s", weights={"s": floats(3, 1, seed=2)}),
+    one("Clip", "x a b", weights={"a": np.float32(-0.5), "b": np.float32(0.4)}),
+    one("Clip", "x - b", weights={"b": np.float32(0.4)}, name="above"),
+    one("Clip", opset=7, min=-0.3, max=0.2),
+    one("IsInf", given={"x": np.float32([np.inf, 1, -np.inf])}, detect_negative=0),
+    one("Where", "c x z", given={"c": X[:, :1] > 0, **PAIR}),
+    one(
+        "Where",
+        "c a b",
+        given={"c": X > 0},
+        weights={"a": np.float32(1), "b": np.float32(2)},
+        name="of numbers",
+    ),
+    *(one("Cast", to=kind) for kind in (7, 9, 11, 6)),
+    one("Cast", given={"x": INTEGERS}, to=FLOAT, name="of integers"),
+    one("CastLike", "x z", given={"x": X, "z": INTEGERS}),
+    one("Softmax", axis=1),
+    one("Softmax", opset=11, axis=1),
+    one("LogSoftmax", opset=9),
+]
+
+REDUCTIONS = [
+    *(
+        one(f"Reduce{kind}", opset=11, axes=[1], keepdims=0, given={"x": np.abs(X) + 1})
+        for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod")
+    ),
+    one("ReduceSumSquare", opset=11, axes=[-1]),
+    one("ReduceSum", opset=11, axes=[0, 2]),
+    one("ReduceSum", "x a", weights={"a": integers(1)}, keepdims=0),
+    one("ReduceMean", "x a", weights={"a": integers(-1, 1)}),
+    one("ReduceMean", name="over all"),
+    one("ReduceSum", noop_with_empty_axes=1),
+    one("ReduceSum", given={"x": INTEGERS.astype(np.int32)}, name="of int32"),
+    *(one("ArgMax", axis=axis, keepdims=keep) for axis in (0, -1) for keep in (0, 1)),
+    one("ArgMin", axis=1),
+    one("ArgMax", given={"x": np.round(X)}, axis=2, select_last_index=1),
+    *(
+        one("CumSum", "x a", weights={"a": np.int64(2)}, exclusive=alone, reverse=turned)
+        for alone in (0, 1)
+        for turned in (0, 1)
+    ),
+    Case(
+        "TopK",
+        [node("TopK", "x k", ("y", "i"))],
+        {"x": X},
+        {"k": integers(3)},
+        21,
+        ("y", "i"),
+    ),
+    Case(
+        "TopK smallest",
+        [node("TopK", "x k", ("y", "i"), axis=1, largest=0)],
+        {"x": X},
+        {"k": integers(2)},
+        21,
+        ("y", "i"),
+    ),
+]
+
+SHAPES = [
+    one("Reshape", "x s", weights={"s": integers(0, -1, 5)}),
+    one("Flatten", axis=2),
+    one("Flatten", axis=-1),
+    one("Flatten", axis=0),
+    one("Transpose"),
+    one("Transpose", perm=[2, 0, 1]),
+    one("Squeeze", opset=11, given={"x": X[:, :1]}, axes=[1]),
+    one("Squeeze", "x a", given={"x": X[:, :1]}, weights={"a": integers(-2)}),
+    one("Unsqueeze", opset=11, axes=[0, 2]),
+    one("Unsqueeze", "x a", weights={"a": integers(-1, 1)}),
+    one("Expand", "x s", given={"x": X[:, :1]}, weights={"s": integers(2, 3, 1)}),
+    one("Tile", "x s", weights={"s": integers(2, 1, 3)}),
+    one("Concat", "x x x", axis=-1),
+    Case(
+        "Split even", [node("Split", "x", ("a", "b"), axis=2)], {"x": X}, {}, 11, ("a", "b")
+    ),
+    Case(
+        "Split by an input",
+        [node("Split", "x s", ("a", "b"), axis=2)],
+        {"x": X},
+        {"s": integers(3, 7)},
+        21,
+        ("a", "b"),
+    ),
+    Case(
+        "Split into uneven parts",
+        [node("Split", "x", ("a", "b", "c"), axis=2, num_outputs=3)],
+        {"x": X},
+        {},
+        21,
+        ("a", "b", "c"),
+    ),
+    one("Pad", opset=7, pads=[0, 0, 1, 0, 0, 2], value=0.5),
+    one("Pad", "x p v", weights={"p": integers(0, 1, 0, 0, 0, 2), "v": np.float32(2)}),
+    one("Pad", "x p", weights={"p": integers(0, 0, -1, 0, 0, -2)}, name="cuts"),
+    *(
+        one("Pad", "x p", weights={"p": integers(0, 0, 2, 0, 0, 3)}, mode=mode)
+        for mode in ("reflect", "edge", "wrap")
+    ),
+    one(
+        "Pad",
+        "x p - a",
+        weights={"p": integers(1, 2), "a": integers(-1)},
+        name="of one axis",
+    ),
+    Case("Shape of a part", [node("Shape", "x", start=1, end=-1)], {"x": X}),
+    Case("Size", [node("Size", "x")], {"x": X}),
+    Case(
+        "positions from 0 on",
+        [
+            node("Shape", "x", ("s",)),
+            node("Gather", "s i", ("n",)),
+            node("Range", "zero n one", ("r",)),
+            node("Cast", "r", ("f",), to=FLOAT),
+            node("Add", "x f"),
+        ],
+        {"x": X},
+        {"i": np.int64(2), "zero": np.int64(0), "one": np.int64(1)},
+    ),
+    Case(
+        "ConstantOfShape",
+        [
+            node("Shape", "x", ("s",)),
+            node("ConstantOfShape", "s", ("c",)),
+            node("Add", "x c"),
+        ],
+        {"x": X},
+    ),
+    Case(
+        "NonZero of known numbers",
+        [
+            node("Shape", "x", ("s",)),
+            node(
+                "ConstantOfShape",
+                "s",
+                ("c",),
+                value=helper.make_tensor("v", INT64, [1], [1]),
+            ),
+            node("NonZero", "c"),
+        ],
+        {"x": X},
+    ),
+    Case(
+        "a shape that is computed from sizes",
+        [
+            node("Shape", "x", ("s",)),
+            node("Gather", "s first", ("n",)),
+            node("Unsqueeze", "n zero", ("u",)),
+            node("Concat", "u rest", ("t",), axis=0),
+            node("Reshape", "x t"),
+        ],
+        {"x": X},
+        {"first": np.int64(0), "zero": integers(0), "rest": integers(-1, 3)},
+    ),
+    Case(
+        "arithmetic of sizes",
+        [
+            node("Shape", "x", ("s",)),
+            node("Div", "s two", ("h",)),
+            node("Sub", "h one", ("m",)),
+            node("Mul", "m two", ("e",)),
+            node("Equal", "e zero", ("z",)),
+            node("Where", "z one e", ("w",)),
+            node("Slice", "x zeros w"),
+        ],
+        {"x": X},
+        {
+            "two": integers(2),
+            "one": integers(1),
+            "zero": integers(0),
+            "zeros": integers(0, 0, 0),
+        },
+    ),
+]
+
+INDEXING = [
+    one("Gather", "x i", weights={"i": integers(2, 0, -1)}, axis=2),
+    one("Gather", "x i", weights={"i": np.int64(1)}, axis=1),
+    one(
+        "Gather",
+        "x i",
+        weights={"i": integers(1, 2).reshape(2, 1)},
+        axis=2,
+        name="by a table",
+    ),
+    one(
+        "Gather", "w i", given={"i": integers([2, 0], [1, -1])}, weights={"w": floats(4, 5)}
+    ),
+    one(
+        "Gather",
+        "x i",
+        given={"x": X, "i": integers([1, 0], [2, -1])},
+        axis=1,
+        name="by an input",
+    ),
+    one("GatherElements", "x i", given={"x": X, "i": integers([[1, 0, -1]])}, axis=2),
+    one("GatherND", "x i", given={"x": X, "i": integers([0, 2], [1, -1])}),
+    one("GatherND", "x i", given={"x": X, "i": integers([0], [2])}, batch_dims=1),
+    one("Slice", opset=9, starts=[1, 2], ends=[3, 100], axes=[1, 2]),
+    one("Slice", "x s e", weights={"s": integers(0, 1, -5), "e": integers(2, 3, -1)}),
+    one(
+        "Slice",
+        "x s e a t",
+        weights={
+            "s": integers(-1),
+            "e": integers(-(2**63) + 1),
+            "a": integers(2),
+            "t": integers(-1),
+        },
+        name="backwards",
+    ),
+    one(
+        "Slice",
+        "x s e a t",
+        weights={"s": integers(8), "e": integers(1), "a": integers(2), "t": integers(-3)},
+        name="backwards in steps",
+    ),
+    one(
+        "Slice",
+        "x s e a t",
+        weights={"s": integers(1), "e": integers(9), "a": integers(2), "t": integers(3)},
+        name="in steps",
+    ),
+    one("Slice", "x s e", weights={"s": integers(5), "e": integers(5)}, name="of nothing"),
+    one(
+        "OneHot",
+        "x d v",
+        given={"x": integers([1, -1], [0, 2])},
+        weights={"d": np.int64(3), "v": np.float32([0, 2])},
+    ),
+    one(
+        "OneHot",
+        "x d v",
+        given={"x": integers([1, -1], [0, 2])},
+        weights={"d": integers(4), "v": integers(0, 1)},
+        axis=0,
+    ),
+    one("Trilu", "x k", given={"x": IMAGE}, weights={"k": np.int64(1)}),
+    one("Trilu", given={"x": IMAGE}, upper=0),
+]
+
+PRODUCTS = [
+    one("MatMul", "x w", weights={"w": floats(10, 4)}),
+    one("MatMul", "x w", weights={"w": floats(10)}, name="by a vector"),
+    one("MatMul", "x z", given={"x": X, "z": floats(2, 10, 4)}, name="of batches"),
+    one("Gemm", "x w b", given={"x": X[0]}, weights={"w": floats(10, 4), "b": floats(4)}),
+    one(
+        "Gemm",
+        "x w b",
+        given={"x": X[0]},
+        weights={"w": floats(4, 10), "b": floats(4)},
+        transB=1,
+    ),
+    one(
+        "Gemm",
+        "x w b",
+        given={"x": X[0].T.copy()},
+        weights={"w": floats(4, 10), "b": floats(3, 1)},
+        transA=1,
+        transB=1,
+        alpha=0.5,
+        beta=2.0,
+    ),
+    one("Gemm", "x w", given={"x": X[0]}, weights={"w": floats(10, 4)}, name="alone"),
+    one("Einsum", "x w", weights={"w": floats(3, 10)}, equation="bij,ij->bi"),
+]
+
+NORMS = [
+    *(
+        one(
+            "BatchNormalization",
+            "x s b m v",
+            given={"x": x},
+            weights={
+                "s": floats(3),
+                "b": floats(3, seed=1),
+                "m": floats(3, seed=2),
+                "v": floats(3, seed=3) ** 2,
+            },
+            opset=opset,
+            epsilon=1e-3,
+            name=f"{x.ndim} axes",
+        )
+        for x, opset in ((X, 7), (IMAGE, 15), (X[:, :, 0].copy(), 15))
+    ),
+    one("InstanceNormalization", "x s b", weights={"s": floats(3), "b": floats(3, seed=1)}),
+    one(
+        "LayerNormalization",
+        "x s b",
+        weights={"s": floats(10), "b": floats(10, seed=1)},
+        epsilon=1e-3,
+    ),
+    one("LayerNormalization", "x s", weights={"s": floats(3, 10)}, axis=1),
+    one("LpNormalization", axis=1),
+    one("LpNormalization", p=1),
+    one(
+        "GroupNormalization",
+        "x s b",
+        given={"x": floats(2, 6, 5)},
+        weights={"s": floats(6), "b": floats(6, seed=1)},
+        num_groups=3,
+    ),
+]
+
+CONV = {"w": floats(4, 3, 5, seed=1), "b": floats(4, seed=2)}
+WINDOWS = [
+    one("Conv", "x w b", weights=CONV),
+    *(one("Conv", "x w b", weights=CONV, pads=pads) for pads in ([2, 2], [1, 3])),
+    one("Conv", "x w", weights=CONV, strides=[2], dilations=[2], pads=[4, 4]),
+    *(
+        one("Conv", "x w b", weights=CONV, auto_pad=kind, strides=[step])
+        for kind in ("SAME_UPPER", "SAME_LOWER", "VALID")
+        for step in (1, 2, 3)
+    ),
+    one("Conv", "x w", weights={"w": floats(6, 1, 3)}, group=3),
+    one(
+        "Conv",
+        "x w",
+        given={"x": IMAGE},
+        weights={"w": floats(4, 3, 3, 2)},
+        pads=[1, 0, 1, 1],
+    ),
+    one("ConvTranspose", "x w b", weights={"w": floats(3, 4, 5), "b": floats(4)}),
+    one(
+        "ConvTranspose",
+        "x w b",
+        weights={"w": floats(3, 2, 4), "b": floats(2)},
+        strides=[2],
+    ),
+    one(
+        "ConvTranspose",
+        "x w b",
+        weights={"w": floats(3, 2, 4), "b": floats(2)},
+        strides=[2],
+        pads=[1, 2],
+        output_padding=[1],
+    ),
+    one(
+        "ConvTranspose",
+        "x w",
+        weights={"w": floats(3, 2, 4)},
+        strides=[2],
+        output_shape=[19],
+    ),
+    *(
+        one(
+            "ConvTranspose",
+            "x w",
+            weights={"w": floats(3, 2, 3)},
+            strides=[2],
+            auto_pad=kind,
+        )
+        for kind in ("SAME_UPPER", "SAME_LOWER")
+    ),
+    one("ConvTranspose", "x w", weights={"w": floats(3, 2, 4)}, group=3, dilations=[2]),
+    one(
+        "ConvTranspose",
+        "x w",
+        given={"x": IMAGE},
+        weights={"w": floats(3, 2, 3, 2)},
+        name="of images",
+    ),
+    *(
+        one(pool, kernel_shape=[3], strides=[2], pads=pads, ceil_mode=ceil)
+        for pool in ("MaxPool", "AveragePool")
+        for pads in ([0, 0], [1, 1], [0, 2])
+        for ceil in (0, 1)
+    ),
+    one("MaxPool", kernel_shape=[3], dilations=[2]),
+    one("MaxPool", kernel_shape=[2], auto_pad="SAME_UPPER", strides=[3]),
+    one("MaxPool", given={"x": IMAGE}, kernel_shape=[2, 3], strides=[2, 1]),
+    one("AveragePool", kernel_shape=[3], pads=[1, 1], count_include_pad=1),
+    one("AveragePool", kernel_shape=[3], pads=[0, 2], count_include_pad=1),
+    one("AveragePool", given={"x": IMAGE}, kernel_shape=[2, 2], pads=[0, 0, 1, 1]),
+    one("GlobalAveragePool"),
+    one("GlobalMaxPool", given={"x": IMAGE}),
+]
+
+SINGLE = [*ELEMENTWISE, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS, *NORMS, *WINDOWS]
