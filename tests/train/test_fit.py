@@ -315,3 +315,16 @@ def test_numbers_that_count_are_whole(toy, small, name):
     numbers: dict[str, Any] = {name: 1.5}
     with pytest.raises(ArgumentError, match=rf"{name} .*must be an integer"):
         sl.train.fit(small, toy(), **numbers)
+
+
+def test_records_of_several_lengths_are_padded_with_channels_last_too(toy):
+    class Net(sl.nn.Module):
+        head: sl.nn.Linear
+
+        def logits(self, x):
+            return self.head(x.mean(axis=1))
+
+    last = sl.encode.OneHot("dna", channels="last")
+    data = toy(lengths=(20, 30), encoder=last)
+    run = sl.train.fit(Net(sl.nn.Linear(4, 2)), data, epochs=1)
+    assert run.history[0]["train_loss"] > 0

@@ -10,7 +10,7 @@ from typing import Any, cast
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ExportError
-from seqloom.models import ESM2, Custom, Task, TorchModule, Trained
+from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
 from seqloom.models._trained import find_trained
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
@@ -46,8 +46,10 @@ def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -
 
 
 def setting_of(model: object, name: str) -> Any:
-    """Gives a setting that a network's config may have: encoder, length, crop or pair."""
-    return getattr(getattr(model, "config", None), name, None)
+    """Gives a setting that a network may have: encoder, length, crop or pair."""
+    # A network of an ONNX file has them itself; others keep settings in their config.
+    holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
+    return getattr(holder, name, None)
 
 
 def check_reads(subject: Subject, inputs: object) -> None:

@@ -355,7 +355,9 @@ def _collator_of(part: Examples) -> Callable[[Any], Any] | None:
     """Gives what makes a batch of records: padded, where they differ in length."""
     if isinstance(part, Arrays):
         return _as_it_is
-    return PadCollator() if np.ptp(count_positions(part)) else None
+    is_last = getattr(part.encoder, "channels", None) == "last"
+    axis = 0 if is_last else -1  # of the positions in one record
+    return PadCollator(axis=axis) if np.ptp(count_positions(part)) else None
 
 
 def _as_it_is(batch: dict[str, Any]) -> dict[str, Any]:

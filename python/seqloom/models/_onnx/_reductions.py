@@ -57,7 +57,8 @@ def _make_reduction(reduce: Callable[..., Tensor]) -> Callable[[Call], Tensor]:
         if not axes and call.attribute("noop_with_empty_axes", 0):
             return x
         chosen = range(x.ndim) if not axes else [call.axis(it, x.ndim) for it in axes]
-        options = {"axis": tuple(chosen), "keepdims": bool(call.attribute("keepdims", 1))}
+        axis = chosen[0] if len(chosen) == 1 else tuple(chosen)
+        options = {"axis": axis, "keepdims": bool(call.attribute("keepdims", 1))}
         found = reduce(x, **options)
         return found if found.dtype == x.dtype else found.astype(x.dtype)
 

@@ -139,7 +139,8 @@ def as_tensor(value: Any, x: Tensor) -> Tensor:
         return lay_out(value)
     if value.ndim and value.size and not any(value.strides):
         return fill_like(x, value.shape, value.flat[0])
-    return as_operand(x, value)
+    counted = _count_like(x, value)
+    return as_operand(x, value) if counted is None else counted
 
 
 def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
@@ -152,6 +153,22 @@ def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
     dtype = np.asarray(value).dtype
     rows = rows if rows.dtype == dtype else rows.astype(dtype.name)
     return rows if not value else rows + value.item()
+
+
+def _count_like(x: Tensor, values: NDArray[Any]) -> Tensor | None:
+    """Counts from one number to another on the backend of `x`, if the numbers are such."""
+    # A captured graph then counts to whatever size a batch has.
+    row = values.ravel()
+    if len(row) <= 1 or row.dtype.kind not in "if":
+        return None
+    start, step = row[0].item(), (row[1] - row[0]).item()
+    if not (step and float(step).is_integer() and float(start).is_integer()):
+        return None
+    if not (row == start + step * np.arange(len(row))).all():
+        return None
+    ends = int(start), int(start + step * len(row)), int(step)
+    made = Tensor(x.backend.arange(*ends, dtype=values.dtype.name), x.backend)
+    return made if values.ndim == 1 else made.reshape(values.shape)
 
 
 def reshape(value: Any, shape: Sequence[int]) -> Any:

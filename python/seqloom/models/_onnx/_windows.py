@@ -202,7 +202,7 @@ def _make_global(name: str) -> Callable[[Call], Tensor]:
 
     def operate(call: Call) -> Tensor:
         x = call.tensor(0)
-        axes = tuple(range(2, x.ndim))
+        axes = as_option(tuple(range(2, x.ndim)))
         return getattr(x, name)(axis=axes, keepdims=True) if prod(x.shape) else x
 
     return operate

@@ -1,0 +1,73 @@
+"""The whole chain: an ONNX file in, an exported folder or an ONNX file out."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported import Run, operations
+from exported_networks import Attention, Dilated, Recurrent, ready
+from seqloom import nn
+from seqloom.infer._forward import Forward
+
+pytest.importorskip("onnx")
+pytest.importorskip("torch")
+from torch_exports import NETWORKS, export
+
+DNA = sl.encode.OneHot("dna")
+SHAPES = {
+    "convolutions": (("batch", 4, "length"), (5, 4, 18)),
+    "attention": (sl.export.Input(("batch", "length"), "int64"), (5, 17)),
+}
+LAST = ("batch", "length", 4), (5, 17, 4)
+
+
+def letters(shape):
+    """Inputs of another size than those of the file: tokens, or one-hot letters."""
+    rng = np.random.default_rng(0)
+    if len(shape) == 2:
+        return rng.integers(0, 7, shape)
+    return (rng.random(shape) < 0.3).astype("float32")
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_file_of_torch_becomes_an_exported_folder_with_the_same_bits(tmp_path, name):
+    net = sl.models.from_onnx(export(name, tmp_path)[1])
+    inputs, shape = SHAPES.get(name, LAST)
+    sl.export.save(net, tmp_path / "net.seqloom", inputs=inputs)
+    for size in (shape, (1, *shape[1:])):
+        x = letters(size)
+        found = Run(tmp_path / "net.seqloom")({"inputs": x})
+        assert found.tobytes() == net(x).numpy().tobytes()
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_the_last_letter_of_each_record_is_one_gather(tmp_path, kind):
+    net = sl.models.from_onnx(export(kind, tmp_path)[1])
+    sl.export.save(net, tmp_path / "net.seqloom", inputs=LAST[0])
+    names = operations(tmp_path / "net.seqloom")
+    assert names.count("take_along_axis") == 1
+    assert not {"take", "stack", "permute_dims", "nonzero"}.intersection(names)
+
+
+OURS = {
+    "cnn": lambda: sl.models.SequenceCNNConfig(channels=4, outputs=2).build(),
+    "dilated": Dilated,
+    "lstm": lambda: Recurrent(nn.LSTM),
+    "gru": lambda: Recurrent(nn.GRU),
+    "attention": Attention,
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_is_written_as_onnx_is_read_again(tmp_path, name):
+    model, path = ready(OURS[name]()), tmp_path / "net.onnx"
+    sl.export.onnx(model, path, encoder=DNA)
+    net = sl.models.from_onnx(path, encoder=DNA)
+    batch = {
+        "inputs": DNA.batch(["ACGTACGTACGTA", "GGTTACAGGACCA"]),
+        "mask": np.ones((2, 13), "float32"),
+        "lengths": np.array([13, 13]),
+    }
+    found = net(**{it.name: batch[it.name] for it in net.graph.inputs})
+    expected = Forward.of(model)(model, batch, encoder=DNA)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,81 @@
+"""A published tool, from its ONNX file: the decisions of its own command."""
+
+import json
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from ribosomal import ENCODER, LENGTH, decide, published, write_pairs
+
+pytest.importorskip("onnx")
+CLOSE = 1e-4  # of the two logits: below, rounding decides
+
+
+@pytest.fixture(scope="module")
+def network():
+    path = published()
+    return sl.models.from_onnx(path, encoder=ENCODER, length=LENGTH, pair="sum")
+
+
+def logits_of(network, pair):
+    """The sums of the mates' logits by the name of the pair, through `predict`."""
+    # Numbers without a softmax are those of a regression that was not standardised.
+    task = sl.models.Regress(("no", "yes"), mean=(0.0, 0.0), deviation=(1.0, 1.0))
+    trained = sl.models.Trained(network, ENCODER, task, batch_size=256)
+    mates = [sl.infer.predict(trained, str(path)) for path in pair]
+    names = [name.split("/")[0] for name in mates[0].ids]
+    return dict(zip(names, sum(it.to_numpy() for it in mates), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"), [(600, 0), pytest.param(20_000, 1, marks=pytest.mark.soak)]
+)
+def test_each_pair_gets_the_decision_of_the_published_command(
+    network, tmp_path, count, seed
+):
+    pair = write_pairs(tmp_path, count, seed=seed)
+    theirs, found = decide(tmp_path, pair), logits_of(network, pair)
+    assert len(found) == count
+    assert count / 10 < len(theirs) < count * 9 / 10  # both decisions are met
+    differing = [
+        name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
+    ]
+    close = [name for name, (no, yes) in found.items() if abs(yes - no) < CLOSE]
+    assert set(differing) <= set(close)
+    assert len(close) <= count / 100
+
+
+def test_logits_are_those_of_onnx_runtime(network):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(published()))
+    reads = ["ACGT" * 25, "GGNA" * 30, "A", "N" * 40, "ACGUacgt" * 9, "CAT" * 40]
+    x = ENCODER.batch(reads, length=120)
+    (theirs,) = session.run(None, {"input": x[:, :LENGTH]})
+    np.testing.assert_allclose(network.logits(x).numpy(), theirs, rtol=1e-3, atol=2e-5)
+
+
+def test_the_captured_network_takes_one_position_of_each_record(network, tmp_path):
+    sl.export.save(network, tmp_path / "ribo.seqloom")
+    graph = json.loads((tmp_path / "ribo.seqloom" / "graph.json").read_text())
+    names = [it["name"] for it in graph["operations"]]
+    assert names.count("lstm") == 2
+    assert names.count("take_along_axis") == 1
+    assert not {"nonzero", "take", "permute_dims", "stack"}.intersection(names)
+    facts = json.loads((tmp_path / "ribo.seqloom" / "export.json").read_text())
+    assert (facts["length"], facts["crop"], facts["pair"]) == (LENGTH, "pad", "sum")
+
+
+def test_a_published_network_is_trained_further_and_exported(network, tmp_path):
+    first, _ = write_pairs(tmp_path, 64)
+    rows = "".join(f"pair{number}/1\t{number % 2}\n" for number in range(64))
+    (tmp_path / "labels.tsv").write_text("id\tlabel\n" + rows)
+    data = sl.data.SequenceDataset(first, labels=tmp_path / "labels.tsv", encoder=ENCODER)
+    net = network.map(lambda _, x: x).freeze("LSTM_*")
+    run = sl.train.fit(net, data, epochs=2, out=tmp_path / "run", progress=False)
+    before, after = network.to_record(), run.trained.model.to_record()
+    assert not np.array_equal(before["out.weight"], after["out.weight"])
+    np.testing.assert_array_equal(before["LSTM_229.forward"], after["LSTM_229.forward"])
+    sl.export.save(run.trained, tmp_path / "out.seqloom")
+    assert (tmp_path / "out.seqloom" / "model.safetensors").exists()
