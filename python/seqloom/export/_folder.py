@@ -27,7 +27,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         _remove_dead(final)
-        with _folder_beside(final) as part:
+        with folder_beside(final) as part:
             for name, data in files.items():
                 (part / name).write_bytes(data)
                 sync(part / name)
@@ -42,7 +42,7 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 @contextmanager
-def _folder_beside(final: Path) -> Generator[Path]:
+def folder_beside(final: Path) -> Generator[Path]:
     """Makes a folder beside another one: locked while it is written, gone at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     part.mkdir()

@@ -18,9 +18,19 @@ MANIFEST, FORMAT, VERSION = "export.json", "seqloom-export", 1
 _PLACE = "0" * 64
 
 
-def to_bytes(values: Any) -> bytes:
-    """Writes JSON as text with a line end."""
-    return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
+def to_bytes(table: Mapping[str, Any]) -> bytes:
+    """Writes JSON as text: a line an entry, and of a list a line an element."""
+    entries = (f"{json.dumps(name)}: {_to_lines(it)}" for name, it in table.items())
+    return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
+
+
+def _to_lines(value: Any) -> str:
+    """Writes one entry."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, allow_nan=False)
+    elements: list[Any] = value
+    lines = ",\n ".join(json.dumps(it, allow_nan=False) for it in elements)
+    return f"[\n {lines}\n]"
 
 
 def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:

@@ -1,0 +1,116 @@
+"""A save that is killed, or meets an error, leaves the old export or the new one."""
+
+import hashlib
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from seqloom.errors import FileError
+from seqloom.export import _folder, _write
+
+# Events of Python's audit that change files; `ctypes` is called to exchange two folders.
+CALLS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "open", "ctypes.dlopen"}
+OLD = {"export.json": b"", "graph.json": b"old", "model.safetensors": b"old weights"}
+NEW = {"export.json": b"", "graph.json": b"new", "encoder.json": b"new encoder"}
+
+
+def sealed(files):
+    """The files with a manifest that lists them."""
+    hashes = {name: hashlib.sha256(it).hexdigest() for name, it in files.items()}
+    del hashes["export.json"]
+    facts = {"format": "seqloom-export", "files": hashes}
+    return {**files, "export.json": json.dumps(facts).encode()}
+
+
+def kill_at(number, change):
+    """Says whether a child was killed before its call of this number."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or not os.WEXITSTATUS(status)
+        return os.WIFSIGNALED(status)
+    calls = iter(range(number))
+
+    def watch(event, _):
+        if event in CALLS and next(calls, None) is None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+    try:
+        change()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def read(place):
+    """What a folder holds."""
+    return {it.name: it.read_bytes() for it in Path(place).iterdir()}
+
+
+def test_a_killed_writer_leaves_no_folder_or_a_whole_one(tmp_path):
+    place, number, seen = tmp_path / "model", 0, set()
+    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=False)):
+        seen.add(place.exists())
+        if place.exists():
+            assert read(place) == sealed(NEW)
+            for file in place.iterdir():
+                file.unlink()
+            place.rmdir()
+        number += 1
+    assert number > 5
+    assert seen == {False, True}
+
+
+def test_a_killed_writer_leaves_the_old_export_or_the_new_one(tmp_path):
+    place, number, seen = tmp_path / "model", 0, set()
+    _write.write(place, sealed(OLD), overwrite=False)
+    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
+        found = read(place)
+        assert found in (sealed(OLD), sealed(NEW))
+        seen.add(found["graph.json"])
+        _write.write(place, sealed(OLD), overwrite=True)
+        number += 1
+    assert number > 5
+    assert seen == {b"old", b"new"}
+    assert read(place) == sealed(NEW)
+
+
+def test_the_next_writer_removes_what_killed_ones_left(tmp_path):
+    place, number = tmp_path / "model", 0
+    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
+        number += 1
+    _write.write(place, sealed(OLD), overwrite=True)
+    assert [it.name for it in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_writer_that_lives_keeps_its_folder(tmp_path):
+    place = tmp_path / "model"
+    with _folder.folder_beside(place) as part:
+        (part / "graph.json").write_bytes(b"half")
+        _write.write(place, sealed(NEW), overwrite=False)
+        assert (part / "graph.json").read_bytes() == b"half"
+    assert read(place) == sealed(NEW)
+
+
+def test_without_an_exchange_an_old_export_is_put_aside(tmp_path, monkeypatch):
+    monkeypatch.setattr(_folder, "_exchange", lambda *_: False)
+    place = tmp_path / "model"
+    _write.write(place, sealed(OLD), overwrite=False)
+    _write.write(place, sealed(NEW), overwrite=True)
+    assert read(place) == sealed(NEW)
+    assert [it.name for it in tmp_path.iterdir()] == ["model"]
+
+
+def test_an_error_while_files_are_written_leaves_the_old_export(tmp_path):
+    place = tmp_path / "model"
+    _write.write(place, sealed(OLD), overwrite=False)
+    name = "x" * 300  # longer than a file's name may be
+    with pytest.raises(FileError, match="cannot be written: File name too long"):
+        _write.write(place, {**sealed(NEW), name: b""}, overwrite=True)
+    assert read(place) == sealed(OLD)
+    assert [it.name for it in tmp_path.iterdir()] == ["model"]
