@@ -56,6 +56,8 @@ class Run:
         if operation["name"] in {"index", "slice_update", "slice_add", "scatter_index"}:
             args[1] = tuple(args[1])
         options = {name: self.argument(it) for name, it in operation["options"].items()}
+        listed = {name: tuple(it) for name, it in options.items() if isinstance(it, list)}
+        options |= listed
         return getattr(B, operation["name"])(*args, **options)
 
     def keep(self, declared, array):

@@ -17,6 +17,7 @@ from exported_networks import (
     Tokens,
     ready,
 )
+from onnx_graphs import floats, node, save
 from seqloom import nn
 from seqloom.infer._forward import Forward
 
@@ -110,3 +111,29 @@ def test_a_network_with_adapters_is_exported(tmp_path):
     arrays = {"input_ids": ids, "cu_seqlens": starts}
     found = Run(tmp_path / "esm")(arrays, sequences=2, longest=5)
     assert found.tobytes() == model(ids, starts, 5).numpy().tobytes()
+
+
+def test_a_file_of_onnx_keeps_encoder_length_and_pair(tmp_path):
+    pytest.importorskip("onnx")
+    nodes = [node("Flatten", "x", ("a",)), node("MatMul", "a weight")]
+    path, x = tmp_path / "net.onnx", {"x": np.zeros((1, 4, 6), np.float32)}
+    save(path, nodes, x, weights={"weight": floats(24, 2)})
+    net = sl.models.from_onnx(path, encoder=DNA, length=6, pair="sum").eval()
+    sl.export.save(net, tmp_path / "model")
+    facts = manifest(tmp_path / "model")
+    kept = {name: facts[name] for name in ("length", "crop", "pair")}
+    assert kept == {"length": 6, "crop": "pad", "pair": "sum"}
+    batch = DNA.batch(records((6, 6, 6)))
+    found = Run(tmp_path / "model")({"inputs": batch})
+    assert found.tobytes() == net.logits(batch).numpy().tobytes()
+
+
+def test_records_that_are_padded_to_one_length_have_a_mask(tmp_path):
+    model, place = ready(Recurrent()), tmp_path / "model"
+    sl.export.save(model, place, encoder=DNA, length=12, crop="pad")
+    shapes = {it["name"]: it["shape"] for it in graph(place)["inputs"]}
+    assert shapes == {"inputs": ["batch", 4, 12], "mask": ["batch", 12]}
+    batch = batch_of(DNA, records((12, 5, 7)))
+    found = Run(place)(batch)
+    wanted = Forward.of(model)(model, batch, encoder=DNA).numpy()
+    assert found.tobytes() == wanted.tobytes()

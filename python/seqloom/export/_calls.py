@@ -29,6 +29,7 @@ class Reading:
 
     encoder: Any = None
     length: int | None = None
+    is_padded: bool = False  # whether records may be shorter than the length
     inputs: Mapping[str, Input] | None = None  # of arrays
 
 
@@ -38,14 +39,21 @@ def trace_padded(model: Module, reading: Reading) -> dict[str, Traced]:
     if reading.inputs is not None:
         return {GRAPH: _trace_inputs(model, forward, reading.inputs)}
     inputs = _inputs_of(model, forward, reading)
-    whole = {GRAPH: _trace_inputs(model, forward, inputs)}
-    mask = Input(("batch", "length"), float_type_of(model))
-    if reading.length is not None or "length" not in inputs["inputs"].shape:
-        return whole
+    whole = _trace_inputs(model, forward, inputs)
+    if not _may_pad(reading):
+        return {GRAPH: whole}
+    mask = Input(("batch", reading.length or "length"), float_type_of(model))
     padded = _trace_inputs(model, forward, {**inputs, "mask": mask})
-    if "mask" not in list_inputs(padded):
-        return whole
-    return {GRAPH: padded, UNPADDED: whole[GRAPH]}
+    reads_mask = "mask" in list_inputs(padded)
+    return {GRAPH: padded, UNPADDED: whole} if reads_mask else {GRAPH: whole}
+
+
+def _may_pad(reading: Reading) -> bool:
+    """Tells whether records of a batch may end before its last position."""
+    encoder = reading.encoder
+    if isinstance(encoder, GenotypeEncoder) or counts_words(encoder):
+        return False
+    return reading.length is None or reading.is_padded
 
 
 def trace_packed(model: Module) -> dict[str, Traced]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.models import Classify, Multilabel, Regress
 
@@ -26,11 +26,9 @@ def to_bytes(table: Mapping[str, Any]) -> bytes:
 
 def _to_lines(value: Any) -> str:
     """Writes one entry."""
-    if not isinstance(value, list) or not value:
-        return json.dumps(value, allow_nan=False)
-    elements: list[Any] = value
+    elements = cast("list[Any]", value) if isinstance(value, list) else []
     lines = ",\n ".join(json.dumps(it, allow_nan=False) for it in elements)
-    return f"[\n {lines}\n]"
+    return f"[\n {lines}\n]" if lines else json.dumps(value, allow_nan=False)
 
 
 def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:

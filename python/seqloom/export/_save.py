@@ -91,7 +91,10 @@ def save(
     check_target(target, overwrite=as_flag("overwrite", overwrite))
     subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
     facts = _facts(model, subject, length=length, crop=crop, pair=pair, pool=pool)
-    graphs = _trace(subject, length=facts["length"], inputs=as_inputs(inputs))
+    reading = Reading(
+        subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
+    )
+    graphs = _trace(subject, reading)
     files = _make_files(subject, graphs)
     write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
 
@@ -126,13 +129,13 @@ def _count(number: Any, name: str = "batch_size") -> int | None:
     return None if number is None else as_integer(name, number, least=1)
 
 
-def _trace(subject: Subject, *, length: int | None, inputs: Any) -> dict[str, Traced]:
+def _trace(subject: Subject, reading: Reading) -> dict[str, Traced]:
     """Traces the network's graphs."""
     check_encoder(subject.encoder)
     if is_packed(subject.model):
         return trace_packed(subject.model)
-    check_reads(subject, inputs)
-    return trace_padded(subject.model, Reading(subject.encoder, length, inputs))
+    check_reads(subject, reading.inputs)
+    return trace_padded(subject.model, reading)
 
 
 def _make_files(subject: Subject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:

@@ -85,7 +85,9 @@ def onnx(
     import_onnx()
     subject = prepare(model, encoder=encoder, task=task, batch_size=None)
     length = setting_of(subject.model, "length") if length is None else length
-    traced = _trace(subject, Reading(subject.encoder, length, as_inputs(inputs)))
+    is_padded = setting_of(subject.model, "crop") == "pad"
+    reading = Reading(subject.encoder, length, is_padded, as_inputs(inputs))
+    traced = _trace(subject, reading)
     write_atomic(target, _to_bytes(subject, traced, length=length))
 
 
