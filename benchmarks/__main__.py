@@ -26,6 +26,7 @@ SUITES = {
     "infer": "benchmarks.infer",
     "gpu": "benchmarks.gpu",
     "run": "benchmarks.run",
+    "ribodetector": "benchmarks.ribodetector",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",

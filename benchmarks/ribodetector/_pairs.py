@@ -1,0 +1,61 @@
+"""Pairs of reads of 100 letters, a half of them of ribosomal sequence."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+import seqloom as sl
+
+LENGTH = 100
+_INSERT = 300  # letters from the start of one mate to the start of the other
+_FILE = "fastx/genomes/28S.fasta"
+_PART = 10_000
+
+
+def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
+    """Writes so many pairs, uncompressed; the second mate is the reverse complement."""
+    rng, pool = np.random.default_rng(0), _read_ribosomal()
+    paths = folder / "reads_1.fq", folder / "reads_2.fq"
+    with paths[0].open("wb") as first, paths[1].open("wb") as second:
+        for start in range(0, count, _PART):
+            fragments = _draw(rng, pool, min(_PART, count - start))
+            first.writelines(_records(fragments, start, mate=1))
+            second.writelines(_records(map(_reverse, fragments), start, mate=2))
+    return paths
+
+
+def _records(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[bytes]:
+    """Writes one mate of each fragment."""
+    for number, fragment in enumerate(fragments, start):
+        head, read = b"@pair%d/%d" % (number, mate), fragment[:LENGTH]
+        yield b"%b\n%b\n+\n%b\n" % (head, read, b"I" * LENGTH)
+
+
+def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes]:
+    """Draws fragments: of ribosomal sequence, and of letters at random, in turn."""
+    letters = np.frombuffer(b"ACGT", np.uint8)
+    size = LENGTH + _INSERT
+    found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]
+    for place in range(0, count, 2):
+        sequence = pool[rng.integers(len(pool))]
+        start = rng.integers(len(sequence) - size + 1)
+        found[place] = sequence[start : start + size]
+    return found
+
+
+def _reverse(fragment: bytes) -> bytes:
+    """The reverse complement, in which N stays N."""
+    return fragment.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
+
+
+def _read_ribosomal() -> list[bytes]:
+    """Reads ribosomal sequences that are long enough, with N for every odd letter."""
+    home = os.environ.get("SEQLOOM_DATA")
+    if home is None or not (path := Path(home, _FILE)).exists():
+        raise SystemExit(f"SEQLOOM_DATA must name a folder with {_FILE}")
+    plain = bytes(it if it in b"ACGT" else ord("N") for it in range(256))
+    with sl.io.open_sequences(path) as reader:
+        found = [bytes(it.sequence).upper().replace(b"U", b"T") for it in reader]
+    return [it.translate(plain) for it in found if len(it) >= LENGTH + _INSERT]

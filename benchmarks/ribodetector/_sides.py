@@ -1,0 +1,107 @@
+"""The published command, and the exported model of its network, as processes."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter
+
+import numpy as np
+
+import seqloom as sl
+from benchmarks.ribodetector._pairs import LENGTH
+from benchmarks.run._command import command_path
+
+_COMMAND = "from ribodetector.detect_cpu import main; main()"
+_COLUMNS = ("other", "ribosomal")
+# Above it, a decision does not hang on rounding.
+CLOSE = 1e-4
+
+Pair = tuple[Path, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a process took, with those that it started."""
+
+    seconds: float
+    processor: float
+
+
+def find_network() -> Path | None:
+    """Finds the network of the package ribodetector, which is no part of seqloom."""
+    spec = find_spec("ribodetector")
+    if spec is None or spec.submodule_search_locations is None:
+        return None
+    return Path(spec.submodule_search_locations[0], "data", "model_len70_101.onnx")
+
+
+def export(network: Path, folder: Path) -> Path:
+    """Writes the network as an exported model of pairs."""
+    encoder = sl.encode.OneHot(
+        "dna",
+        channels="last",
+        unknown="zeros",
+        case="mask",
+        rna_as_dna=True,
+        symbols="zeros",
+    )
+    net = sl.models.from_onnx(network, encoder=encoder, length=LENGTH, pair="sum")
+    path = folder / "ribosomal.seqloom"
+    sl.export.save(net, path, task=sl.models.Classify(_COLUMNS))
+    return path
+
+
+def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
+    """Runs the published command, with its own number of threads."""
+    outputs = ["-o", *_files(folder, "other"), "-r", *_files(folder, "ribosomal")]
+    files = ["-i", *map(str, pair), *outputs, "--log", str(folder / "log")]
+    options = [] if chunk is None else ["--chunk_size", str(chunk)]
+    command = [sys.executable, "-c", _COMMAND, "-l", str(LENGTH), *files, *options]
+    return _measure(command)
+
+
+def run_ours(model: Path, pair: Pair, out: Path) -> Cost:
+    """Runs the command of exported models, with its own number of threads."""
+    options = ["--out", str(out), "--overwrite", "--quiet"]
+    return _measure([str(command_path()), "predict", str(model), *map(str, pair), *options])
+
+
+def _files(folder: Path, name: str) -> list[str]:
+    """Names the published command's outputs."""
+    return [str(folder / f"{name}_{mate}.fq") for mate in (1, 2)]
+
+
+def _measure(command: list[str]) -> Cost:
+    """Runs a command to its end."""
+    before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return Cost(seconds, user + system)
+
+
+def compare(folder: Path, table: Path, count: int) -> tuple[int, int]:
+    """Compares the decisions for all pairs; counts the close ones, and the ribosomal."""
+    theirs = _read_ids(folder / "ribosomal_1.fq")
+    scores = sl.infer.Scores.read_tsv(table)
+    names = [_bare(name) for name in scores.ids]
+    assert len({*names}) == count == len(theirs) + len(_read_ids(folder / "other_1.fq"))
+    with np.errstate(divide="ignore"):
+        other, ribosomal = np.log(scores.to_numpy().astype(np.float64)).T
+    is_close = np.abs(ribosomal - other) < CLOSE
+    is_theirs = np.array([name in theirs for name in names])
+    assert not (((ribosomal > other) != is_theirs) & ~is_close).any()
+    return int(is_close.sum()), len(theirs)
+
+
+def _read_ids(path: Path) -> set[str]:
+    """Reads the names in a FASTQ file."""
+    return {_bare(line[1:]) for line in path.read_text().splitlines()[::4]}
+
+
+def _bare(name: str) -> str:
+    """A name without the number of the mate."""
+    return name.split(maxsplit=1)[0].removesuffix("/1").removesuffix("/2")

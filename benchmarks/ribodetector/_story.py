@@ -1,0 +1,107 @@
+"""Times both commands in turn, compares their decisions, and writes the table."""
+
+import os
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks._page import machine, publish, table
+from benchmarks.ribodetector._pairs import LENGTH, write_pairs
+from benchmarks.ribodetector._sides import (
+    CLOSE,
+    Cost,
+    compare,
+    export,
+    find_network,
+    run_ours,
+    run_theirs,
+)
+
+PAIRS = int(os.environ.get("SEQLOOM_PAIRS", "50000"))
+ROUNDS = 3
+CHUNKS = (16, 64, 256)  # times 1,024 reads; the quickest is measured
+TRIAL = 16_384  # pairs by which it is chosen
+WANTED = {"default": 3.0, "best chunk": 2.0}
+HEAD = ("", "seconds", "CPU-seconds", "reads a second", "seqloom-run is")
+
+
+def main() -> None:
+    """Measures the published command and the exported model on the same pairs."""
+    network = find_network()
+    if network is None:
+        print("ribodetector: skipped, `uv pip install --no-deps ribodetector` first")
+        return
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        model, pair = export(network, folder), write_pairs(folder, PAIRS)
+        chunk = _choose_chunk(folder)
+        costs = [_round(model, pair, folder, chunk=chunk) for _ in range(ROUNDS)]
+        close, ribosomal = compare(folder, folder / "scores.tsv", PAIRS)
+    publish("ribodetector", f"{_table(costs, chunk)}\n\n{_notes(close, ribosomal)}")
+
+
+def _choose_chunk(folder: Path) -> int:
+    """Finds the published command's best number of reads to hold."""
+    trial = folder / "trial"
+    trial.mkdir()
+    pair = write_pairs(trial, min(PAIRS, TRIAL))
+    seconds = {it: run_theirs(pair, trial, chunk=it).seconds for it in CHUNKS}
+    print("chunks", seconds, flush=True)
+    return min(seconds, key=seconds.__getitem__)
+
+
+def _round(
+    model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
+) -> dict[str, Cost]:
+    """Runs each side once, in turn."""
+    found = {
+        "default": run_theirs(pair, folder, chunk=None),
+        "best chunk": run_theirs(pair, folder, chunk=chunk),
+        "ours": run_ours(model, pair, folder / "scores.tsv"),
+    }
+    print(
+        {side: (cost.seconds, cost.processor) for side, cost in found.items()}, flush=True
+    )
+    return found
+
+
+def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
+    """Writes a row for each side, of the medians over the rounds."""
+    labels = {
+        "default": "ribodetector_cpu",
+        "best chunk": f"ribodetector_cpu --chunk_size {chunk}",
+        "ours": "seqloom-run",
+    }
+    seconds = {side: median(it[side].seconds for it in costs) for side in labels}
+    rows = [
+        (
+            label,
+            f"{seconds[side]:.1f}",
+            f"{median(it[side].processor for it in costs):.1f}",
+            f"{2 * PAIRS / seconds[side]:,.0f}",
+            _ratio(seconds, side),
+        )
+        for side, label in labels.items()
+    ]
+    return table(HEAD, rows)
+
+
+def _ratio(seconds: dict[str, float], side: str) -> str:
+    """Says how many times as fast ours is, and what was asked for."""
+    if side == "ours":
+        return ""
+    return f"**{seconds[side] / seconds['ours']:.1f}x** (asked {WANTED[side]:.0f}x)"
+
+
+def _notes(close: int, ribosomal: int) -> str:
+    """Says what was measured."""
+    return (
+        f"{PAIRS:,} pairs of reads of {LENGTH} letters from two FASTQ files, every second "
+        "one of ribosomal sequence; whole processes in turn, medians of "
+        f"{ROUNDS} rounds, each with its own default of threads. The published command "
+        "writes the reads of both kinds, seqloom-run a table of scores. CPU-seconds are of "
+        f"a process and all that it starts. Both find {ribosomal:,} ribosomal pairs: the "
+        "decisions are the same, but where the logits of a pair differ by less than "
+        f"{CLOSE:g}, which are {close} pairs.\n\n"
+        f"{machine('ribodetector', 'onnxruntime', 'seqloom')}"
+    )
