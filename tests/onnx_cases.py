@@ -469,4 +469,62 @@ WINDOWS = [
     one("GlobalMaxPool", given={"x": IMAGE}),
 ]
 
-SINGLE = [*ELEMENTWISE, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS, *NORMS, *WINDOWS]
+PLACES = {"x": X, "p": integers(2, 1)}
+SIZES = [node("Shape", "x", ("s",)), node("Gather", "s zero", ("n",))]
+COUNT = node("Range", "zero n one", ("r",))
+LIMITS = {"zero": np.int64(0), "one": np.int64(1), "three": np.int64(3)}
+RECORDS = [
+    Case(
+        "a position of each record among all rows",
+        [
+            *(*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "p b", ("i",))),
+            *(node("Flatten", "x", ("f",), axis=2), node("Gather", "f i")),
+        ],
+        PLACES,
+        LIMITS,
+    ),
+    Case(
+        "a position of each record beside its number",
+        [
+            *(*SIZES, COUNT, node("Unsqueeze", "r last", ("a",))),
+            *(node("Unsqueeze", "p last", ("b",)), node("Concat", "a b", ("i",), axis=-1)),
+            node("GatherND", "x i"),
+        ],
+        PLACES,
+        {**LIMITS, "last": integers(-1)},
+    ),
+    Case(
+        "positions of other rows than those of each record",
+        [
+            *(*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "p b", ("i",))),
+            *(node("Reshape", "x t", ("f",)), node("Gather", "f i")),
+        ],
+        PLACES,
+        {**LIMITS, "t": integers(-1, 5)},
+    ),
+    Case(
+        "positions and beginnings that are added alone",
+        [*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "b p")],
+        PLACES,
+        LIMITS,
+    ),
+]
+# Newer or older than what ONNX Runtime has; ONNX's own reference computes them.
+DEFINED = [
+    one(
+        "GroupNormalization",
+        "x s b",
+        given={"x": floats(2, 6, 5)},
+        weights={"s": floats(3), "b": floats(3, seed=1)},
+        opset=18,
+        num_groups=3,
+    ),
+    one("RMSNormalization", "x s", weights={"s": floats(10)}, opset=23),
+    one("Swish", opset=24, alpha=1.5),
+    one("Swish", opset=24),
+]
+
+SINGLE = [
+    *(*ELEMENTWISE, *REDUCTIONS, *SHAPES, *INDEXING, *PRODUCTS, *NORMS, *WINDOWS),
+    *RECORDS,
+]

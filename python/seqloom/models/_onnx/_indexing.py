@@ -9,7 +9,14 @@ import numpy as np
 
 from seqloom.errors import OutOfRangeError
 from seqloom.models._onnx._padding import take
-from seqloom.models._onnx._values import Reshaped, RowPlaces, is_known, lay_out
+from seqloom.models._onnx._values import (
+    RecordPlaces,
+    Reshaped,
+    RowPlaces,
+    as_tensor,
+    is_known,
+    lay_out,
+)
 from seqloom.tensor import Tensor, apply, gather as gather_along
 
 if TYPE_CHECKING:
@@ -52,8 +59,14 @@ def _take_of_records(rows: Any, places: RowPlaces) -> Tensor | None:
     shape = (records, length, *rest)
     is_there = isinstance(rows, Reshaped) and rows.base.shape == shape
     x = rows.base if is_there else lay_out(rows).reshape(shape)
-    places_of = places.positions.reshape((records, *(1,) * (len(rest) + 1)))
-    chosen = apply("broadcast_to", places_of, (records, 1, *rest))
+    return _take_each(x, places.positions)
+
+
+def _take_each(x: Tensor, positions: Tensor) -> Tensor:
+    """Takes one position of each record, of ``(record, position, ...)``."""
+    records, _, *rest = x.shape
+    places = positions.reshape((records, *(1,) * (len(rest) + 1)))
+    chosen = apply("broadcast_to", places, (records, 1, *rest))
     return apply("squeeze", apply("take_along_axis", x, chosen, axis=1), axis=1)
 
 
@@ -87,25 +100,30 @@ def gather_elements(call: Call) -> Tensor:
 
 def gather_nd(call: Call) -> Tensor:
     """Takes the parts that positions on several axes name, as the last axis has them."""
-    x, places = call.tensor(0), call.tensor(1)
-    kept, count = call.attribute("batch_dims", 0), places.shape[-1]
+    x, kept = call.tensor(0), call.attribute("batch_dims", 0)
+    own = call.value(1)
+    if isinstance(own, RecordPlaces) and x.ndim > 1 and x.shape[0] == own.shape[0]:
+        return _take_each(x, own.positions)
+    places = call.tensor(1)
+    count = places.shape[-1]
     sizes = x.shape[kept : kept + count]
     records = math.prod(x.shape[:kept])
     rows = x.reshape((records * math.prod(sizes), *x.shape[kept + count :]))
     found = _join_places(places, sizes).reshape((records, -1))
     begins = np.arange(records, dtype=np.int64)[:, None] * math.prod(sizes)
-    found = found + begins if kept else found
+    found = found + as_tensor(begins, found) if kept else found
     flat = apply("take", rows, found.reshape((found.size,)), axis=0)
     return flat.reshape((*places.shape[:-1], *x.shape[kept + count :]))
 
 
 def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
     """Makes one position of those on several axes."""
-    joined: Any = 0
+    joined: Tensor | None = None
     for at, length in enumerate(sizes):
         one = places[..., at]
-        joined = joined * length + apply("where", one < 0, one + length, one)
-    return joined
+        one = apply("where", one < 0, one + length, one)
+        joined = one if joined is None else joined * length + one
+    return places[..., :0].sum(axis=-1) if joined is None else joined
 
 
 def cut(call: Call) -> Any:

@@ -13,6 +13,8 @@ from seqloom.models._onnx._values import (
     Directions,
     JoinedDirections,
     Permuted,
+    RecordPlaces,
+    is_known,
     permute,
     reshape,
 )
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.models._onnx._call import Call
+
+_TWO = 2  # the number of a record, and a position in it
 
 
 def shape(call: Call) -> Any:
@@ -145,7 +149,21 @@ def concat(call: Call) -> Any:
     axis = call.axis(call.attribute("axis", 0), rank)
     if len(call) == 1:
         return call.value(0)
+    if axis == rank - 1 == 1 and (places := _record_places(call)) is not None:
+        return places
     return apply("concat", [call.tensor(place) for place in range(len(call))], axis=axis)
+
+
+def _record_places(call: Call) -> RecordPlaces | None:
+    """Finds the number of each record beside a position in it."""
+    # As torch exports ``x[arange(n), positions]`` since 2.5.
+    numbers = call.value(0)
+    if len(call) != _TWO or not is_known(numbers) or is_known(call.value(1)):
+        return None
+    is_of_records = numbers.shape == call.shape(1) == (len(numbers), 1)
+    if not (is_of_records and (numbers[:, 0] == np.arange(len(numbers))).all()):
+        return None
+    return RecordPlaces(call.tensor(1))
 
 
 def split(call: Call) -> tuple[Any, ...]:

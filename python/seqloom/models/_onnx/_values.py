@@ -123,6 +123,24 @@ class RowPlaces:
         return bool((self.begins == np.arange(len(self.begins)) * length).all())
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RecordPlaces:
+    """A position in each record, beside the number of the record: ``(record, 2)``."""
+
+    positions: Tensor  # (record, 1)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Two numbers for each record."""
+        return (self.positions.shape[0], 2)
+
+    def tensor(self) -> Tensor:
+        """Puts the numbers beside the positions."""
+        numbers = np.arange(self.positions.shape[0])[:, None]
+        numbers = as_tensor(numbers.astype(self.positions.dtype), self.positions)
+        return apply("concat", [numbers, self.positions], axis=1)
+
+
 def is_known(value: Any) -> TypeGuard[NDArray[Any]]:
     """Whether a value is known before anything is computed."""
     return isinstance(value, np.ndarray)
