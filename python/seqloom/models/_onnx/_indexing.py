@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._call import Call
 
-_END = np.iinfo(np.int64).max
-
 
 def gather(call: Call) -> Any:
     """Takes positions of one axis, which become the axes of the positions."""
@@ -139,19 +137,24 @@ def cut(call: Call) -> Any:
 
 def _cut_axis(x: Tensor, axis: int, part: slice) -> Tensor:
     """Takes a slice of one axis; one that goes back of the axis turned around."""
-    places = range(x.shape[axis])[slice(_bound(part.start), _bound(part.stop), part.step)]
+    length = x.shape[axis]
+    places = _list_places(part, length)
+    if not places:
+        return x[(*(slice(None),) * axis, slice(0, 0))]
     if places.step < 0:
-        x, turned = apply("flip", x, axis=axis), x.shape[axis] - 1
+        x, turned = apply("flip", x, axis=axis), length - 1
         places = range(turned - places.start, turned - places.stop, -places.step)
-    if len(places) == x.shape[axis]:
+    if len(places) == length:
         return x
-    key = slice(places.start, max(places.stop, 0), places.step)
-    return x[(*(slice(None),) * axis, key if places else slice(0, 0))]
+    return x[(*(slice(None),) * axis, slice(places.start, places.stop, places.step))]
 
 
-def _bound(value: int) -> int | None:
-    """Gives a bound of a slice: the numbers of ONNX for either end are no bound."""
-    return None if not -_END <= value < _END else value
+def _list_places(part: slice, length: int) -> range:
+    """Lists the places of a slice: bounds are counted from the end, then limited."""
+    # One that goes back begins at the first place also where its start is before that.
+    low, high = (0, length) if part.step > 0 else (-1, length - 1)
+    start, stop = (it + length if it < 0 else it for it in (part.start, part.stop))
+    return range(min(max(start, 0), high), min(max(stop, low), high), part.step)
 
 
 def one_hot(call: Call) -> Tensor:
