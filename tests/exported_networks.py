@@ -101,6 +101,14 @@ class Tokens(nn.Module):
         return self.head(F.masked_max(x.permute_dims((0, 2, 1)), mask))
 
 
+class Short(Tokens):
+    """Positions that are learned for 64 letters, and cut to as many as there are."""
+
+    def __call__(self, tokens, mask=None):
+        x = self.embed(tokens) + self.places.weight.value[:64][: tokens.shape[1]]
+        return self.head(F.masked_max(x.permute_dims((0, 2, 1)), mask))
+
+
 class Pyramid(nn.Module):
     """Halved three times and joined again: lengths are multiples of 8."""
 

@@ -14,6 +14,7 @@ from exported_networks import (
     Dilated,
     Pyramid,
     Recurrent,
+    Short,
     Tokens,
     ready,
 )
@@ -61,9 +62,10 @@ def test_a_reader_gives_the_bits_of_predict(tmp_path, name, lengths):
     check(model, place, DNA, lengths)
 
 
+@pytest.mark.parametrize("kind", [Tokens, Short])
 @pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
-def test_tokens_are_integers(tmp_path, lengths):
-    encoder, model, place = sl.encode.Integer("dna"), ready(Tokens()), tmp_path / "model"
+def test_tokens_are_integers(tmp_path, kind, lengths):
+    encoder, model, place = sl.encode.Integer("dna"), ready(kind()), tmp_path / "model"
     sl.export.save(model, place, encoder=encoder)
     assert graph(place)["inputs"][0]["dtype"] == "int32"
     check(model, place, encoder, lengths, "int32")

@@ -34,7 +34,8 @@ class Weights:
 
     def add(self, path: str) -> str:
         """Adds a weight of the network."""
-        self.arrays[path] = self._stored[path].numpy()
+        part = self._stored[path]
+        self.arrays[path] = part.bound_backend.to_numpy(part.share())
         return path
 
     def add_constant(self, array: np.ndarray[Any, Any]) -> str:

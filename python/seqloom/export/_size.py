@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 # The same number in each of the traces, one for each.
 Series = tuple[int, ...]
+Sizes = Mapping[str, Sequence[int]]
 
 _MOST_SIZES = 3  # of a product
-_MOST_TIMES = 8
-_MOST_OVER = 64
+# With larger ones the traces would not tell two quotients apart.
+_MOST_TIMES = 4
+_MOST_OVER = 16
+_FAR = 1 << 12  # forms that agree up to here are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Size:
     over: int = 1
     plus: int = 0
 
-    def at(self, sizes: Mapping[str, Series]) -> Series:
+    def at(self, sizes: Sizes) -> Series:
         """Computes it in each trace."""
         products = _multiply(self.of, sizes)
         return tuple(it * self.times // self.over + self.plus for it in products)
@@ -38,27 +42,36 @@ class Size:
         return {"size": list(self.of), **terms}
 
 
-def find_size(wanted: Series, sizes: Mapping[str, Series]) -> Size | None:
+def find_size(wanted: Series, sizes: Sizes) -> Size | None:
     """Finds how a number follows from sizes that are known; None if it does not."""
-    return next((it for it in _guess(wanted, sizes) if it.at(sizes) == wanted), None)
+    lines = _guess_products(wanted, sizes)
+    found = next((it for it in lines if it.at(sizes) == wanted), None)
+    if found is not None:
+        return found
+    quotients = (_find_quotient(wanted, name, sizes) for name in sizes)
+    return next((it for it in quotients if it is not None), None)
 
 
-def _guess(wanted: Series, sizes: Mapping[str, Series]) -> Iterator[Size]:
-    """Yields what may be it: the simplest first, and what is divided last."""
+def _guess_products(wanted: Series, sizes: Sizes) -> Iterator[Size]:
+    """Yields what may be it: the product of the fewest sizes first."""
     # Names that are known longest come first: those of the batch.
-    products = [
-        of
-        for count in range(1, _MOST_SIZES + 1)
-        for of in combinations_with_replacement(sizes, count)
-    ]
-    for of in products:
-        if (line := _fit_line(wanted, _multiply(of, sizes))) is not None:
-            yield Size(of, *line)
-    for of in products[: len(sizes)]:
-        yield from _fit_quotients(wanted, of, _multiply(of, sizes))
+    for count in range(1, _MOST_SIZES + 1):
+        for of in combinations_with_replacement(sizes, count):
+            if (line := _fit_line(wanted, _multiply(of, sizes))) is not None:
+                yield Size(of, *line)
 
 
-def _fit_line(wanted: Series, known: Series) -> tuple[int, int, int] | None:
+def _find_quotient(wanted: Series, name: str, sizes: Sizes) -> Size | None:
+    """Finds what is divided and rounded down; None if the traces do not decide it."""
+    guesses = _fit_quotients(wanted, (name,), sizes[name])
+    found = [it for it in guesses if it.at(sizes) == wanted]
+    found = [it for it in found if not it.plus] or found
+    probe = {name: range(1, _FAR)}
+    agree = {it.at(probe) for it in found}  # the same quotient has several forms
+    return found[0] if len(agree) == 1 else None
+
+
+def _fit_line(wanted: Series, known: Sequence[int]) -> tuple[int, int, int] | None:
     """Fits times and plus to the first two traces."""
     rise, run = wanted[1] - wanted[0], known[1] - known[0]
     if run == 0 or rise % run:
@@ -67,13 +80,15 @@ def _fit_line(wanted: Series, known: Series) -> tuple[int, int, int] | None:
     return times, 1, wanted[0] - times * known[0]
 
 
-def _fit_quotients(wanted: Series, of: tuple[str, ...], known: Series) -> Iterator[Size]:
+def _fit_quotients(
+    wanted: Series, of: tuple[str, ...], known: Sequence[int]
+) -> Iterator[Size]:
     """Fits what is rounded down: each divisor and factor, and what is missing then."""
     for over in range(2, _MOST_OVER + 1):
         for times in (*range(1, _MOST_TIMES + 1), *range(-1, -_MOST_TIMES - 1, -1)):
             yield Size(of, times, over, wanted[0] - known[0] * times // over)
 
 
-def _multiply(of: tuple[str, ...], sizes: Mapping[str, Series]) -> Series:
+def _multiply(of: tuple[str, ...], sizes: Sizes) -> Series:
     """Multiplies sizes, trace by trace."""
     return tuple(map(prod, zip(*(sizes[name] for name in of), strict=True)))

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import CaptureError, ExportError, ShapeError
+from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
 from seqloom.export._capture import ExportCapture
 from seqloom.export._unify import unify
 from seqloom.tensor import Tensor
@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Primes, so that no two sizes of a trace are alike. Networks that halve lengths, and join
-# what they halved, read multiples of a power of two only.
-_BATCHES = (23, 29, 31, 37, 41)
-_LENGTHS = (211, 257, 307, 367, 409)
-_UNITS = (1, 64)
+# Primes, so that no two sizes of a trace are alike, and large, so that quotients differ.
+# Some networks read short sequences only; those that halve lengths, and join what they
+# halved, multiples of a power of two.
+_BATCHES = (1009, 1163, 1297, 1451, 1609)
+_LONG, _SHORT = (2003, 2411, 2857, 3307, 3821), (11, 13, 17, 19, 23)
+_LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +53,18 @@ class Traced:
 
 def trace(model: Module, call: Call) -> Traced:
     """Runs the call on symbols at several sizes, and joins what was recorded."""
-    for unit in _UNITS[:-1]:
+    first: ShapeError | None = None
+    for lengths in _LENGTHS:
         try:
-            return _trace_at(model, call, unit)
-        except ShapeError:  # of lengths that are no multiples
-            continue
-    return _trace_at(model, call, _UNITS[-1])
+            return _trace_at(model, call, lengths)
+        except ShapeError as error:  # of lengths that the network does not read
+            first = first or error
+    raise first or InternalError("no lengths to trace at")
 
 
-def _trace_at(model: Module, call: Call, unit: int) -> Traced:
-    """Traces at lengths that are multiples of a number."""
-    sizes = list(_choose_sizes(call.sizes, unit))
+def _trace_at(model: Module, call: Call, lengths: Sequence[int]) -> Traced:
+    """Traces at some lengths."""
+    sizes = list(_choose_sizes(call.sizes, lengths))
     runs = [_run(model, call, at) for at in sizes]
     graph = simplify(unify([it.graph for it in runs], sizes))
     used = {value.number for op in graph.operations for value in op.inputs()}
@@ -71,10 +73,10 @@ def _trace_at(model: Module, call: Call, unit: int) -> Traced:
     return Traced(graph, runs[0].inputs, runs[0].weights)
 
 
-def _choose_sizes(names: Sequence[str], unit: int) -> Iterator[dict[str, int]]:
+def _choose_sizes(names: Sequence[str], lengths: Sequence[int]) -> Iterator[dict[str, int]]:
     """Yields the sizes of each trace."""
-    for batch, length in zip(_BATCHES, _LENGTHS, strict=True):
-        found = {"batch": batch, "length": length * unit, "total": 7 * length}
+    for batch, length in zip(_BATCHES, lengths, strict=True):
+        found = {"batch": batch, "length": length, "total": 7 * length}
         found |= {"sequences": batch, "starts": batch + 1, "longest": length}
         yield {name: found[name] for name in names}
 
