@@ -52,7 +52,7 @@ def _run(node: Node, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
         return tuple(map(_as_known, results)) if call.is_known else results
     except SeqloomError as error:
         raise type(error)(f"{node.label}: {error}") from error
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise OperationError(f"{node.label}: {error}") from error
 
 

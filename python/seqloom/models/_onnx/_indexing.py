@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.errors import OutOfRangeError
 from seqloom.models._onnx._padding import take
+from seqloom.models._onnx._shapes import require_few
 from seqloom.models._onnx._values import (
     RecordPlaces,
     Reshaped,
@@ -161,6 +162,7 @@ def one_hot(call: Call) -> Tensor:
     """Writes one value at the place of each class, and another elsewhere."""
     places, off_on = call.tensor(0), call.known(2, "values")
     depth = int(call.known(1, "depth").reshape(()))
+    require_few(call, (*places.shape, depth))
     places = places.astype("int32") if places.dtype.kind == "f" else places
     places = apply("where", places < 0, places + depth, places)
     axis = call.axis(call.attribute("axis", -1), places.ndim + 1)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.models._onnx._call import MOST_KNOWN
 from seqloom.models._onnx._shapes import require_few
 from seqloom.tensor import Tensor, apply
 
@@ -45,8 +44,10 @@ def _pad_places(places: Callable[[int, int, int], Any]) -> Callable[..., Tensor]
 
     def add(call: Call, x: Tensor, *, axis: int, widths: tuple[int, int]) -> Tensor:
         before, after = widths
-        if min(widths) < 0 or max(widths) > MOST_KNOWN:
-            call.refuse(f"has pads={list(widths)}")
+        if min(widths) < 0:
+            call.refuse(f"cuts by pads={list(widths)}, which only mode=constant can")
+        sizes = [n + sum(widths) * (at == axis) for at, n in enumerate(x.shape)]
+        require_few(call, sizes)
         found = places(x.shape[axis], before, after)
         return x if widths == (0, 0) else take(x, found, axis)
 

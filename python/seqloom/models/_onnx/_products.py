@@ -44,7 +44,8 @@ def _times(x: Tensor, factor: float) -> Tensor:
 def einsum(call: Call) -> Tensor:
     """Computes sums of products by Einstein's convention."""
     tensors = [call.tensor(place) for place in range(len(call))]
-    return apply("einsum", call.attribute("equation").replace(" ", ""), *tensors)
+    equation = str(call.attribute("equation", ""))
+    return apply("einsum", equation.replace(" ", ""), *tensors)
 
 
 OPERATORS: dict[str, Callable[[Call], Any]] = {

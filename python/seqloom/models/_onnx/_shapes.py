@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.models._onnx._call import MOST_KNOWN
 from seqloom.models._onnx._values import (
     Directions,
     JoinedDirections,
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._call import Call
 
+# A file can ask for any shape: one of so many numbers, or times its input, is no mistake.
+_MOST_MADE, _MOST_TIMES = 1 << 28, 16
 _TWO = 2  # the number of a record, and a position in it
 
 
@@ -138,8 +139,9 @@ def nonzero(call: Call) -> Any:
 
 
 def require_few(call: Call, sizes: Sequence[int]) -> None:
-    """Refuses a shape that no memory would hold."""
-    if min(sizes, default=0) < 0 or math.prod(sizes) > 32 * MOST_KNOWN:
+    """Refuses a shape that is not possible, or far larger than what it is made of."""
+    most = max(_MOST_MADE, _MOST_TIMES * math.prod(call.shape(0)))
+    if min(sizes, default=0) < 0 or math.prod(sizes) > most:
         call.refuse(f"would make the shape {tuple(sizes)}, which is not possible")
 
 
