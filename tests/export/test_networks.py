@@ -139,3 +139,22 @@ def test_records_that_are_padded_to_one_length_have_a_mask(tmp_path):
     found = Run(place)(batch)
     wanted = Forward.of(model)(model, batch, encoder=DNA).numpy()
     assert found.tobytes() == wanted.tobytes()
+
+
+class Shares(nn.Module):
+    """Sums divided by the length, which is no array."""
+
+    head: nn.Linear
+
+    def __init__(self):
+        self.head = nn.Linear(4, 2)
+
+    def __call__(self, x):
+        return self.head(x.sum(axis=-1) / x.shape[2])
+
+
+@pytest.mark.parametrize("lengths", [(7, 7), (12,)])
+def test_a_sum_may_be_divided_by_the_length(tmp_path, lengths):
+    model, place = ready(Shares()), tmp_path / "model"
+    sl.export.save(model, place, encoder=DNA)
+    check(model, place, DNA, lengths)

@@ -19,7 +19,7 @@ from exported_networks import (
     ready,
 )
 from seqloom import nn
-from seqloom.errors import ExportError, RunFolderError
+from seqloom.errors import RunFolderError
 from seqloom.infer._forward import Forward
 from seqloom.tensor import apply
 
@@ -155,24 +155,78 @@ def test_weights_keep_the_names_of_the_record(tmp_path):
 
 
 class Masked(nn.Module):
-    """A layer that reads every second position alone."""
+    """Layers that read some positions alone: every third, or what a mask leaves of it."""
 
-    cells: nn.GRU
+    cells: nn.GRU | nn.LSTM
 
-    def __init__(self):
-        self.cells = nn.GRU(4, 2)
+    def __init__(self, kind: type[nn.GRU | nn.LSTM]):
+        self.cells = kind(4, 3, bidirectional=True)
 
     def __call__(self, x, mask):
         place = sl.tensor.Tensor(x.backend.arange(x.shape[2], dtype="int32"), x.backend)
-        some = mask * apply("astype", place % 2, "float32")
-        return self.cells(x.permute_dims((0, 2, 1)), mask=some)[1][0]  # here
+        some = mask * apply("astype", place % 3, "float32")
+        out, last = self.cells(x.permute_dims((0, 2, 1)), mask=some)
+        state = last[0] if isinstance(last, tuple) else last
+        return apply("concat", [out.sum(axis=1), state[0], state[1]], axis=1)
 
 
-def test_a_recurrent_layer_over_gaps_is_refused_by_its_line(tmp_path):
+@pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
+def test_a_recurrent_layer_over_gaps_gives_the_same_states(tmp_path, kind):
     inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
-    with pytest.raises(ExportError, match=r"test_onnx.py:\d+: gru with a mask other"):
-        sl.export.onnx(ready(Masked()), tmp_path / "model.onnx", inputs=inputs)
-    assert not list(tmp_path.iterdir())
+    model, path = ready(Masked(kind)), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, inputs=inputs)
+    batch = batch_of(DNA, records((9, 2, 1, 14)))
+    arrays = {"x": batch["inputs"], "mask": batch["mask"]}
+    expected = model(
+        model.backend.tensor(arrays["x"]), model.backend.tensor(arrays["mask"])
+    )
+    found = run(path, arrays)["outputs"]
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
+class Holds(nn.Module):
+    """One direction called by itself: the state at every position, real or not."""
+
+    w_ih: nn.Param
+    w_hh: nn.Param
+    reverse: bool
+
+    def __init__(self, *, reverse):
+        self.w_ih = nn.Param((9, 4), nn.FanIn(4))
+        self.w_hh = nn.Param((9, 3), nn.FanIn(3))
+        self.reverse = reverse
+
+    def __call__(self, x, hx, mask):
+        weights = (self.w_ih.value, self.w_hh.value, None, None, mask > 0)
+        states, *_ = apply("gru", x, hx, *weights, reverse=self.reverse)
+        return states
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_position_in_a_gap_holds_the_state(tmp_path, reverse):
+    given: Any = {"x": ("batch", "length", 4), "hx": ("batch", 3)}
+    given["mask"] = ("batch", "length")
+    model, path = ready(Holds(reverse=reverse)), tmp_path / "model.onnx"
+    rng = np.random.default_rng(0)
+    shapes = {"x": (5, 7, 4), "hx": (5, 3), "mask": (5, 7)}
+    arrays = {it: rng.normal(size=shapes[it]).astype("f4") for it in given}
+    arrays["mask"][0] = 0
+    sl.export.onnx(Gapped(model), path, inputs=given)
+    tensors = {name: model.backend.tensor(it) for name, it in arrays.items()}
+    expected = Gapped(model)(**tensors).numpy()
+    np.testing.assert_allclose(run(path, arrays)["outputs"], expected, 1e-5, 1e-5)
+
+
+class Gapped(nn.Module):
+    """Makes a mask of its own, so that nobody takes it for that of the records."""
+
+    inner: Holds
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, x, hx, mask):
+        return self.inner(x, hx, mask * 1.5)
 
 
 def test_a_file_is_replaced_only_on_request(tmp_path):

@@ -280,3 +280,18 @@ def test_operations_are_functions_of_the_backend(place):
     sl.export.save(cnn(), place, encoder=DNA)
     assert operations(place)[0] == "conv1d"
     assert graph(place)["operations"][0]["line"].startswith("_sequence_cnn.py:")
+
+
+def test_a_part_of_another_network_has_its_path_in_this_one(place):
+    class Outer(sl.nn.Module):
+        inner: sl.nn.Linear
+
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __call__(self, x):
+            return self.inner(x) * 2
+
+    inner = sl.nn.Linear(4, 2).bind("numpy", sl.Key(0))
+    sl.export.save(Outer(inner), place, inputs=("batch", 4))
+    assert set(load_file(place / "model.safetensors")) == {"inner.weight", "inner.bias"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
 from seqloom.export._capture import ExportCapture
 from seqloom.export._unify import unify
+from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._impure import refuse_impure_calls
 from seqloom.tensor._compile._simplify import simplify
@@ -106,8 +107,10 @@ def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
     for leaf in {id(it): it for it in leaves}.values():  # tied ones once
         leaf.on(capture.target)
         capture.admit(leaf)
+    # A part keeps the path that it was bound with; the record has that in this network.
+    paths = {id(part): path for path, part in model.named(Stored)}
     found = capture.admitted.values()
-    return {value.number: getattr(leaf, "path", "") for leaf, value in found}
+    return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
 @contextmanager

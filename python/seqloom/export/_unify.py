@@ -121,8 +121,8 @@ class _Writer:
         if type(first) is not int:
             raise ExportError(
                 f"{where} passes a {type(first).__name__} that depends on the sizes of the "
-                f"batch ({first!r} and {row[1]!r}); compute it with tensors, from "
-                "sl.tensor.arange, or from a mask"
+                f"batch ({first!r} and {row[1]!r}); multiply and divide by the "
+                "sizes themselves, one after the other"
             )
         found = find_size(tuple(row), self.sizes)
         return found or _refuse_number(row, where)

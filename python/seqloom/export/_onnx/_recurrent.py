@@ -2,42 +2,75 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from seqloom.export._onnx._builder import refuse
-from seqloom.tensor._graph import Value
+from seqloom.export._onnx._masks import Gaps, begins_with_records, count_real
 
 if TYPE_CHECKING:
     from seqloom.export._onnx._builder import Builder
     from seqloom.export._onnx._elementwise import Write
-    from seqloom.tensor._graph import Operation
+    from seqloom.tensor._graph import Operation, Value
 
 # Positions of ONNX's gates among torch's: input, output, forget, cell; update, reset, new.
 _ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
-# What keeps a mask one of records, which begin at the first position.
-_HARMLESS = frozenset({"astype", "asarray", "not_equal", "greater", "logical_not", "equal"})
+
+
+class _Layer(NamedTuple):
+    """What one layer in one direction reads."""
+
+    x: Value
+    first: tuple[Value, ...]  # states
+    w_ih: Value
+    w_hh: Value
+    biases: tuple[Value | None, Value | None]
+    mask: Value | None
+
+    @classmethod
+    def of(cls, operation: Operation, states: int) -> Self:
+        """Takes the arguments of an operation apart."""
+        x, *rest = operation.args
+        w_ih, w_hh, *more = rest[states:]
+        b_ih, b_hh, mask = (*more, None, None, None)[:3]
+        return cls(x, tuple(rest[:states]), w_ih, w_hh, (b_ih, b_hh), mask)
 
 
 def _write(kind: str, states: int) -> Write:
     """Makes the function of one layer in one direction, with so many kinds of states."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        x, *rest = operation.args
-        first, (w_ih, w_hh, *more) = rest[:states], rest[states:]
-        b_ih, b_hh, mask = (*more, None, None, None)[:3]
-        width = w_hh.shape[1]
-        inputs = [
-            b.node("Transpose", [b.get(x)], perm=[1, 0, 2]),
-            _stack(b, _order(b, kind, w_ih)),
-            _stack(b, _order(b, kind, w_hh)),
-            _biases(b, kind, (b_ih, b_hh)),
-            _lengths(b, operation, mask),
-            *(_stack(b, b.get(state)) for state in first),
-        ]
-        found = b.several(kind, inputs, 1 + states, **_attributes(operation, kind, width))
-        return _unstack(b, found)
+        layer = _Layer.of(operation, states)
+        gaps = _find_gaps(b, layer.mask)
+        inputs = _inputs(b, kind, layer, gaps=gaps)
+        shape = _attributes(operation, kind, layer.w_hh.shape[1])
+        found = _unstack(b, b.several(kind, inputs, 1 + states, **shape))
+        if gaps is None:
+            return found
+        is_reverse = shape["direction"] == "reverse"
+        first = b.get(layer.first[0])
+        return [gaps.spread(b, found[0], first, reverse=is_reverse), *found[1:]]
 
     return write
+
+
+def _find_gaps(b: Builder, mask: Value | None) -> Gaps | None:
+    """Describes a mask that may have gaps."""
+    if mask is None or begins_with_records(b, mask):
+        return None
+    return Gaps.of(b, mask)
+
+
+def _inputs(b: Builder, kind: str, layer: _Layer, *, gaps: Gaps | None) -> list[str]:
+    """Gives the inputs of ONNX's operator."""
+    x = b.get(layer.x)
+    rows = x if gaps is None else gaps.move(b, x, layer.w_ih.shape[1])
+    return [
+        b.node("Transpose", [rows], perm=[1, 0, 2]),
+        _stack(b, _order(b, kind, layer.w_ih)),
+        _stack(b, _order(b, kind, layer.w_hh)),
+        _biases(b, kind, layer.biases),
+        "" if layer.mask is None else count_real(b, layer.mask),
+        *(_stack(b, b.get(state)) for state in layer.first),
+    ]
 
 
 def _attributes(operation: Operation, kind: str, width: int) -> dict[str, Any]:
@@ -67,43 +100,6 @@ def _biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) ->
         return ""
     joined = b.node("Concat", [_order(b, kind, it) for it in given], axis=0)
     return _stack(b, joined)
-
-
-def _lengths(b: Builder, operation: Operation, mask: Value | None) -> str:
-    """Gives the length of each record, of a mask that begins with its record."""
-    if mask is None:
-        return ""
-    if not _is_of_records(b, mask):
-        raise refuse(operation, " with a mask other than that of the records")
-    counted = b.node("ReduceSum", [b.get(mask, "int32"), b.integers([1])], keepdims=0)
-    return b.cast(counted, "int32")
-
-
-def _is_of_records(b: Builder, mask: Value) -> bool:
-    """Tells whether a mask follows from the inputs mask or lengths alone."""
-    name = b.names[mask.number]
-    if name in {"mask", "lengths"}:
-        return True
-    made = b.makers.get(mask.number)
-    if made is None:
-        return False
-    if made.name == "less":
-        return _is_of_lengths(b, made)
-    values = [arg for arg in made.args if isinstance(arg, Value)]
-    return made.name in _HARMLESS and len(values) == 1 and _is_of_records(b, values[0])
-
-
-def _is_of_lengths(b: Builder, made: Operation) -> bool:
-    """Tells whether positions from 0 are compared with lengths."""
-    place, ends = made.args
-    counted = b.makers.get(place.number) if isinstance(place, Value) else None
-    if counted is None or counted.name != "arange" or counted.args[0] != 0:
-        return False
-    while isinstance(ends, Value) and (maker := b.makers.get(ends.number)) is not None:
-        if maker.name not in {"expand_dims", "astype"}:
-            return False
-        ends = maker.args[0]
-    return isinstance(ends, Value) and b.names[ends.number] == "lengths"
 
 
 def _unstack(b: Builder, found: list[str]) -> list[str]:
