@@ -158,3 +158,19 @@ def test_a_sum_may_be_divided_by_the_length(tmp_path, lengths):
     model, place = ready(Shares()), tmp_path / "model"
     sl.export.save(model, place, encoder=DNA)
     check(model, place, DNA, lengths)
+
+
+def test_a_protein_language_model_with_a_head_is_exported_padded(tmp_path):
+    sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy").save(tmp_path / "base")
+    config = sl.models.ESM2LoRAConfig(str(tmp_path / "base"), outputs=2)
+    model, encoder = config.init("numpy").eval(), sl.encode.Tokens("esm2")
+    sl.export.save(model, tmp_path / "model", encoder=encoder)
+    lengths = np.array([5, 12])
+    inputs = encoder.batch(["MKV", "MKVLLTACDE"], length=12).astype("i4")
+    batch = {"inputs": inputs, "lengths": lengths}
+    batch["mask"] = (np.arange(12) < lengths[:, None]).astype("f4")
+    found = Run(tmp_path / "model")(batch)
+    assert (
+        found.tobytes()
+        == Forward.of(model)(model, batch, encoder=encoder).numpy().tobytes()
+    )

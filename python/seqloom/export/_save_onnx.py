@@ -46,7 +46,8 @@ def onnx(
     1 on a record and 0 after its end; of `sl.models.ESM2` padded ``input_ids`` and
     ``mask``. The first output, ``outputs``, is what the network gives; the second,
     ``scores``, what the task makes of it, where it has a function. The metadata hold, as
-    JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length`` and ``version``.
+    JSON, ``encoder`` (as encoder.json), ``task``, ``classes``, ``length``, ``crop``,
+    ``pair`` and ``version``.
 
     Args:
         model: A trained model, a run or its folder; or a module of `sl.nn`, also your own.
@@ -106,7 +107,8 @@ def _to_bytes(subject: Subject, traced: Traced, *, length: int | None) -> bytes:
     weights = Weights(subject.model)
     for path in traced.weights.values():
         weights.add(path)
-    about = {**_about(subject, traced), "length": length}
+    kept = {name: setting_of(subject.model, name) for name in ("crop", "pair")}
+    about = {**_about(subject, traced), "length": length, **kept}
     model = to_model(traced, weights.arrays, task=subject.task, about=about)
     library = import_onnx()
     try:
