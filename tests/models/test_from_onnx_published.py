@@ -1,6 +1,8 @@
 """A published tool, from its ONNX file: the decisions of its own command."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +30,18 @@ def logits_of(network, pair):
     return dict(zip(names, sum(it.to_numpy() for it in mates), strict=True))
 
 
+def compare_decisions(found, theirs, count):
+    """Compares what is found of each pair with the names of those called ribosomal."""
+    assert len(found) == count
+    assert count / 10 < len(theirs) < count * 9 / 10  # both decisions are met
+    differing = {
+        name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
+    }
+    close = {name for name, (no, yes) in found.items() if abs(yes - no) < CLOSE}
+    assert differing <= close
+    assert len(close) <= count / 100
+
+
 @pytest.mark.parametrize(
     ("count", "seed"), [(600, 0), pytest.param(20_000, 1, marks=pytest.mark.soak)]
 )
@@ -35,15 +49,31 @@ def test_each_pair_gets_the_decision_of_the_published_command(
     network, tmp_path, count, seed
 ):
     pair = write_pairs(tmp_path, count, seed=seed)
-    theirs, found = decide(tmp_path, pair), logits_of(network, pair)
-    assert len(found) == count
-    assert count / 10 < len(theirs) < count * 9 / 10  # both decisions are met
-    differing = [
-        name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
-    ]
-    close = [name for name, (no, yes) in found.items() if abs(yes - no) < CLOSE]
-    assert set(differing) <= set(close)
-    assert len(close) <= count / 100
+    compare_decisions(logits_of(network, pair), decide(tmp_path, pair), count)
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"), [(300, 2), pytest.param(20_000, 3, marks=pytest.mark.soak)]
+)
+def test_the_exported_network_decides_as_the_published_command_without_python(
+    network, tmp_path, count, seed
+):
+    command = Path(sl.__file__).parent / "_rust" / "seqloom-run"
+    if not command.exists():
+        pytest.skip("seqloom-run is not built")
+    sl.export.save(
+        network, tmp_path / "ribo.seqloom", task=sl.models.Classify(("no", "yes"))
+    )
+    pair = write_pairs(tmp_path, count, seed=seed)
+    table = tmp_path / "scores.tsv"
+    options = ["predict", tmp_path / "ribo.seqloom", *pair, "--out", table, "--quiet"]
+    subprocess.run([command, *options], check=True)
+    scores = sl.infer.Scores.read_tsv(table)
+    with np.errstate(divide="ignore"):
+        rows = np.log(scores.to_numpy())
+    names = [name.split("/")[0] for name in scores.ids]
+    found = dict(zip(names, rows, strict=True))
+    compare_decisions(found, decide(tmp_path, pair), count)
 
 
 def test_logits_are_those_of_onnx_runtime(network):
