@@ -10,7 +10,11 @@ from onnx_graphs import floats, save
 pytest.importorskip("onnx")
 torch = pytest.importorskip("torch")
 pytest.importorskip("jax")
-from torch_exports import NETWORKS, export  # noqa: E402 - where torch is there
+from torch_exports import (  # noqa: E402 - where torch is there
+    NETWORKS,
+    export,
+    export_by_tracing,
+)
 
 # Some of each kind; integers of 64 bits and float64 are not those of JAX.
 SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name]
@@ -79,3 +83,13 @@ def test_a_compiled_step_gives_the_same(exported):
     for _ in range(2):
         found = step(ours, inputs).numpy()
         np.testing.assert_allclose(found, ours(inputs).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_file_of_torchs_newer_exporter_gives_torchs_outputs(name, tmp_path):
+    pytest.importorskip("onnxscript")
+    net, path, x = export_by_tracing(name, tmp_path)
+    theirs = net(torch.from_numpy(x)).detach().numpy()
+    found = sl.models.from_onnx(path)(x).numpy()
+    np.testing.assert_allclose(found, theirs, rtol=1e-4, atol=1e-5)
