@@ -4,9 +4,9 @@ use std::path::Path;
 
 use safetensors::SafeTensors;
 use seqloom_core::Result;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::graph::Graph;
+use crate::graph::{Dim, Graph, Named};
 use crate::source::Source;
 use crate::tensors::Tensors;
 use crate::{Limits, Manifest};
@@ -24,6 +24,7 @@ use crate::{Limits, Manifest};
 pub struct Export {
     manifest: Manifest,
     graph: Graph,
+    unpadded: Option<Graph>,
     weights: Tensors,
     encoder: Option<Value>,
     encoder_arrays: Option<Tensors>,
@@ -62,8 +63,12 @@ impl Export {
         let manifest = Manifest::read(source)?;
         let weights = manifest.needed(source, WEIGHTS)?;
         let weights = Tensors::new(weights).map_err(|error| source.fault(WEIGHTS, error))?;
-        let text = manifest.needed(source, GRAPH)?;
-        let graph = Graph::parse(&text, &weights).map_err(|error| source.fault(GRAPH, error))?;
+        let read = |text: &[u8], name: &str| {
+            Graph::parse(text, &weights).map_err(|error| source.fault(name, error))
+        };
+        let graph = read(&manifest.needed(source, GRAPH)?, GRAPH)?;
+        let unpadded = manifest.file(source, UNPADDED)?;
+        let unpadded = unpadded.map(|text| read(&text, UNPADDED)).transpose()?;
         let encoder = manifest.file(source, ENCODER)?;
         let encoder = encoder
             .map(|text| serde_json::from_slice(&text))
@@ -73,6 +78,7 @@ impl Export {
         Ok(Self {
             manifest,
             graph,
+            unpadded,
             weights,
             encoder: encoder.map_err(|error| source.fault(ENCODER, error.to_string()))?,
             encoder_arrays: arrays.map_err(|error| source.fault(ENCODER_ARRAYS, error))?,
@@ -87,6 +93,42 @@ impl Export {
     /// The operations.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// The operations for a batch without padding; none where they are the same.
+    pub fn unpadded_graph(&self) -> Option<&Graph> {
+        self.unpadded.as_ref()
+    }
+
+    /// What the model is: the manifest's main entries, inputs and outputs with their types and
+    /// shapes, and the sizes of it.
+    pub fn facts(&self) -> Value {
+        let shape = |dims: &[Dim]| -> Vec<Value> { dims.iter().map(Dim::to_json).collect() };
+        let input = |input: &Named| {
+            json!({
+                "name": input.name,
+                "dtype": input.declared.dtype.name(),
+                "shape": shape(&input.declared.shape),
+            })
+        };
+        let output = |name: &str| {
+            let declared = self.graph.output(name);
+            json!({
+                "name": name,
+                "dtype": declared.map(|declared| declared.dtype.name()),
+                "shape": declared.map(|declared| shape(&declared.shape)),
+            })
+        };
+        json!({
+            "written_by": self.manifest.written_by,
+            "columns": self.manifest.task.columns,
+            "batch_size": self.manifest.batch_size,
+            "length": self.manifest.length,
+            "inputs": self.graph.inputs.iter().map(input).collect::<Vec<_>>(),
+            "outputs": self.graph.outputs().map(output).collect::<Vec<_>>(),
+            "operations": self.graph.operations.len(),
+            "weight_bytes": self.weights.bytes(),
+        })
     }
 
     /// `encoder.json`; none of a model of arrays.
@@ -104,12 +146,15 @@ impl Export {
         self.weights.bytes()
     }
 
-    pub(crate) fn into_parts(self) -> (Graph, Tensors) {
-        (self.graph, self.weights)
+    /// The graphs, the one for any batch first, and the weights of all.
+    pub(crate) fn into_parts(self) -> (Vec<Graph>, Tensors) {
+        let graphs = [Some(self.graph), self.unpadded];
+        (graphs.into_iter().flatten().collect(), self.weights)
     }
 }
 
 const GRAPH: &str = "graph.json";
+const UNPADDED: &str = "graph-unpadded.json";
 const WEIGHTS: &str = "model.safetensors";
 const ENCODER: &str = "encoder.json";
 const ENCODER_ARRAYS: &str = "encoder.safetensors";

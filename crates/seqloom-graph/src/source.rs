@@ -11,9 +11,10 @@ use zip::{CompressionMethod, ZipArchive};
 use crate::Limits;
 
 /// The files that an export may have.
-pub(crate) const NAMES: [&str; 5] = [
+pub(crate) const NAMES: [&str; 6] = [
     "export.json",
     "graph.json",
+    "graph-unpadded.json",
     "model.safetensors",
     "encoder.json",
     "encoder.safetensors",

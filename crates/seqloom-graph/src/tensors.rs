@@ -60,8 +60,14 @@ impl Tensors {
         self.arrays.get(name)
     }
 
+    /// All arrays by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let arrays = self.arrays.iter();
+        arrays.map(|(name, tensor)| (name.as_str(), self.memory(tensor)))
+    }
+
     /// The memory of an array.
-    pub(crate) fn memory(&self, tensor: &Tensor) -> &[u8] {
+    fn memory(&self, tensor: &Tensor) -> &[u8] {
         self.data.get(tensor.range.clone()).unwrap_or_default()
     }
 

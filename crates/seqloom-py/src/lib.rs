@@ -16,6 +16,7 @@ mod encode;
 mod error;
 mod formats;
 mod fuse;
+mod graph;
 mod interrupt;
 mod kernels;
 mod lend;
@@ -74,6 +75,8 @@ mod _native {
     use super::formats::write::SequenceWriter;
     #[pymodule_export]
     use super::fuse::program::ElementwiseProgram;
+    #[pymodule_export]
+    use super::graph::model::ExportedModel;
     #[pymodule_export]
     use super::kernels::activation::{
         gelu, gelu_grad, relu, relu_grad, sigmoid, sigmoid_grad, silu,

@@ -13,6 +13,7 @@ __all__ = [
     "BedFile",
     "ColumnBuilder",
     "ElementwiseProgram",
+    "ExportedModel",
     "GenotypeCodes",
     "GenotypeLayer",
     "GenotypeSurvey",
@@ -243,6 +244,26 @@ class ElementwiseProgram:
         r"""
         Fills `outputs` from `inputs`: arrays that broadcast, or numbers. An output may be an
         input of the same layout.
+        """
+
+@typing.final
+class ExportedModel:
+    r"""
+    A model that was exported to a folder or a zip, or to the bytes of a zip.
+    """
+    @property
+    def facts(self) -> builtins.str:
+        r"""
+        What the model is, as JSON.
+        """
+    def __new__(cls, path_or_bytes: pathlib.Path | builtins.list[builtins.int], memory_limit: typing.Optional[builtins.int] = None) -> ExportedModel:
+        r"""
+        Opens and checks an export; it uses no more than `memory_limit` bytes, where that is
+        given.
+        """
+    def run(self, inputs: dict, threads: builtins.int) -> builtins.list[typing.Any]:
+        r"""
+        The outputs for inputs by name, arrays in C order.
         """
 
 @typing.final

@@ -8,6 +8,7 @@ mod size;
 
 pub use argument::Argument;
 pub use operation::Operation;
+pub(crate) use size::Sizes;
 pub use size::{Dim, Size};
 
 use crate::Dtype;
@@ -71,5 +72,16 @@ impl Graph {
         let named = self.inputs.iter().chain(&self.weights);
         let mut all = named.map(|named| &named.declared).chain(made);
         all.find(|declared| declared.value == *value)
+    }
+}
+
+impl Named {
+    /// The shape, of which all sizes are numbers; a size that has a name counts as 0.
+    pub(crate) fn fixed_shape(&self) -> Vec<usize> {
+        let sizes = self.declared.shape.iter().map(|dim| match dim {
+            Dim::Fixed(size) => *size,
+            Dim::Named(_) => 0,
+        });
+        sizes.collect()
     }
 }

@@ -63,7 +63,8 @@ impl Reader {
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
             found.push(Named { name, declared });
         }
-        if !are_different(found.iter().map(|named| &named.name)) {
+        // Two constants may be one array.
+        if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
             return Err(format!("{key}: two have one name"));
         }
         Ok(found)

@@ -290,4 +290,5 @@ const TABLE: &[Row] = &[
         ],
         &["lstm"],
     ),
+    (2, 1, &["x1", "x2", "side"], &["searchsorted"]),
 ];

@@ -11,6 +11,16 @@ pub enum Dim {
     Named(String),
 }
 
+impl Dim {
+    /// The size as the graph's file has it.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Fixed(size) => (*size).into(),
+            Self::Named(name) => name.as_str().into(),
+        }
+    }
+}
+
 /// A product of sizes, times a number, divided by another and rounded down, plus a third.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {

@@ -1,0 +1,290 @@
+//! How an array lies in memory.
+
+/// The sizes of an array's axes, and by how many elements each steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) strides: Vec<usize>,
+    /// The position of the first element.
+    pub(crate) start: usize,
+}
+
+impl Layout {
+    /// An array without gaps, in C order.
+    pub(crate) fn new(shape: &[usize]) -> Self {
+        let order: Vec<usize> = (0..shape.len()).collect();
+        Self::ordered(shape, &order)
+    }
+
+    /// An array without gaps whose axes lie in this order, the fastest last.
+    pub(crate) fn ordered(shape: &[usize], order: &[usize]) -> Self {
+        let mut strides = vec![0; shape.len()];
+        let mut step = 1_usize;
+        for &axis in order.iter().rev() {
+            strides[axis] = step;
+            step = step.saturating_mul(shape[axis]);
+        }
+        Self {
+            shape: shape.to_vec(),
+            strides,
+            start: 0,
+        }
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// How many elements there are.
+    pub(crate) fn count(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether elements lie side by side in C order.
+    pub(crate) fn is_plain(&self) -> bool {
+        let mut step = 1;
+        for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if size != 1 && stride != step {
+                return self.count() == 0;
+            }
+            step *= size;
+        }
+        true
+    }
+
+    /// The same elements with other axes: `axes[i]` becomes the i-th.
+    pub(crate) fn permuted(&self, axes: &[usize]) -> Self {
+        Self {
+            shape: axes.iter().map(|&axis| self.shape[axis]).collect(),
+            strides: axes.iter().map(|&axis| self.strides[axis]).collect(),
+            start: self.start,
+        }
+    }
+
+    /// The last two axes change places.
+    pub(crate) fn turned(&self) -> Self {
+        let mut axes: Vec<usize> = (0..self.rank()).collect();
+        if let [.., before, last] = &mut axes[..] {
+            std::mem::swap(before, last);
+        }
+        self.permuted(&axes)
+    }
+
+    /// The same elements, repeated along axes of length 1 and in front.
+    pub(crate) fn stretched(&self, shape: &[usize]) -> Option<Self> {
+        let ahead = shape.len().checked_sub(self.rank())?;
+        let mut strides = vec![0; shape.len()];
+        for (axis, (&size, &stride)) in self.shape.iter().zip(&self.strides).enumerate() {
+            let wanted = shape[ahead + axis];
+            if size == wanted {
+                strides[ahead + axis] = stride;
+            } else if size != 1 {
+                return None;
+            }
+        }
+        Some(Self {
+            shape: shape.to_vec(),
+            strides,
+            start: self.start,
+        })
+    }
+
+    /// With one axis more, of length 1, at a position.
+    pub(crate) fn widened(&self, axis: usize) -> Self {
+        let mut made = self.clone();
+        let inner = self.shape.get(axis).zip(self.strides.get(axis));
+        let step = inner.map_or(1, |(size, stride)| size.saturating_mul(*stride).max(1));
+        made.shape.insert(axis, 1);
+        made.strides.insert(axis, step);
+        made
+    }
+
+    /// Without an axis, at one position of it.
+    pub(crate) fn at(&self, axis: usize, position: usize) -> Self {
+        let mut made = self.clone();
+        made.start += position * made.strides[axis];
+        made.shape.remove(axis);
+        made.strides.remove(axis);
+        made
+    }
+
+    /// Some positions of an axis: from the first, so many, by steps.
+    pub(crate) fn part(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
+        let mut made = self.clone();
+        if count > 0 {
+            made.start += first * made.strides[axis];
+        }
+        made.shape[axis] = count;
+        made.strides[axis] = made.strides[axis].saturating_mul(step);
+        made
+    }
+
+    /// The same elements in another shape; none where that needs a copy.
+    pub(crate) fn reshaped(&self, shape: &[usize]) -> Option<Self> {
+        if self.is_plain() {
+            let start = self.start;
+            return Some(Self {
+                start,
+                ..Self::new(shape)
+            });
+        }
+        let kept = (0..self.rank()).filter(|&axis| self.shape[axis] != 1);
+        let old: Vec<(usize, usize)> = kept
+            .map(|axis| (self.shape[axis], self.strides[axis]))
+            .collect();
+        let strides = matched(&old, shape)?;
+        Some(Self {
+            shape: shape.to_vec(),
+            strides,
+            start: self.start,
+        })
+    }
+
+    /// Positions of all elements' rows: where each row of the last axis begins.
+    pub(crate) fn rows(&self) -> Rows<'_> {
+        let outer = self.rank().saturating_sub(1);
+        Rows {
+            layout: self,
+            index: vec![0; outer],
+            next: (self.count() > 0).then_some(self.start),
+        }
+    }
+
+    /// Length and step of the last axis.
+    pub(crate) fn row(&self) -> (usize, usize) {
+        let size = self.shape.last().copied().unwrap_or(1);
+        (size, self.strides.last().copied().unwrap_or(1))
+    }
+}
+
+/// The strides of a new shape over old axes, each a size and a stride, as NumPy finds them.
+fn matched(old: &[(usize, usize)], shape: &[usize]) -> Option<Vec<usize>> {
+    let mut strides = vec![0; shape.len()];
+    let (mut from, mut to) = (0, 0);
+    while from < old.len() && to < shape.len() {
+        let (mut behind, mut until) = (from + 1, to + 1);
+        let (mut have, mut want) = (old[from].0, shape[to]);
+        while have != want {
+            if want < have {
+                want *= shape.get(until)?;
+                until += 1;
+            } else {
+                have *= old.get(behind)?.0;
+                behind += 1;
+            }
+        }
+        let pairs = old[from..behind].windows(2);
+        if pairs
+            .into_iter()
+            .any(|pair| pair[0].1 != pair[1].0 * pair[1].1)
+        {
+            return None;
+        }
+        let mut step = old[behind - 1].1;
+        for axis in (to..until).rev() {
+            strides[axis] = step;
+            step = step.saturating_mul(shape[axis]);
+        }
+        (from, to) = (behind, until);
+    }
+    let last = if to > 0 { strides[to - 1] } else { 1 };
+    strides[to..].fill(last);
+    Some(strides)
+}
+
+/// Where the rows of an array begin.
+pub(crate) struct Rows<'a> {
+    layout: &'a Layout,
+    index: Vec<usize>,
+    next: Option<usize>,
+}
+
+impl Iterator for Rows<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let here = self.next?;
+        let mut at = here;
+        for axis in (0..self.index.len()).rev() {
+            let (size, stride) = (self.layout.shape[axis], self.layout.strides[axis]);
+            self.index[axis] += 1;
+            at += stride;
+            if self.index[axis] < size {
+                self.next = Some(at);
+                return Some(here);
+            }
+            self.index[axis] = 0;
+            at -= size * stride;
+        }
+        self.next = None;
+        Some(here)
+    }
+}
+
+/// The order in which NumPy walks through arrays of one shape, the fastest axis last: that of
+/// their strides, and C order where they disagree.
+pub(crate) fn walking_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> {
+    let stride = |array: &[usize], axis: usize| if shape[axis] == 1 { 0 } else { array[axis] };
+    let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+    for first in 1..order.len() {
+        let axis = order[first];
+        let mut place = first;
+        for other in (0..first).rev() {
+            let steps = arrays
+                .iter()
+                .map(|array| (stride(array, axis), stride(array, order[other])));
+            let mut known = steps
+                .filter(|(here, there)| *here != 0 && *there != 0)
+                .peekable();
+            if known.peek().is_none() {
+                continue;
+            }
+            if known.any(|(here, there)| there <= here) {
+                break;
+            }
+            place = other;
+        }
+        order.remove(first);
+        order.insert(place, axis);
+    }
+    order.reverse();
+    order
+}
+
+/// The shape that several broadcast to.
+pub(crate) fn broadcast<'a>(
+    shapes: impl IntoIterator<Item = &'a [usize]>,
+) -> Result<Vec<usize>, String> {
+    let mut found = Vec::new();
+    for shape in shapes {
+        let joined = seqloom_fuse::shape::broadcast(&mut found, shape);
+        joined.map_err(|error| error.to_string())?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_walked_by_their_strides() {
+        assert_eq!(walking_order(&[6, 4, 5], &[&[1, 30, 6]]), [1, 2, 0]);
+        assert_eq!(walking_order(&[4, 5], &[&[5, 1], &[1, 4]]), [0, 1]);
+        assert_eq!(walking_order(&[4, 5], &[&[0, 1], &[1, 4]]), [1, 0]);
+    }
+
+    #[test]
+    fn a_transposed_array_is_reshaped_where_its_axes_stay_together() {
+        let turned = Layout::new(&[4, 5, 6]).permuted(&[2, 0, 1]);
+        assert_eq!(turned.reshaped(&[6, 20]).unwrap().strides, [1, 6]);
+        assert!(turned.reshaped(&[24, 5]).is_none());
+    }
+
+    #[test]
+    fn rows_are_visited_in_order() {
+        let turned = Layout::new(&[2, 3]).permuted(&[1, 0]);
+        assert_eq!(turned.rows().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(Layout::new(&[]).rows().collect::<Vec<_>>(), [0]);
+    }
+}

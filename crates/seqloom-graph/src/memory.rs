@@ -1,0 +1,138 @@
+//! Memory that is asked for once, and seen as numbers of any type.
+
+use bytemuck::Pod;
+
+use crate::Dtype;
+use crate::layout::Layout;
+
+/// What a computation says: nothing, or what is wrong in words.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// Bytes that begin at a cache line.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    words: Vec<u64>,
+    before: usize,
+    length: usize,
+}
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+impl Memory {
+    /// Makes room for so many bytes; what they are is not said.
+    pub(crate) fn resize(&mut self, length: usize) -> Outcome {
+        let words = length.div_ceil(8) + LINE / 8;
+        if words > self.words.len() {
+            let mut room = Vec::new();
+            room.try_reserve_exact(words)
+                .map_err(|_| format!("no memory for {length} bytes"))?;
+            room.resize(words, 0);
+            self.words = room;
+        }
+        let before = self.words.as_ptr().align_offset(LINE);
+        self.before = if before <= LINE / 8 { before } else { 0 };
+        self.length = length;
+        Ok(())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.words);
+        &bytes[self.before * 8..][..self.length]
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
+        &mut bytes[self.before * 8..][..self.length]
+    }
+}
+
+/// An array that a kernel reads: the memory that it lies in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Read<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) layout: &'a Layout,
+    pub(crate) dtype: Dtype,
+}
+
+impl<'a> Read<'a> {
+    /// All numbers of the memory, those between the array's own included.
+    pub(crate) fn memory<T: Pod>(&self) -> Outcome<&'a [T]> {
+        seen(self.bytes)
+    }
+
+    /// The memory from the array's first number on.
+    pub(crate) fn onward<T: Pod>(&self) -> Outcome<&'a [T]> {
+        let all = self.memory::<T>()?;
+        // An array without elements may begin anywhere.
+        Ok(all.get(self.layout.start..).unwrap_or_default())
+    }
+
+    /// The numbers of an array without gaps.
+    pub(crate) fn plain<T: Pod>(&self) -> Outcome<&'a [T]> {
+        let numbers = self.onward::<T>()?.get(..self.layout.count());
+        let numbers = numbers.filter(|_| self.layout.is_plain());
+        numbers.ok_or_else(|| "an array has gaps".to_owned())
+    }
+
+    /// The truths of an array without gaps.
+    pub(crate) fn truths(&self) -> Outcome<&'a [bool]> {
+        let bytes = self.plain::<u8>()?;
+        bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())
+    }
+}
+
+/// Arrays without gaps, one after the other; some may not be given.
+pub(crate) struct Taken<'r, 'a>(std::slice::Iter<'r, Read<'a>>);
+
+impl<'r, 'a> Taken<'r, 'a> {
+    pub(crate) fn new(reads: &'r [Read<'a>]) -> Self {
+        Self(reads.iter())
+    }
+
+    /// The numbers of the next one.
+    pub(crate) fn take<T: Pod>(&mut self) -> Outcome<&'a [T]> {
+        let next = self.0.next();
+        next.map_or_else(|| Err("an array is missing".to_owned()), Read::plain)
+    }
+
+    /// The same where it is given.
+    pub(crate) fn take_if<T: Pod>(&mut self, is_given: bool) -> Outcome<Option<&'a [T]>> {
+        is_given.then(|| self.take()).transpose()
+    }
+}
+
+/// An array that a kernel fills; it has no gaps.
+#[derive(Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) bytes: &'a mut [u8],
+}
+
+impl Write<'_> {
+    /// Its numbers.
+    pub(crate) fn plain<T: Pod>(&mut self) -> Outcome<&mut [T]> {
+        bytemuck::try_cast_slice_mut(self.bytes).map_err(|error| error.to_string())
+    }
+}
+
+fn seen<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
+    bytemuck::try_cast_slice(bytes).map_err(|error| error.to_string())
+}
+
+/// Runs an expression with `T` the float type of that name.
+macro_rules! by_float {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::Dtype::Float32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::Dtype::Float64 => {
+                type $T = f64;
+                $body
+            }
+            other => Err(format!("expected floats, got {other}")),
+        }
+    };
+}
+pub(crate) use by_float;

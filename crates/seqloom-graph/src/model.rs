@@ -1,0 +1,212 @@
+//! A model that runs.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result, pool};
+use seqloom_kernels::pool::{act, joins};
+
+use crate::graph::Graph;
+use crate::memory::{LINE, Memory, Outcome};
+use crate::plan::{Operand, Plan, Sources};
+use crate::program::{Program, unlocked};
+use crate::tensors::Tensors;
+use crate::{Array, Dtype, Export, Input, Limits, Values};
+
+/// A model that runs on arrays.
+///
+/// Where an export has a graph for batches without padding, that is the one that runs when the
+/// `mask` is left out.
+///
+/// It plans once for each set of input shapes: what depends on weights and sizes alone is
+/// computed, and all other values get their place in one piece of memory, which is used again.
+/// Several threads may run it at a time.
+///
+/// # Examples
+///
+/// ```no_run
+/// use seqloom_graph::{Data, Export, Input, Limits, Model};
+///
+/// let export = Export::open("splice.seqloom".as_ref())?;
+/// let model = Model::new(export, Limits::default())?;
+/// let inputs = vec![0.0_f32; 2 * 4 * 60];
+/// let input = Input { name: "inputs", shape: &[2, 4, 60], data: Data::F32(&inputs) };
+/// let outputs = model.run(&[input], 1)?;
+/// assert_eq!(outputs[0].shape, [2, 3]);
+/// # Ok::<(), seqloom_core::Error>(())
+/// ```
+pub struct Model {
+    /// The one for any batch, and perhaps one for a batch without padding.
+    programs: Vec<Program>,
+    weights: Memory,
+    limits: Limits,
+    /// Arenas that nobody is using.
+    spare: Mutex<Vec<Memory>>,
+}
+
+impl Model {
+    /// Makes a model of an export, with memory within limits.
+    ///
+    /// # Errors
+    ///
+    /// Weights that are larger than the limit.
+    pub fn new(export: Export, limits: Limits) -> Result<Self> {
+        let (graphs, tensors) = export.into_parts();
+        let (weights, starts) = lay_out(&tensors, limits).map_err(Error::full)?;
+        let program = |graph: Graph| {
+            let each = graph.weights.iter();
+            let starts = each.map(|weight| starts.get(&weight.name).copied().unwrap_or(0));
+            let starts = starts.collect();
+            Program::new(graph, starts)
+        };
+        Ok(Self {
+            programs: graphs.into_iter().map(program).collect(),
+            weights,
+            limits,
+            spare: Mutex::default(),
+        })
+    }
+
+    /// Computes the outputs, in the order of the graph.
+    ///
+    /// With one thread it works in the thread that calls and touches no pool.
+    ///
+    /// # Errors
+    ///
+    /// Inputs that are missing, unknown, or of a type or shape that the graph does not take; an
+    /// operation that cannot be computed of them; more memory than the limit.
+    pub fn run(&self, inputs: &[Input<'_>], threads: usize) -> Result<Vec<Array>> {
+        self.run_with(inputs, threads, false)
+    }
+
+    /// The same; where `is_poisoned`, memory that is free is filled with NaN.
+    pub(crate) fn run_with(
+        &self,
+        inputs: &[Input<'_>],
+        threads: usize,
+        is_poisoned: bool,
+    ) -> Result<Vec<Array>> {
+        let taking = self.programs.iter().find(|program| program.takes(inputs));
+        let program = taking.or(self.programs.first());
+        let program = program.ok_or_else(|| broken("no graph".to_owned()))?;
+        let given = program.given(inputs).map_err(Error::argument)?;
+        let is_joined = threads > 1 && joins(threads);
+        let wanted = if is_joined { 1 } else { threads };
+        let mut found = Err(Error::argument("nothing was computed"));
+        let done = pool::run(wanted, || {
+            act(is_joined, || {
+                found = self.compute(program, &given, threads, is_poisoned);
+            });
+            Ok(())
+        });
+        done.map_err(broken)??;
+        found
+    }
+
+    fn compute(
+        &self,
+        program: &Program,
+        inputs: &[Input<'_>],
+        threads: usize,
+        is_poisoned: bool,
+    ) -> Result<Vec<Array>> {
+        let weights = self.weights.bytes();
+        let limit = self.limits.memory_bytes.saturating_sub(weights.len());
+        let plan = program.plan(inputs, weights, limit)?;
+        let mut arena = unlocked(&self.spare).pop().unwrap_or_default();
+        arena.resize(plan.arena).map_err(Error::full)?;
+        if is_poisoned {
+            arena.bytes_mut().fill(u8::MAX);
+        }
+        let bytes: Vec<&[u8]> = inputs.iter().map(|input| input.data.bytes()).collect();
+        let sources = Sources {
+            inputs: &bytes,
+            weights,
+            kept: plan.kept.bytes(),
+        };
+        let done = plan.run(&sources, arena.bytes_mut(), threads, is_poisoned);
+        let found = done
+            .map_err(|(operation, message)| program.fault(operation, &message))
+            .and_then(|()| collect(&program.graph, &plan, &sources, arena.bytes()));
+        unlocked(&self.spare).push(arena);
+        found
+    }
+}
+
+fn collect(graph: &Graph, plan: &Plan, sources: &Sources<'_>, arena: &[u8]) -> Result<Vec<Array>> {
+    let names = graph.outputs.iter().map(|(name, _)| name);
+    let each = names.zip(&plan.outputs);
+    each.map(|(name, operand)| {
+        let bytes = sources.find(operand, arena);
+        let values = bytes.and_then(|bytes| values_of(operand, bytes));
+        let values = values.ok_or_else(|| broken(format!("{name} has no place")))?;
+        let (name, shape) = (name.clone(), operand.layout.shape.clone());
+        Ok(Array {
+            name,
+            shape,
+            values,
+        })
+    })
+    .collect()
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What should not happen.
+fn broken(message: String) -> Error {
+    Error::format("graph.json".as_ref(), Fault::whole(message))
+}
+
+/// All weights in one piece of memory, each at the start of a cache line, by name.
+fn lay_out(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String, usize>)> {
+    let mut starts = HashMap::new();
+    let mut size = 0;
+    for (name, bytes) in tensors.all() {
+        starts.insert(name.to_owned(), size);
+        size += bytes.len().next_multiple_of(LINE);
+    }
+    if size > limits.memory_bytes {
+        let limit = limits.memory_bytes;
+        return Err(format!(
+            "the weights have {size} bytes, more than the {limit} that may be used: give a larger \
+             limit"
+        ));
+    }
+    let mut memory = Memory::default();
+    memory.resize(size)?;
+    for (name, bytes) in tensors.all() {
+        let start = starts.get(name).copied().unwrap_or(0);
+        memory.bytes_mut()[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+    Ok((memory, starts))
+}
+
+/// The numbers of an output.
+fn values_of(operand: &Operand, bytes: &[u8]) -> Option<Values> {
+    let (start, size) = (operand.layout.start, operand.dtype.size());
+    let count = operand.layout.count();
+    let start = if count == 0 { 0 } else { start };
+    let bytes = bytes.get(start * size..(start + count) * size)?;
+    Some(match operand.dtype {
+        Dtype::Float32 => Values::F32(copied(bytes)?),
+        Dtype::Float64 => Values::F64(copied(bytes)?),
+        Dtype::Int32 => Values::I32(copied(bytes)?),
+        Dtype::Int64 => Values::I64(copied(bytes)?),
+        Dtype::Uint32 => Values::U32(copied(bytes)?),
+        Dtype::Uint8 => Values::U8(bytes.to_vec()),
+        Dtype::Bool => Values::Bool(bytes.iter().map(|&byte| byte != 0).collect()),
+    })
+}
+
+/// The numbers of some memory, in memory of their own.
+fn copied<T: bytemuck::Pod>(bytes: &[u8]) -> Option<Vec<T>> {
+    let numbers: &[T] = bytemuck::try_cast_slice(bytes).ok()?;
+    Some(numbers.to_vec())
+}

@@ -1,0 +1,163 @@
+//! Activations and softmax, by the kernels of NumPy's backend.
+
+use seqloom_fuse::Op;
+use seqloom_kernels::{activation, softmax};
+
+use super::call::{Call, within};
+use super::elementwise::{Operands, compute, float_type};
+use super::fused::{Operand, fuse_ordered};
+use super::reduce::{extreme, sum, with_axes};
+use super::shapes::{with_last, with_last_at};
+use super::walk::Fold;
+use super::windows::require_one_type;
+use crate::memory::{Outcome, Read, Write, by_float};
+use crate::plan::{Builder, Item};
+
+/// Runs a kernel of one array, whose output is shaped as its input.
+macro_rules! by_kernel {
+    ($b:ident, $x:ident, $function:ident, $pace:literal) => {{
+        let (dtype, count) = ($x.dtype, $x.layout.count());
+        let made = $b.room(dtype, $x.shape())?;
+        let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count / $pace);
+            by_float!(dtype, T => {
+                activation::$function(x.plain::<T>()?, write.plain()?, threads);
+                Ok(())
+            })
+        });
+        $b.step(vec![$x], &[&made], kernel)?;
+        Ok(made)
+    }};
+}
+
+/// One of the activations that have a kernel.
+pub(crate) fn activate(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    if call.name() == "erf" {
+        let order: Vec<usize> = (0..x.rank()).collect();
+        let dtype = float_type(x.dtype);
+        return fuse_ordered(b, Op::Erf, &[Operand::Array(x)], dtype, &order);
+    }
+    if !x.dtype.is_float() {
+        return super::elementwise::apply(b, call);
+    }
+    let x = b.plain(&x)?;
+    match call.name() {
+        "relu" => by_kernel!(b, x, relu, 4),
+        "gelu" => by_kernel!(b, x, gelu, 1),
+        "sigmoid" => by_kernel!(b, x, sigmoid, 1),
+        _ => by_kernel!(b, x, silu, 1),
+    }
+}
+
+/// Softmax or its logarithm.
+pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    require_one_type(&[Some(&x)])?;
+    let rank = x.rank().max(1);
+    let axis = within(call.int("axis")?.unwrap_or(-1), rank)?;
+    let is_last = axis + 1 == rank;
+    let rows = if is_last { x } else { with_last(&x, axis) };
+    let rows = b.plain(&rows)?;
+    let width = rows.shape().last().copied().unwrap_or(1);
+    let (dtype, count) = (rows.dtype, rows.layout.count());
+    let is_logarithm = call.name() == "log_softmax";
+    let made = b.room(dtype, rows.shape())?;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count);
+            by_float!(dtype, T => {
+                let fill = if is_logarithm { softmax::log_softmax } else { softmax::softmax };
+                fill(x.plain::<T>()?, width, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(vec![rows], &[&made], kernel)?;
+    Ok(if is_last {
+        made
+    } else {
+        with_last_at(&made, axis)
+    })
+}
+
+/// The logarithm of the sum of exponentials.
+pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let x = b.cast(&x, float_type(x.dtype))?;
+    let axes = call.axes("axis", x.rank())?;
+    let is_one = matches!(call.get("axis")?, Some(super::call::Given::Int(_)));
+    let keeps = call.flag("keepdims")?;
+    if !is_one || x.layout.count() == 0 {
+        return by_parts(b, &x, &axes, keeps);
+    }
+    let rows = with_last(&x, axes[0]);
+    let rows = b.plain(&rows)?;
+    let outer = &rows.shape()[..rows.rank() - 1];
+    let width = rows.shape()[rows.rank() - 1];
+    let made = b.room(x.dtype, outer)?;
+    let (dtype, count) = (x.dtype, x.layout.count());
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count);
+            by_float!(dtype, T => {
+                softmax::logsumexp(x.plain::<T>()?, width, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(vec![rows], &[&made], kernel)?;
+    Ok(if keeps { with_axes(&made, &axes) } else { made })
+}
+
+/// The same over several axes, in NumPy's steps.
+fn by_parts(b: &mut Builder, x: &Item, axes: &[usize], keeps: bool) -> Outcome<Item> {
+    let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
+        compute(b, name, &Operands::of(all, x.dtype))
+    };
+    let total = |b: &mut Builder, x: &Item| {
+        let total = sum(b, x, axes, None)?;
+        Ok::<Item, String>(with_axes(&total, axes))
+    };
+    let found = if x.layout.count() == 0 {
+        let total = total(b, x)?;
+        one(b, "log", vec![Operand::Array(total)])?
+    } else {
+        let peak = extreme(b, Fold::Max, x, axes)?;
+        let peak = with_axes(&peak, axes);
+        let is_finite = one(b, "isfinite", vec![Operand::Array(peak.clone())])?;
+        let all = [
+            Operand::Array(is_finite),
+            Operand::Array(peak),
+            Operand::Number(0.0),
+        ];
+        let peak = super::fused::fuse(b, Op::Where, &all, x.dtype)?;
+        let both = vec![Operand::Array(x.clone()), Operand::Array(peak.clone())];
+        let off = one(b, "subtract", both)?;
+        let powers = one(b, "exp", vec![Operand::Array(off)])?;
+        let total = total(b, &powers)?;
+        let logarithm = one(b, "log", vec![Operand::Array(total)])?;
+        one(
+            b,
+            "add",
+            vec![Operand::Array(logarithm), Operand::Array(peak)],
+        )?
+    };
+    if keeps {
+        return Ok(found);
+    }
+    let mut layout = found.layout.clone();
+    for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
+        layout = layout.at(axis, 0);
+    }
+    Ok(found.seen(layout))
+}

@@ -1,0 +1,282 @@
+//! Attention, by the kernels of NumPy's backend.
+
+use seqloom_kernels::Float;
+use seqloom_kernels::attention::{Heads, HeadsMut, Inputs, Mask, Rule, Stretched, forward, varlen};
+
+use super::call::Call;
+use super::windows::require_one_type;
+use crate::Dtype;
+use crate::graph::{Argument, Dim};
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write, by_float};
+use crate::plan::{Builder, Item};
+
+/// Sizes of samples, heads, queries, keys, and of queries' and values' rows.
+#[derive(Clone, Copy)]
+struct Sizes {
+    n: usize,
+    h: usize,
+    queries: usize,
+    keys: usize,
+    d: usize,
+    e: usize,
+}
+
+impl Sizes {
+    /// Those of queries, keys and values (n, h, l, d) that fit together.
+    fn of(queries: &Item, keys: &Item, values: &Item) -> Outcome<Self> {
+        let all = [queries, keys, values].map(|item| <[usize; 4]>::try_from(item.shape()));
+        let [Ok(q), Ok(k), Ok(v)] = all else {
+            return Err("q, k and v: expected (n, h, l, d)".to_owned());
+        };
+        if [q[0], q[1], q[3]] != [k[0], k[1], k[3]] || k[..3] != v[..3] {
+            return Err(format!(
+                "q, k and v do not fit together: {q:?}, {k:?} and {v:?}"
+            ));
+        }
+        Ok(Self {
+            n: q[0],
+            h: q[1],
+            queries: q[2],
+            keys: k[2],
+            d: q[3],
+            e: v[3],
+        })
+    }
+
+    /// Nanoseconds that one thread takes, about.
+    fn cost(&self) -> usize {
+        let pairs = self.n.saturating_mul(self.h).saturating_mul(self.queries);
+        pairs.saturating_mul(self.keys).saturating_mul(self.d + 16) / 32
+    }
+
+    /// Where rows of a result lie that is in the order (n, l, h, e).
+    fn made(&self) -> Layout {
+        Layout::new(&[self.n, self.queries, self.h, self.e]).permuted(&[0, 2, 1, 3])
+    }
+}
+
+pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let dropout = call.float("dropout")?.unwrap_or(0.0);
+    if dropout > 0.0 && call.get("key")?.is_some() {
+        return Err("dropout: nothing is dropped where a model is only run".to_owned());
+    }
+    let (q, k, v) = inputs(b, call)?;
+    let sizes = Sizes::of(&q, &k, &v)?;
+    let mask = call.array_if("mask")?;
+    let mask = mask
+        .map(|mask| stretched_mask(b, &mask, &sizes, q.dtype))
+        .transpose()?;
+    let rule = Scoring::of(call, sizes.d)?;
+    let made = b.room(q.dtype, &[sizes.n, sizes.queries, sizes.h, sizes.e])?;
+    let sums = b.room(q.dtype, &[sizes.n, sizes.h, sizes.queries])?;
+    let dtype = q.dtype;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([q, k, v, mask @ ..], [made, sums]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+            by_float!(dtype, T => {
+                let inputs = Inputs {
+                    queries: heads::<T>(q)?,
+                    keys: heads(k)?,
+                    values: heads(v)?,
+                    mask: mask.first().map(mask_of).transpose()?,
+                    rule: rule.typed(),
+                };
+                let out = heads_mut(&sizes.made(), made.plain()?)?;
+                forward(&inputs, out, sums.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    let made_layout = sizes.made();
+    let reads = [q, k, v].into_iter().chain(mask).collect();
+    b.step(reads, &[&made, &sums], kernel)?;
+    Ok(vec![made.seen(made_layout), sums])
+}
+
+/// Queries, keys and values as the kernel reads them: rows side by side.
+fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(Item, Item, Item)> {
+    let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
+    require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
+    let mut side_by_side = |item: Item| match item.layout.row() {
+        (0 | 1, _) | (_, 1) => Ok(item),
+        _ => b.copy(&item),
+    };
+    Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
+}
+
+/// How scores become weights.
+#[derive(Clone, Copy)]
+struct Scoring {
+    scale: f64,
+    is_causal: bool,
+}
+
+impl Scoring {
+    #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 numbers")]
+    fn of(call: &Call<'_>, width: usize) -> Outcome<Self> {
+        let default = (width.max(1) as f64).powf(-0.5);
+        Ok(Self {
+            scale: call.float("scale")?.unwrap_or(default),
+            is_causal: call.flag("causal")?,
+        })
+    }
+
+    fn typed<T: Float>(self) -> Rule<T> {
+        Rule {
+            scale: T::of(self.scale),
+            causal: self.is_causal,
+            dropout: None,
+        }
+    }
+}
+
+/// The mask over all pairs, repeated in place.
+fn stretched_mask(b: &mut Builder, mask: &Item, sizes: &Sizes, dtype: Dtype) -> Outcome<Item> {
+    let mask = if mask.dtype == Dtype::Bool {
+        mask.clone()
+    } else {
+        b.cast(mask, dtype)?
+    };
+    let is_near = mask.layout.row().1 == 1 || mask.rank() == 0;
+    let mask = if is_near { mask } else { b.copy(&mask)? };
+    let shape = [sizes.n, sizes.h, sizes.queries, sizes.keys];
+    let layout = mask.layout.stretched(&shape);
+    let layout = layout.ok_or_else(|| format!("mask: it does not broadcast to {shape:?}"))?;
+    Ok(mask.seen(layout))
+}
+
+fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<Mask<'a, T>> {
+    let layout = mask.layout;
+    let (Ok(shape), Ok(mut steps)) = (
+        <[usize; 4]>::try_from(&layout.shape[..]),
+        <[usize; 4]>::try_from(&layout.strides[..]),
+    ) else {
+        return Err("mask: expected four axes".to_owned());
+    };
+    if shape[3] == 1 {
+        steps[3] = 1;
+    }
+    let found = if mask.dtype == Dtype::Bool {
+        let bytes = mask.onward::<u8>()?;
+        let truths = bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
+        Stretched::new(truths, shape, steps).map(Mask::Allowed)
+    } else {
+        Stretched::new(mask.onward::<T>()?, shape, steps).map(Mask::Added)
+    };
+    found.ok_or_else(|| "mask: its rows have gaps".to_owned())
+}
+
+fn heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
+    let (shape, steps) = axes(read.layout)?;
+    let found = Heads::new(read.onward()?, shape, steps);
+    found.ok_or_else(|| "an array is too short".to_owned())
+}
+
+fn heads_mut<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMut<'a, T>> {
+    let (shape, steps) = axes(layout)?;
+    HeadsMut::new(out, shape, steps).ok_or_else(|| "an array is too short".to_owned())
+}
+
+/// The sizes of four axes, and the steps of the first three. Where an axis has one position its
+/// step is that of an array in C order.
+fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
+    let shape = <[usize; 4]>::try_from(&layout.shape[..]);
+    let shape = shape.map_err(|_| "expected four axes".to_owned())?;
+    let mut steps = [1; 4];
+    for axis in (0..4).rev() {
+        let whole = steps.get(axis + 1).map_or(1, |step| step * shape[axis + 1]);
+        let is_free = shape.contains(&0) || shape[axis] == 1;
+        steps[axis] = if is_free { whole } else { layout.strides[axis] };
+    }
+    Ok((shape, [steps[0], steps[1], steps[2]]))
+}
+
+/// `(total, h, d)` as `(1, h, total, d)`.
+fn by_head(item: &Item) -> Outcome<Item> {
+    if item.rank() != 3 {
+        return Err(format!("expected (total, h, d), got {:?}", item.shape()));
+    }
+    Ok(item.seen(item.layout.permuted(&[1, 0, 2]).widened(0)))
+}
+
+pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let (q, k, v) = inputs(b, call)?;
+    let (q, k, v) = (by_head(&q)?, by_head(&k)?, by_head(&v)?);
+    let sizes = Sizes::of(&q, &k, &v)?;
+    let bounds = call.array("cu_seqlens")?;
+    super::take::require_whole(&bounds)?;
+    let bounds = b.cast(&bounds, Dtype::Int64)?;
+    let bounds = b.plain(&bounds)?;
+    if bounds.rank() != 1 || sizes.queries != sizes.keys {
+        return Err("cu_seqlens: expected bounds of as many queries as keys".to_owned());
+    }
+    let longest = longest(call)?;
+    let rule = Scoring::of(call, sizes.d)?;
+    let made = b.room(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
+    let sums = b.room(q.dtype, &[sizes.h, sizes.queries])?;
+    let dtype = q.dtype;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([q, k, v, bounds], [made, sums]) = (reads, writes) else {
+                return Ok(());
+            };
+            let bounds = checked_bounds(bounds.plain()?, sizes.queries, longest)?;
+            let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
+            by_float!(dtype, T => {
+                let inputs = Inputs {
+                    queries: heads::<T>(q)?,
+                    keys: heads(k)?,
+                    values: heads(v)?,
+                    mask: None,
+                    rule: rule.typed(),
+                };
+                let out = heads_mut(&sizes.made(), made.plain()?)?;
+                varlen::forward(&inputs, &bounds, out, sums.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(vec![q, k, v, bounds], &[&made, &sums], kernel)?;
+    Ok(vec![made, sums])
+}
+
+/// How long a sequence may be: any length where that of the longest one is given.
+fn longest(call: &Call<'_>) -> Outcome<i64> {
+    if let Some(Argument::Size(size)) = call.operation.argument("max_seqlen")
+        && size.factors == [Dim::Named("longest".to_owned())]
+    {
+        return Ok(i64::MAX);
+    }
+    let given = call.int("max_seqlen")?;
+    given.ok_or_else(|| "max_seqlen is missing".to_owned())
+}
+
+/// Where sequences begin and end: numbers that rise from 0 to the total.
+fn checked_bounds(bounds: &[i64], total: usize, longest: i64) -> Outcome<Vec<usize>> {
+    let found: Option<Vec<usize>> = bounds
+        .iter()
+        .map(|&bound| usize::try_from(bound).ok())
+        .collect();
+    let is_whole = |found: &Vec<usize>| {
+        found.first() == Some(&0) && found.last() == Some(&total) && found.is_sorted()
+    };
+    let found = found.filter(is_whole);
+    let found = found.ok_or_else(|| {
+        format!("cu_seqlens: expected numbers that rise from 0 to {total}, the number of positions")
+    })?;
+    let widest = bounds
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .max()
+        .unwrap_or(0);
+    if widest > longest {
+        return Err(format!(
+            "max_seqlen is {longest}, but a sequence has {widest} positions"
+        ));
+    }
+    Ok(found)
+}

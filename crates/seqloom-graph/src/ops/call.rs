@@ -1,0 +1,235 @@
+//! What an operation is given, with sizes and values in their places.
+
+use crate::Dtype;
+use crate::graph::{Argument, Operation, Sizes};
+use crate::memory::Outcome;
+use crate::plan::Item;
+
+/// One call, while a plan is made.
+pub(crate) struct Call<'a> {
+    pub(crate) operation: &'a Operation,
+    values: &'a [Option<Item>],
+    sizes: &'a Sizes,
+}
+
+/// An argument whose sizes are known.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Text(String),
+    List(Vec<Self>),
+    Array(Item),
+    Dtype(Dtype),
+    Slice([Option<i64>; 3]),
+    Ellipsis,
+    NewAxis,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(
+        operation: &'a Operation,
+        values: &'a [Option<Item>],
+        sizes: &'a Sizes,
+    ) -> Self {
+        Self {
+            operation,
+            values,
+            sizes,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.operation.name()
+    }
+
+    /// The argument of that name; none where it is not given or null.
+    pub(crate) fn get(&self, name: &str) -> Outcome<Option<Given>> {
+        let argument = self.operation.argument(name);
+        argument.map(|argument| self.resolve(argument)).transpose()
+    }
+
+    fn resolve(&self, argument: &Argument) -> Outcome<Given> {
+        Ok(match argument {
+            Argument::Null => Given::Null,
+            Argument::Bool(truth) => Given::Bool(*truth),
+            Argument::Int(number) => Given::Int(*number),
+            Argument::Float(number) => Given::Float(*number),
+            Argument::Text(text) => Given::Text(text.clone()),
+            Argument::Size(size) => Given::Int(self.sizes.of(size)?),
+            Argument::Dtype(dtype) => Given::Dtype(*dtype),
+            Argument::Ellipsis => Given::Ellipsis,
+            Argument::NewAxis => Given::NewAxis,
+            Argument::List(parts) => {
+                let parts = parts.iter().map(|part| self.resolve(part));
+                Given::List(parts.collect::<Outcome<_>>()?)
+            }
+            Argument::Value(value) => {
+                let item = self.values.get(*value).and_then(Option::as_ref);
+                Given::Array(item.ok_or("a value is used before it is made")?.clone())
+            }
+            Argument::Slice(parts) => {
+                let [start, stop, step] = &**parts;
+                let part = |part| self.resolve(part).and_then(|given| given.int_if("slice"));
+                Given::Slice([part(start)?, part(stop)?, part(step)?])
+            }
+        })
+    }
+
+    /// An argument that must be there.
+    pub(crate) fn needed(&self, name: &str) -> Outcome<Given> {
+        self.get(name)?.ok_or_else(|| format!("{name} is missing"))
+    }
+
+    /// The array of that name.
+    pub(crate) fn array(&self, name: &str) -> Outcome<Item> {
+        self.array_if(name)?
+            .ok_or_else(|| format!("{name}: expected an array"))
+    }
+
+    /// The array of that name; none where it is not given.
+    pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<Item>> {
+        match self.get(name)? {
+            None => Ok(None),
+            Some(Given::Array(item)) => Ok(Some(item)),
+            Some(_) => Err(format!("{name}: expected an array")),
+        }
+    }
+
+    /// The arrays of that name.
+    pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<Item>> {
+        let Given::List(parts) = self.needed(name)? else {
+            return Err(format!("{name}: expected a list of arrays"));
+        };
+        let arrays = parts.into_iter().map(|part| match part {
+            Given::Array(item) => Ok(item),
+            _ => Err(format!("{name}: expected a list of arrays")),
+        });
+        arrays.collect()
+    }
+
+    /// The whole number of that name; none where it is not given.
+    pub(crate) fn int(&self, name: &str) -> Outcome<Option<i64>> {
+        self.get(name)?.map_or(Ok(None), |given| given.int_if(name))
+    }
+
+    /// The numbers of that name, one or a list.
+    pub(crate) fn ints(&self, name: &str) -> Outcome<Option<Vec<i64>>> {
+        self.get(name)?.map(|given| given.ints(name)).transpose()
+    }
+
+    /// The sizes of that name, one or a list.
+    pub(crate) fn shape(&self, name: &str) -> Outcome<Vec<usize>> {
+        let numbers = self
+            .ints(name)?
+            .ok_or_else(|| format!("{name} is missing"))?;
+        let sizes = numbers.iter().map(|&number| {
+            let bad = |_| format!("{name}: expected sizes from 0, got {numbers:?}");
+            usize::try_from(number).map_err(bad)
+        });
+        sizes.collect()
+    }
+
+    /// The fraction of that name, or a default.
+    pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
+        match self.get(name)? {
+            None => Ok(None),
+            Some(Given::Float(number)) => Ok(Some(number)),
+            Some(Given::Int(number)) => Ok(Some(to_float(number))),
+            Some(_) => Err(format!("{name}: expected a number")),
+        }
+    }
+
+    /// The truth of that name; false where it is not given.
+    pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
+        match self.get(name)? {
+            None => Ok(false),
+            Some(Given::Bool(truth)) => Ok(truth),
+            Some(_) => Err(format!("{name}: expected true or false")),
+        }
+    }
+
+    /// The element type of that name; none where it is not given.
+    pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
+        let found = match self.get(name)? {
+            None => return Ok(None),
+            Some(Given::Dtype(dtype)) => Some(dtype),
+            Some(Given::Text(text)) => Dtype::named(&text),
+            Some(_) => None,
+        };
+        found
+            .map(Some)
+            .ok_or_else(|| format!("{name}: expected an element type"))
+    }
+
+    /// One axis of so many; none where it is not given.
+    pub(crate) fn axis(&self, name: &str, rank: usize) -> Outcome<Option<usize>> {
+        self.int(name)?.map(|axis| within(axis, rank)).transpose()
+    }
+
+    /// Axes of so many: one, a list, or all where none is given; in their order, each once.
+    pub(crate) fn axes(&self, name: &str, rank: usize) -> Outcome<Vec<usize>> {
+        let Some(numbers) = self.ints(name)? else {
+            return Ok((0..rank).collect());
+        };
+        let axes: Vec<usize> = numbers
+            .iter()
+            .map(|&axis| within(axis, rank))
+            .collect::<Outcome<_>>()?;
+        if axes
+            .iter()
+            .enumerate()
+            .any(|(at, axis)| axes[..at].contains(axis))
+        {
+            return Err(format!("{name}: {numbers:?} names an axis twice"));
+        }
+        Ok(axes)
+    }
+}
+
+impl Given {
+    /// A whole number; none of null.
+    pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
+        match self {
+            Self::Null => Ok(None),
+            Self::Int(number) => Ok(Some(*number)),
+            Self::Bool(truth) => Ok(Some((*truth).into())),
+            _ => Err(format!("{name}: expected a whole number")),
+        }
+    }
+
+    /// Whole numbers: one, or a list.
+    pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
+        let one = |given: &Self| {
+            let number = given.int_if(name)?;
+            number.ok_or_else(|| format!("{name}: expected whole numbers"))
+        };
+        match self {
+            Self::List(parts) => parts.iter().map(one).collect(),
+            other => Ok(vec![one(other)?]),
+        }
+    }
+}
+
+/// An axis of so many, counted from the end where it is below 0.
+pub(crate) fn within(axis: i64, rank: usize) -> Outcome<usize> {
+    let count = i64::try_from(rank).unwrap_or(i64::MAX);
+    let found = if axis < 0 {
+        axis.saturating_add(count)
+    } else {
+        axis
+    };
+    let found = usize::try_from(found).ok().filter(|&axis| axis < rank);
+    found.ok_or_else(|| format!("axis {axis} of an array of {rank} axes"))
+}
+
+/// A whole number as a float.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a number becomes the nearest float"
+)]
+pub(crate) fn to_float(number: i64) -> f64 {
+    number as f64
+}

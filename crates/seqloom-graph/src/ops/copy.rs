@@ -1,0 +1,133 @@
+//! The same numbers in another place or of another type.
+
+use bytemuck::Pod;
+use seqloom_fuse::Op;
+
+use super::fused::{Operand, fuse};
+use crate::Dtype;
+use crate::layout::{Layout, walking_order};
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+impl Builder {
+    /// The array without gaps, in C order: itself, or a copy.
+    pub(crate) fn plain(&mut self, item: &Item) -> Outcome<Item> {
+        if item.layout.is_plain() {
+            return Ok(item.clone());
+        }
+        self.copy(item)
+    }
+
+    /// A copy in C order.
+    pub(crate) fn copy(&mut self, item: &Item) -> Outcome<Item> {
+        let made = self.room(item.dtype, item.shape())?;
+        let kernel = Box::new(|reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+            let ([read, ..], [write, ..]) = (reads, writes) else {
+                return Ok(());
+            };
+            copy_any(*read, write)
+        });
+        self.step(vec![item.clone()], &[&made], kernel)?;
+        Ok(made)
+    }
+
+    /// The array with its numbers as another type.
+    pub(crate) fn cast(&mut self, item: &Item, dtype: Dtype) -> Outcome<Item> {
+        if item.dtype == dtype {
+            return Ok(item.clone());
+        }
+        let operand = Operand::Array(item.clone());
+        match dtype {
+            Dtype::Bool => fuse(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
+            _ if dtype.is_float() || item.dtype.is_float() => {
+                let order = walking_order(item.shape(), &[&item.layout.strides]);
+                super::fused::convert(self, item, dtype, &order)
+            }
+            _ => self.cast_integers(item, dtype),
+        }
+    }
+
+    fn cast_integers(&mut self, item: &Item, dtype: Dtype) -> Outcome<Item> {
+        let item = self.plain(item)?;
+        let made = self.room(dtype, item.shape())?;
+        let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+            let ([read, ..], [write, ..]) = (reads, writes) else {
+                return Ok(());
+            };
+            convert_integers(*read, write, dtype)
+        });
+        self.step(vec![item], &[&made], kernel)?;
+        Ok(made)
+    }
+}
+
+/// Copies an array to memory without gaps.
+pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+    let layout = read.layout;
+    match read.dtype.size() {
+        1 => copy_rows(read.memory::<u8>()?, layout, write.plain()?),
+        4 => copy_rows(read.memory::<u32>()?, layout, write.plain()?),
+        _ => copy_rows(read.memory::<u64>()?, layout, write.plain()?),
+    }
+    Ok(())
+}
+
+/// Copies rows one after the other.
+pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
+    let (length, step) = layout.row();
+    if layout.is_plain() {
+        let from = from.get(layout.start..).unwrap_or_default();
+        out.iter_mut().zip(from).for_each(|(out, &x)| *out = x);
+        return;
+    }
+    if length == 0 {
+        return;
+    }
+    for (start, out) in layout.rows().zip(out.chunks_mut(length)) {
+        let from = from.get(start..).unwrap_or_default();
+        match step {
+            0 => out.fill(from[0]),
+            1 => out.copy_from_slice(&from[..length]),
+            _ => {
+                let from = from.iter().step_by(step);
+                out.iter_mut().zip(from).for_each(|(out, &x)| *out = x);
+            }
+        }
+    }
+}
+
+/// Converts integers, cutting off what does not fit.
+fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outcome {
+    match read.dtype {
+        Dtype::Int64 => convert_from(read.plain::<i64>()?, write, dtype, |x| x),
+        Dtype::Int32 => convert_from(read.plain::<i32>()?, write, dtype, i64::from),
+        Dtype::Uint32 => convert_from(read.plain::<u32>()?, write, dtype, i64::from),
+        _ => convert_from(read.plain::<u8>()?, write, dtype, i64::from),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to a narrower type cuts off, as everywhere"
+)]
+fn convert_from<T: Copy>(
+    from: &[T],
+    write: &mut Write<'_>,
+    dtype: Dtype,
+    widen: impl Fn(T) -> i64,
+) -> Outcome {
+    match dtype {
+        Dtype::Int64 => store(from, write.plain::<i64>()?, widen),
+        Dtype::Int32 => store(from, write.plain::<i32>()?, |x| widen(x) as i32),
+        Dtype::Uint32 => store(from, write.plain::<u32>()?, |x| widen(x) as u32),
+        _ => store(from, write.plain::<u8>()?, |x| widen(x) as u8),
+    }
+    Ok(())
+}
+
+fn store<T: Copy, U: Pod>(from: &[T], out: &mut [U], convert: impl Fn(T) -> U) {
+    out.iter_mut()
+        .zip(from)
+        .for_each(|(out, &x)| *out = convert(x));
+}

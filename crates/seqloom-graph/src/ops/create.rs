@@ -1,0 +1,202 @@
+//! Arrays that are made of sizes and numbers alone.
+
+use super::call::{Call, Given, to_float};
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let shape = call.shape("shape")?;
+    let dtype = call.dtype("dtype")?;
+    match call.name() {
+        "ones" => fill(b, dtype.unwrap_or(Dtype::Float32), &shape, 1.0),
+        "full" => full(b, call, dtype, &shape),
+        _ => fill(b, dtype.unwrap_or(Dtype::Float32), &shape, 0.0),
+    }
+}
+
+fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<Item> {
+    match call.needed("value")? {
+        Given::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
+        Given::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
+        Given::Bool(truth) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, truth.into()),
+        Given::Array(item) => {
+            let item = b.cast(&item, dtype.unwrap_or(item.dtype))?;
+            let layout = item.layout.stretched(shape);
+            let wide = item.seen(layout.ok_or("value: it does not broadcast to the shape")?);
+            b.copy(&wide)
+        }
+        _ => Err("value: expected a number".to_owned()),
+    }
+}
+
+fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<Item> {
+    if dtype == Dtype::Int64 {
+        return made(b, dtype, shape, move |write| {
+            write.plain::<i64>()?.fill(number);
+            Ok(())
+        });
+    }
+    fill(b, dtype, shape, to_float(number))
+}
+
+/// One number everywhere.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast to a narrower type cuts off, as everywhere"
+)]
+pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<Item> {
+    made(b, dtype, shape, move |write| {
+        match dtype {
+            Dtype::Float32 => write.plain::<f32>()?.fill(number as f32),
+            Dtype::Float64 => write.plain::<f64>()?.fill(number),
+            Dtype::Int32 => write.plain::<i32>()?.fill(number as i64 as i32),
+            Dtype::Int64 => write.plain::<i64>()?.fill(number as i64),
+            Dtype::Uint32 => write.plain::<u32>()?.fill(number as i64 as u32),
+            Dtype::Uint8 => write.plain::<u8>()?.fill(number as i64 as u8),
+            Dtype::Bool => write.plain::<u8>()?.fill(u8::from(number != 0.0)),
+        }
+        Ok(())
+    })
+}
+
+/// An array that a function fills.
+fn made(
+    b: &mut Builder,
+    dtype: Dtype,
+    shape: &[usize],
+    fill: impl Fn(&mut Write<'_>) -> Outcome + Send + Sync + 'static,
+) -> Outcome<Item> {
+    let made = b.room(dtype, shape)?;
+    let kernel = Box::new(move |_: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let [write] = writes else { return Ok(()) };
+        fill(write)
+    });
+    b.step(Vec::new(), &[&made], kernel)?;
+    Ok(made)
+}
+
+/// Whole numbers from a list.
+pub(crate) fn listed(b: &mut Builder, shape: &[usize], numbers: Vec<i64>) -> Outcome<Item> {
+    made(b, Dtype::Int64, shape, move |write| {
+        write.plain::<i64>()?.copy_from_slice(&numbers);
+        Ok(())
+    })
+}
+
+pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (start, stop) = (call.needed("start")?, call.get("stop")?);
+    let (start, stop) = match stop {
+        None => (Given::Int(0), start),
+        Some(stop) => (start, stop),
+    };
+    let step = call.get("step")?.unwrap_or(Given::Int(1));
+    let dtype = call.dtype("dtype")?;
+    if let (Given::Int(start), Given::Int(stop), Given::Int(step)) = (&start, &stop, &step) {
+        let numbers = whole_range(*start, *stop, *step)?;
+        let made = whole_numbers(b, numbers)?;
+        return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
+    }
+    let number = |given: &Given| match given {
+        Given::Int(number) => Ok(to_float(*number)),
+        Given::Float(number) => Ok(*number),
+        _ => Err("arange: expected numbers".to_owned()),
+    };
+    let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);
+    fractions(b, dtype.unwrap_or(Dtype::Float32), start, stop, step)
+}
+
+/// The first number, the step and the count.
+fn whole_range(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
+    if step == 0 {
+        return Err("step: expected another number than 0".to_owned());
+    }
+    let way = i128::from(stop) - i128::from(start);
+    let step_wide = i128::from(step);
+    let count = (way + step_wide - step_wide.signum()) / step_wide;
+    let count = usize::try_from(count.max(0)).map_err(|_| "the range is too long")?;
+    Ok((start, step, count))
+}
+
+fn whole_numbers(b: &mut Builder, (start, step, count): (i64, i64, usize)) -> Outcome<Item> {
+    made(b, Dtype::Int64, &[count], move |write| {
+        let mut next = start;
+        for out in write.plain::<i64>()? {
+            *out = next;
+            next = next.wrapping_add(step);
+        }
+        Ok(())
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "numbers are rounded to the type that is asked for"
+)]
+fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) -> Outcome<Item> {
+    let count = ((stop - start) / step).ceil();
+    if !count.is_finite() {
+        return Err("step: expected another number than 0".to_owned());
+    }
+    let count = count.max(0.0) as usize;
+    match dtype {
+        Dtype::Float32 => made(b, dtype, &[count], move |write| {
+            let first = start as f32;
+            let delta = (start + step) as f32 - first;
+            let numbers = write.plain::<f32>()?.iter_mut().enumerate();
+            numbers.for_each(|(at, out)| *out = first + at as f32 * delta);
+            Ok(())
+        }),
+        Dtype::Float64 => made(b, dtype, &[count], move |write| {
+            let delta = (start + step) - start;
+            let numbers = write.plain::<f64>()?.iter_mut().enumerate();
+            numbers.for_each(|(at, out)| *out = start + at as f64 * delta);
+            Ok(())
+        }),
+        other => {
+            let made = fractions(b, Dtype::Float64, start, stop, step)?;
+            b.cast(&made, other)
+        }
+    }
+}
+
+pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let rows = call
+        .shape("rows")?
+        .first()
+        .copied()
+        .ok_or("rows is missing")?;
+    let columns = if call.get("columns")?.is_some() {
+        call.shape("columns")?.first().copied().unwrap_or(rows)
+    } else {
+        rows
+    };
+    let k = call.int("k")?.unwrap_or(0);
+    let truths = truths(b, rows, columns, move |row, column| column - row == k)?;
+    b.cast(&truths, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
+}
+
+/// True on the k-th diagonal of a matrix and below.
+pub(crate) fn below(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<Item> {
+    truths(b, rows, columns, move |row, column| column - row <= k)
+}
+
+fn truths(
+    b: &mut Builder,
+    rows: usize,
+    columns: usize,
+    holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
+) -> Outcome<Item> {
+    made(b, Dtype::Bool, &[rows, columns], move |write| {
+        let all = write.plain::<u8>()?.chunks_mut(columns.max(1));
+        for (row, out) in (0_i64..).zip(all) {
+            for (column, out) in (0_i64..).zip(out) {
+                *out = holds(row, column).into();
+            }
+        }
+        Ok(())
+    })
+}

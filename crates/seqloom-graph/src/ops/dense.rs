@@ -1,0 +1,231 @@
+//! A transformer's joined operations: linear layers over rows, each row by itself.
+
+use seqloom_kernels::dense::{FeedForward, Layer, Rotation, linear, linear_then_rotate};
+use seqloom_kernels::norm::Rule;
+
+use super::call::Call;
+use super::elementwise::{Operands, compute};
+use super::fused::Operand;
+use super::product::layer;
+use super::windows::require_one_type;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Taken, Write, by_float};
+use crate::plan::{Builder, Item};
+
+/// The rows of an array, the weights and the bias of a layer, in C order.
+struct Given {
+    reads: Vec<Item>,
+    /// All axes of x but the last.
+    outer: Vec<usize>,
+    inputs: usize,
+    outputs: usize,
+    has_bias: bool,
+}
+
+impl Given {
+    fn take(b: &mut Builder, call: &Call<'_>, more: &[Option<&Item>]) -> Outcome<Self> {
+        let (x, weight) = (call.array("x")?, call.array("weight")?);
+        let bias = call.array_if("bias")?;
+        require_one_type(&[&[Some(&x), Some(&weight), bias.as_ref()], more].concat())?;
+        let ([outer @ .., inputs], [outputs, depth]) = (x.shape(), weight.shape()) else {
+            return Err("expected x (..., in) and weight (out, in)".to_owned());
+        };
+        let is_sound = inputs == depth && *inputs > 0 && *outputs > 0;
+        if !is_sound || bias.as_ref().is_some_and(|bias| bias.shape() != [*outputs]) {
+            let (x, weight) = (x.shape(), weight.shape());
+            return Err(format!(
+                "expected x (..., in), weight (out, in) and bias (out), got {x:?} and {weight:?}"
+            ));
+        }
+        let mut reads = vec![b.plain(&x)?, b.plain(&weight)?];
+        if let Some(bias) = &bias {
+            reads.push(b.plain(bias)?);
+        }
+        Ok(Self {
+            outer: outer.to_vec(),
+            inputs: *inputs,
+            outputs: *outputs,
+            has_bias: bias.is_some(),
+            reads,
+        })
+    }
+
+    fn shape(&self) -> Vec<usize> {
+        [&self.outer[..], &[self.outputs]].concat()
+    }
+
+    fn nanoseconds(&self) -> usize {
+        let rows: usize = self.outer.iter().product();
+        rows.saturating_mul(self.inputs)
+            .saturating_mul(self.outputs)
+            / 40
+    }
+}
+
+/// `x @ weight.T + bias + residual`.
+pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let residual = call.array_if("residual")?;
+    let (x, weight) = (call.array("x")?, call.array("weight")?);
+    if x.layout.count() == 0 || weight.layout.count() == 0 {
+        return plainly(b, call, residual);
+    }
+    let mut given = Given::take(b, call, &[residual.as_ref()])?;
+    let shape = given.shape();
+    if residual
+        .as_ref()
+        .is_some_and(|residual| residual.shape() != shape)
+    {
+        return Err(format!("residual: expected {shape:?}"));
+    }
+    let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
+    let has_residual = residual.is_some();
+    if let Some(residual) = &residual {
+        given.reads.push(b.plain(residual)?);
+    }
+    let dtype = x.dtype;
+    let made = b.room(dtype, &shape)?;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let [write] = writes else { return Ok(()) };
+            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            by_float!(dtype, T => {
+                let mut given = Taken::new(reads);
+                let (x, weight) = (given.take::<T>()?, given.take()?);
+                let layer = Layer { weight, bias: given.take_if(has_bias)?, inputs };
+                linear(layer, x, given.take_if(has_residual)?, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(given.reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+/// The same of empty arrays.
+fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<Item>) -> Outcome<Item> {
+    let (x, weight) = (call.array("x")?, call.array("weight")?);
+    let found = layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
+    let Some(residual) = residual else {
+        return Ok(found);
+    };
+    let dtype = found.dtype;
+    let both = vec![Operand::Array(residual), Operand::Array(found)];
+    compute(b, "add", &Operands::of(both, dtype))
+}
+
+/// Queries, keys and values as parts of one array, the first two turned by angles.
+pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
+    let mut given = Given::take(b, call, &[Some(&cosine), Some(&sine)])?;
+    let (heads, half) = heads(call, &given, [&cosine, &sine])?;
+    let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
+    given.reads.extend([b.plain(&cosine)?, b.plain(&sine)?]);
+    let dtype = cosine.dtype;
+    let made = b.room(dtype, &given.shape())?;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let [write] = writes else { return Ok(()) };
+            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            by_float!(dtype, T => {
+                let mut given = Taken::new(reads);
+                let (x, weight) = (given.take::<T>()?, given.take()?);
+                let layer = Layer { weight, bias: given.take_if(has_bias)?, inputs };
+                let (cosines, sines, heads) = (given.take()?, given.take()?, 2 * heads);
+                let rotation = Rotation { cosines, sines, half, heads };
+                linear_then_rotate(layer, rotation, x, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(given.reads, &[&made], kernel)?;
+    let split = Layout::new(&[&given.outer[..], &[3, heads, 2 * half]].concat());
+    let axis = given.outer.len();
+    Ok((0..3).map(|part| made.seen(split.at(axis, part))).collect())
+}
+
+/// How many heads there are, and half of their width, to which the angles fit.
+fn heads(call: &Call<'_>, given: &Given, angles: [&Item; 2]) -> Outcome<(usize, usize)> {
+    let heads = call
+        .shape("heads")?
+        .first()
+        .copied()
+        .filter(|&heads| heads > 0);
+    let heads = heads.ok_or("heads: expected a number from 1")?;
+    let half = given.outputs / heads / 6;
+    let expected = [&given.outer[..], &[half]].concat();
+    let is_whole = heads.checked_mul(6 * half) == Some(given.outputs) && half > 0;
+    if is_whole && angles.iter().all(|angles| angles.shape() == expected) {
+        return Ok((heads, half));
+    }
+    Err(format!(
+        "expected 3 * heads * d outputs, d even, and angles {expected:?}, got {} outputs, {heads} \
+         heads and angles {:?}",
+        given.outputs,
+        angles[0].shape()
+    ))
+}
+
+/// `x` plus its layer norm after a linear layer, gelu and another linear layer.
+pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let width = x.shape().last().copied().filter(|&width| width > 0);
+    let width = width.ok_or("x: expected rows with numbers")?;
+    let hidden = call
+        .array("weight_in")?
+        .shape()
+        .first()
+        .copied()
+        .unwrap_or(0);
+    let items = layers(call, width, hidden)?;
+    let given: Vec<Option<&Item>> = items.iter().map(Option::as_ref).collect();
+    require_one_type(&[&[Some(&x)], &given[..]].concat())?;
+    let epsilon = call.float("eps")?.ok_or("eps is missing")?;
+    let has_bias = [items[3].is_some(), items[5].is_some()];
+    let mut reads = vec![b.plain(&x)?];
+    for item in items.iter().flatten() {
+        reads.push(b.plain(item)?);
+    }
+    let (dtype, made) = (x.dtype, b.room(x.dtype, x.shape())?);
+    let nanoseconds = x.layout.count().saturating_mul(hidden) / 20;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let [write] = writes else { return Ok(()) };
+            let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
+            by_float!(dtype, T => {
+                let mut given = Taken::new(reads);
+                let x = given.take::<T>()?;
+                let norm = Rule { weight: given.take()?, bias: Some(given.take()?), epsilon };
+                let (weight, bias) = (given.take()?, given.take_if(has_bias[0])?);
+                let inner = Layer { weight, bias, inputs: width };
+                let (weight, bias) = (given.take()?, given.take_if(has_bias[1])?);
+                let outer = Layer { weight, bias, inputs: hidden };
+                FeedForward { norm, inner, outer }.apply(x, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+/// The arrays of both layers and of the norm, of which biases may not be given.
+fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<Item>>> {
+    let sizes: [(&str, &[usize]); 6] = [
+        ("norm_weight", &[width]),
+        ("norm_bias", &[width]),
+        ("weight_in", &[hidden, width]),
+        ("bias_in", &[hidden]),
+        ("weight_out", &[width, hidden]),
+        ("bias_out", &[width]),
+    ];
+    let each = sizes.into_iter().map(|(name, shape)| {
+        let item = call.array_if(name)?;
+        let is_free = name.starts_with("bias_");
+        let fits = item.as_ref().map_or(is_free, |item| item.shape() == shape);
+        if fits && hidden > 0 {
+            return Ok(item);
+        }
+        Err(format!("{name}: expected {shape:?}, none of them 0"))
+    });
+    each.collect()
+}

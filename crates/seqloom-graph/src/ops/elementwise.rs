@@ -1,0 +1,284 @@
+//! Functions of one number, of two or of three, over arrays that broadcast.
+
+use seqloom_fuse::Op;
+
+use super::call::{Call, Given, to_float};
+use super::fused::{Operand, fuse, fuse_ordered, items, order_of, shape_of};
+use super::{integers, scalars};
+use crate::Dtype;
+use crate::memory::Outcome;
+use crate::plan::{Builder, Item};
+
+/// Operands, and the type in which they are computed.
+pub(crate) struct Operands {
+    pub(crate) all: Vec<Operand>,
+    pub(crate) dtype: Dtype,
+}
+
+/// A function of one array or of two.
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let names = call.operation.signature.arguments;
+    let mut given = Operands::take(call, names)?;
+    let name = call.name();
+    if is_one_of(FRACTIONAL, name) && !given.dtype.is_float() {
+        given.dtype = Dtype::Float32;
+    }
+    compute(b, name, &given)
+}
+
+/// The function of that name of operands.
+pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+    if is_one_of(COMPARING, name) && !given.dtype.is_float() && !name.starts_with("logical") {
+        return integers::apply(b, name, given);
+    }
+    if let Some(op) = truth(name) {
+        return fuse(b, op, &given.all, Dtype::Bool);
+    }
+    match name {
+        "isinf" => return isinf(b, given),
+        "logical_xor" => return xor(b, given),
+        "signbit" => return scalars::signbit(b, given),
+        _ if !given.dtype.is_float() => return integers::apply(b, name, given),
+        _ => {}
+    }
+    match (name, given.all.get(1)) {
+        ("pow", Some(Operand::Number(power))) => powers(b, given, *power),
+        ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &given.first()),
+        _ => match arithmetic(name) {
+            Some(op) => floats(b, name, op, given),
+            None => scalars::apply(b, name, given),
+        },
+    }
+}
+
+/// One operation on floats.
+fn floats(b: &mut Builder, name: &str, op: Op, given: &Operands) -> Outcome<Item> {
+    let shape = shape_of(&given.all)?;
+    let order = if reuses(name, &given.all, &shape) {
+        (0..shape.len()).collect()
+    } else {
+        order_of(&given.all, &shape)
+    };
+    fuse_ordered(b, op, &given.all, given.dtype, &order)
+}
+
+impl Operands {
+    /// Those of these names, and the type that they meet in.
+    pub(crate) fn take(call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
+        let mut given = Vec::with_capacity(names.len());
+        for name in names {
+            given.push((*name, call.needed(name)?));
+        }
+        let dtype = common_type(&given.iter().map(|(_, given)| given).collect::<Vec<_>>());
+        let all = given.into_iter().map(|(name, given)| match given {
+            Given::Array(item) => Ok(Operand::Array(item)),
+            Given::Int(number) => Ok(Operand::Number(to_float(number))),
+            Given::Float(number) => Ok(Operand::Number(number)),
+            Given::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
+            _ => Err(format!("{name}: expected an array or a number")),
+        });
+        let all = all.collect::<Outcome<Vec<_>>>()?;
+        if items(&all).next().is_none() {
+            return Err("expected at least one array".to_owned());
+        }
+        Ok(Self { all, dtype })
+    }
+
+    /// The first alone.
+    fn first(&self) -> Self {
+        Self {
+            all: self.all.iter().take(1).cloned().collect(),
+            dtype: self.dtype,
+        }
+    }
+
+    pub(crate) fn of(all: Vec<Operand>, dtype: Dtype) -> Self {
+        Self { all, dtype }
+    }
+}
+
+/// The type that arrays and numbers meet in: fractions make floats of integers.
+pub(crate) fn common_type(given: &[&Given]) -> Dtype {
+    let dtypes = given.iter().filter_map(|given| match given {
+        Given::Array(item) => Some(item.dtype),
+        _ => None,
+    });
+    let arrays = dtypes.reduce(Dtype::with);
+    let has_fraction = given.iter().any(|given| matches!(given, Given::Float(_)));
+    let has_whole = given.iter().any(|given| matches!(given, Given::Int(_)));
+    match arrays {
+        Some(dtype) if dtype.is_float() => dtype,
+        _ if has_fraction => Dtype::Float32,
+        Some(Dtype::Bool) | None if has_whole => Dtype::Int64,
+        found => found.unwrap_or(Dtype::Bool),
+    }
+}
+
+/// Whether NumPy's backend writes a large result in C order, whatever the operands' order.
+fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
+    let Some(Operand::Array(x)) = operands.first() else {
+        return false;
+    };
+    let is_large = x.layout.count() >= LARGE && x.dtype.is_float();
+    if !is_one_of(ARITHMETIC, name) || !is_large {
+        return matches!(name, "gelu" | "relu" | "silu" | "sigmoid" | "erf");
+    }
+    match operands.get(1) {
+        Some(Operand::Array(y)) => {
+            y.dtype == x.dtype && x.shape() == shape && shape.ends_with(y.shape())
+        }
+        _ => true,
+    }
+}
+
+/// Numbers from which on results are written in C order.
+const LARGE: usize = 65_536;
+
+/// Powers that cost less than a power.
+fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<Item> {
+    let x = given.first();
+    if power.to_bits() == 0.5_f64.to_bits() {
+        floats(b, "sqrt", Op::Sqrt, &x)
+    } else if power.to_bits() == 2.0_f64.to_bits() {
+        floats(b, "square", Op::Square, &x)
+    } else if power.to_bits() == 3.0_f64.to_bits() {
+        let square = floats(b, "multiply", Op::Square, &x)?;
+        let all = vec![Operand::Array(square), x.all[0].clone()];
+        floats(b, "multiply", Op::Multiply, &Operands::of(all, given.dtype))
+    } else {
+        floats(b, "pow", Op::Power, given)
+    }
+}
+
+fn isinf(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+    let size = fuse(b, Op::Abs, &given.all, float_type(given.dtype))?;
+    let all = [Operand::Array(size), Operand::Number(f64::INFINITY)];
+    fuse(b, Op::Equal, &all, Dtype::Bool)
+}
+
+fn xor(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+    let mut truths = Vec::with_capacity(2);
+    for operand in &given.all {
+        let all = [operand.clone(), Operand::Number(0.0)];
+        truths.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
+    }
+    fuse(b, Op::NotEqual, &truths, Dtype::Bool)
+}
+
+/// The type, or single floats where it is one of integers.
+pub(crate) fn float_type(dtype: Dtype) -> Dtype {
+    if dtype.is_float() {
+        dtype
+    } else {
+        Dtype::Float32
+    }
+}
+
+/// `x` where the condition holds, `y` elsewhere.
+pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let condition = call.array("condition")?;
+    let (x, y) = (call.needed("x")?, call.needed("y")?);
+    let dtype = match (&x, &y) {
+        (Given::Array(_), _) | (_, Given::Array(_)) => common_type(&[&x, &y]),
+        _ if matches!(x, Given::Float(_)) || matches!(y, Given::Float(_)) => Dtype::Float32,
+        _ => Dtype::Int64,
+    };
+    let mut all = vec![Operand::Array(condition)];
+    for (name, given) in [("x", x), ("y", y)] {
+        all.push(match given {
+            Given::Array(item) => Operand::Array(b.cast(&item, dtype)?),
+            Given::Int(number) => Operand::Number(to_float(number)),
+            Given::Float(number) => Operand::Number(number),
+            Given::Bool(truth) => Operand::Number(f64::from(u8::from(truth))),
+            _ => return Err(format!("{name}: expected an array or a number")),
+        });
+    }
+    let given = Operands::of(all, dtype);
+    if dtype.is_float() {
+        fuse(b, Op::Where, &given.all, dtype)
+    } else {
+        integers::apply(b, "where", &given)
+    }
+}
+
+/// Values held between two bounds.
+pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (low, high) = (call.get("min")?, call.get("max")?);
+    let (op, names, name): (Op, &[&str], &str) = match (low, high) {
+        (Some(_), Some(_)) => (Op::Clip, &["x", "min", "max"], "clip"),
+        (Some(_), None) => (Op::Maximum, &["x", "min"], "maximum"),
+        (None, Some(_)) => (Op::Minimum, &["x", "max"], "minimum"),
+        (None, None) => return call.array("x"),
+    };
+    let given = Operands::take(call, names)?;
+    if given.dtype.is_float() {
+        fuse(b, op, &given.all, given.dtype)
+    } else {
+        integers::apply(b, name, &given)
+    }
+}
+
+pub(crate) fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.contains(&name)
+}
+
+/// Functions whose large results NumPy's backend writes in C order.
+const ARITHMETIC: &[&str] = &[
+    "abs", "add", "ceil", "cos", "divide", "exp", "expm1", "floor", "log", "log1p", "maximum",
+    "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square", "subtract", "tanh",
+];
+
+/// Functions that give fractions of integers too.
+const FRACTIONAL: &[&str] = &[
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "divide",
+    "exp",
+    "expm1",
+    "hypot",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logaddexp",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "reciprocal",
+    "rsqrt",
+    "erf",
+    "erfc",
+];
+
+/// Functions whose results are truths.
+const COMPARING: &[&str] = &[
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "logical_and",
+    "logical_or",
+    "logical_not",
+];
+
+/// An operation that gives truths.
+fn truth(name: &str) -> Option<Op> {
+    let is_truth = is_one_of(COMPARING, name) || matches!(name, "isfinite" | "isnan");
+    Op::named(name).filter(|_| is_truth)
+}
+
+/// An operation of floats that NumPy's backend computes one by one, as programs do.
+fn arithmetic(name: &str) -> Option<Op> {
+    Op::named(name).filter(|_| !matches!(name, "fma" | "where" | "clip"))
+}

@@ -1,0 +1,230 @@
+//! `x[key]`: numbers, slices and new axes as views; arrays of whole numbers as copies.
+
+use super::call::{Call, Given};
+use super::fused::{Operand, shape_of};
+use super::take::{position, require_whole};
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let key = match call.needed("key")? {
+        Given::List(parts) => parts,
+        part => vec![part],
+    };
+    let parts = spread(key, x.rank())?;
+    let (seen, arrays) = basic(b, &x, parts)?;
+    if arrays.is_empty() {
+        return Ok(seen);
+    }
+    gather(b, &seen, &arrays)
+}
+
+/// The key with one part for each axis, and new axes between them.
+fn spread(key: Vec<Given>, rank: usize) -> Outcome<Vec<Given>> {
+    let is_axis = |part: &&Given| !matches!(part, Given::NewAxis | Given::Null | Given::Ellipsis);
+    let named = key.iter().filter(is_axis).count();
+    let rest = rank.checked_sub(named);
+    let rest = rest.ok_or_else(|| format!("key: {named} parts for an array of {rank} axes"))?;
+    let mut parts = Vec::with_capacity(rank);
+    let mut is_open = true;
+    for part in key {
+        if !matches!(part, Given::Ellipsis) {
+            parts.push(part);
+        } else if std::mem::take(&mut is_open) {
+            parts.extend((0..rest).map(|_| Given::Slice([None; 3])));
+        } else {
+            return Err("key: expected one ellipsis at most".to_owned());
+        }
+    }
+    if is_open {
+        parts.extend((0..rest).map(|_| Given::Slice([None; 3])));
+    }
+    Ok(parts)
+}
+
+/// An array of a key, and the axis that it indexes. A number beside arrays is one, too.
+struct Along {
+    axis: usize,
+    item: Item,
+    /// Where the part stood in the key.
+    place: usize,
+}
+
+/// Takes numbers, slices and new axes; arrays are left for later.
+fn basic(b: &mut Builder, x: &Item, parts: Vec<Given>) -> Outcome<(Item, Vec<Along>)> {
+    let has_arrays = parts.iter().any(|part| matches!(part, Given::Array(_)));
+    let (mut seen, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
+    for (place, part) in parts.into_iter().enumerate() {
+        match part {
+            Given::NewAxis | Given::Null => {
+                seen = seen.seen(seen.layout.widened(axis));
+                axis += 1;
+            }
+            Given::Int(number) if !has_arrays => {
+                let at = position(number, seen.shape()[axis], true)?;
+                seen = seen.seen(seen.layout.at(axis, at));
+            }
+            Given::Int(number) => {
+                let item = super::create::listed(b, &[], vec![number])?;
+                arrays.push(Along { axis, item, place });
+                axis += 1;
+            }
+            Given::Slice(bounds) => {
+                seen = sliced(b, &seen, axis, bounds)?;
+                axis += 1;
+            }
+            Given::Array(item) => {
+                require_whole(&item)?;
+                arrays.push(Along { axis, item, place });
+                axis += 1;
+            }
+            _ => return Err("key: expected numbers, slices and arrays of numbers".to_owned()),
+        }
+    }
+    Ok((seen, arrays))
+}
+
+/// Part of an axis, as Python slices.
+fn sliced(b: &mut Builder, x: &Item, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<Item> {
+    let size = x.shape()[axis];
+    let step = bounds[2].unwrap_or(1);
+    let (first, count) = span(bounds[0], bounds[1], step, size)?;
+    let stride = usize::try_from(step.unsigned_abs()).map_err(|_| "the step is too long")?;
+    if step > 0 {
+        return Ok(x.seen(x.layout.part(axis, first, count, stride)));
+    }
+    let last = first.saturating_sub(count.saturating_sub(1).saturating_mul(stride));
+    let part = x.seen(x.layout.part(axis, last, count, stride));
+    super::join::reversed(b, &part, axis)
+}
+
+/// The first position of a slice, and how many there are.
+fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcome<(usize, usize)> {
+    let length = i128::from(u64::try_from(size).unwrap_or(u64::MAX));
+    let (low, high) = if step > 0 {
+        (0, length)
+    } else {
+        (-1, length - 1)
+    };
+    let bound = |bound: Option<i64>, default: i128| match bound {
+        None => default,
+        Some(bound) if bound < 0 => (i128::from(bound) + length).clamp(low, high),
+        Some(bound) => i128::from(bound).clamp(low, high),
+    };
+    let step = i128::from(step);
+    let (first, end) = match step.signum() {
+        1 => (bound(start, 0), bound(stop, length)),
+        -1 => (bound(start, length - 1), bound(stop, -1)),
+        _ => return Err("key: a slice by steps of 0".to_owned()),
+    };
+    let count = ((end - first + step - step.signum()) / step).max(0);
+    let number = |number: i128| usize::try_from(number).unwrap_or(0);
+    Ok((number(first), number(count)))
+}
+
+/// The elements that arrays of indices name along some axes.
+fn gather(b: &mut Builder, x: &Item, arrays: &[Along]) -> Outcome<Item> {
+    let operands: Vec<Operand> = arrays
+        .iter()
+        .map(|along| Operand::Array(along.item.clone()))
+        .collect();
+    let shared = shape_of(&operands)?;
+    let mut reads = vec![x.clone()];
+    for along in arrays {
+        let item = b.cast(&along.item, Dtype::Int64)?;
+        let layout = item
+            .layout
+            .stretched(&shared)
+            .ok_or("the shapes do not broadcast")?;
+        reads.push(b.plain(&item.seen(layout))?);
+    }
+    let axes: Vec<usize> = arrays.iter().map(|along| along.axis).collect();
+    let others: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let rest = x.layout.permuted(&others);
+    let shape = [&shared[..], &rest.shape[..]].concat();
+    let made = b.room(x.dtype, &shape)?;
+    let chosen = Chosen {
+        axes: axes
+            .iter()
+            .map(|&axis| (x.shape()[axis], x.layout.strides[axis]))
+            .collect(),
+        rest,
+    };
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([x, places @ ..], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        match x.dtype.size() {
+            1 => chosen.copy::<u8>(x.memory()?, places, write.plain()?),
+            4 => chosen.copy::<u32>(x.memory()?, places, write.plain()?),
+            _ => chosen.copy::<u64>(x.memory()?, places, write.plain()?),
+        }
+    });
+    b.step(reads, &[&made], kernel)?;
+    Ok(moved(&made, arrays, shared.len()))
+}
+
+/// The axes of the indices where the arrays stood, if they stood side by side.
+fn moved(made: &Item, arrays: &[Along], count: usize) -> Item {
+    let are_together = arrays
+        .windows(2)
+        .all(|pair| pair[1].place == pair[0].place + 1);
+    let first = arrays.first().map_or(0, |along| along.axis);
+    if !are_together || first == 0 {
+        return made.clone();
+    }
+    let order: Vec<usize> = (count..count + first)
+        .chain(0..count)
+        .chain(count + first..made.rank())
+        .collect();
+    made.seen(made.layout.permuted(&order))
+}
+
+/// Axes that are indexed, each a size and a step, and what is copied whole.
+struct Chosen {
+    axes: Vec<(usize, usize)>,
+    rest: Layout,
+}
+
+impl Chosen {
+    fn copy<T: bytemuck::Pod>(&self, x: &[T], places: &[Read<'_>], out: &mut [T]) -> Outcome {
+        let count: usize = self.rest.count();
+        if count == 0 {
+            return Ok(());
+        }
+        let places: Vec<&[i64]> = places
+            .iter()
+            .map(Read::plain::<i64>)
+            .collect::<Outcome<_>>()?;
+        for (number, out) in out.chunks_mut(count).enumerate() {
+            let mut start = 0;
+            for (&(size, step), places) in self.axes.iter().zip(&places) {
+                start += position(places[number], size, true)? * step;
+            }
+            let from = Layout {
+                start: self.rest.start + start,
+                ..self.rest.clone()
+            };
+            super::copy::copy_rows(x, &from, out);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_pythons() {
+        assert_eq!(span(None, None, 1, 5), Ok((0, 5)));
+        assert_eq!(span(Some(-3), Some(9), 1, 5), Ok((2, 3)));
+        assert_eq!(span(None, None, -2, 5), Ok((4, 3)));
+        assert_eq!(span(Some(1), Some(-9), -1, 5), Ok((1, 2)));
+        assert_eq!(span(Some(4), Some(2), 1, 5).map(|found| found.1), Ok(0));
+        assert_eq!(span(None, None, 2, 0).map(|found| found.1), Ok(0));
+    }
+}

@@ -1,0 +1,163 @@
+//! Functions of whole numbers and truths.
+
+use super::elementwise::Operands;
+use super::fused::{Operand, shape_of};
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+/// What is computed of up to three whole numbers.
+type Function = fn([i64; 3]) -> i64;
+
+/// The function of that name.
+pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+    let (function, is_truth) = find(name, given.dtype)
+        .ok_or_else(|| format!("it is not known of {}, only of floats", given.dtype))?;
+    let shape = shape_of(&given.all)?;
+    let mut reads = Vec::new();
+    let mut numbers = [None; 3];
+    for (slot, operand) in numbers.iter_mut().zip(&given.all) {
+        match operand {
+            Operand::Number(number) => *slot = Some(whole(*number)),
+            Operand::Array(item) => {
+                let item = b.cast(item, Dtype::Int64)?;
+                let layout = item.layout.stretched(&shape);
+                let item = item.seen(layout.ok_or("the shapes do not broadcast")?);
+                reads.push(b.plain(&item)?);
+            }
+        }
+    }
+    let dtype = if is_truth { Dtype::Bool } else { Dtype::Int64 };
+    let made = b.room(dtype, &shape)?;
+    let arity = given.all.len();
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let [write] = writes else { return Ok(()) };
+        fill(function, &numbers[..arity], reads, write, is_truth)
+    });
+    b.step(reads, &[&made], kernel)?;
+    if is_truth {
+        Ok(made)
+    } else {
+        b.cast(&made, given.dtype)
+    }
+}
+
+/// A number that stands for a whole one.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what has a fraction is no whole number"
+)]
+fn whole(number: f64) -> i64 {
+    number as i64
+}
+
+fn fill(
+    function: Function,
+    numbers: &[Option<i64>],
+    reads: &[Read<'_>],
+    write: &mut Write<'_>,
+    is_truth: bool,
+) -> Outcome {
+    let mut arrays = reads.iter();
+    let mut slots: [Slot<'_>; 3] = [Slot::Number(0); 3];
+    for (slot, number) in slots.iter_mut().zip(numbers) {
+        *slot = match (number, number.is_none().then(|| arrays.next()).flatten()) {
+            (Some(number), _) => Slot::Number(*number),
+            (None, Some(read)) => Slot::Array(read.plain()?),
+            (None, None) => Slot::Number(0),
+        };
+    }
+    let value = |at: usize| function(slots.map(|slot| slot.at(at)));
+    if is_truth {
+        let out = write.plain::<u8>()?;
+        out.iter_mut()
+            .enumerate()
+            .for_each(|(at, out)| *out = u8::from(value(at) != 0));
+    } else {
+        let out = write.plain::<i64>()?;
+        out.iter_mut()
+            .enumerate()
+            .for_each(|(at, out)| *out = value(at));
+    }
+    Ok(())
+}
+
+/// A number, or an array of them.
+#[derive(Clone, Copy)]
+enum Slot<'a> {
+    Number(i64),
+    Array(&'a [i64]),
+}
+
+impl Slot<'_> {
+    fn at(&self, position: usize) -> i64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Array(numbers) => numbers.get(position).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// The function of that name, and whether it gives truths.
+fn find(name: &str, dtype: Dtype) -> Option<(Function, bool)> {
+    let is_bool = dtype == Dtype::Bool;
+    if let Some(function) = comparing(name) {
+        return Some((function, true));
+    }
+    let function: Function = match name {
+        "add" if is_bool => |[x, y, _]| x | y,
+        "multiply" if is_bool => |[x, y, _]| x & y,
+        "bitwise_invert" | "logical_not" if is_bool => |[x, ..]| 1 - x,
+        "add" => |[x, y, _]| x.wrapping_add(y),
+        "subtract" => |[x, y, _]| x.wrapping_sub(y),
+        "multiply" => |[x, y, _]| x.wrapping_mul(y),
+        "floor_divide" => |[x, y, _]| floor_divide(x, y),
+        "remainder" => |[x, y, _]| x.wrapping_sub(y.wrapping_mul(floor_divide(x, y))),
+        "pow" => |[x, y, _]| x.wrapping_pow(u32::try_from(y).unwrap_or(0)),
+        "maximum" => |[x, y, _]| x.max(y),
+        "minimum" => |[x, y, _]| x.min(y),
+        "negative" => |[x, ..]| x.wrapping_neg(),
+        "abs" => |[x, ..]| x.wrapping_abs(),
+        "sign" => |[x, ..]| x.signum(),
+        "square" => |[x, ..]| x.wrapping_mul(x),
+        "relu" => |[x, ..]| x.max(0),
+        "floor" | "ceil" | "trunc" | "round" | "positive" => |[x, ..]| x,
+        "bitwise_invert" => |[x, ..]| !x,
+        "bitwise_and" => |[x, y, _]| x & y,
+        "bitwise_or" => |[x, y, _]| x | y,
+        "bitwise_xor" => |[x, y, _]| x ^ y,
+        "bitwise_left_shift" => |[x, y, _]| shifted(x, y, i64::checked_shl, 0),
+        "bitwise_right_shift" => |[x, y, _]| shifted(x, y, i64::checked_shr, x >> 63),
+        "where" => |[chosen, x, y]| if chosen != 0 { x } else { y },
+        "clip" => |[x, low, high]| x.max(low).min(high),
+        _ => return None,
+    };
+    Some((function, false))
+}
+
+fn comparing(name: &str) -> Option<Function> {
+    Some(match name {
+        "equal" => |[x, y, _]| (x == y).into(),
+        "not_equal" => |[x, y, _]| (x != y).into(),
+        "less" => |[x, y, _]| (x < y).into(),
+        "less_equal" => |[x, y, _]| (x <= y).into(),
+        "greater" => |[x, y, _]| (x > y).into(),
+        "greater_equal" => |[x, y, _]| (x >= y).into(),
+        _ => return None,
+    })
+}
+
+/// A quotient, rounded down; 0 of a division by 0, as NumPy's.
+fn floor_divide(x: i64, y: i64) -> i64 {
+    if y == 0 {
+        return 0;
+    }
+    let quotient = x.wrapping_div(y);
+    let is_below = x.wrapping_rem(y) != 0 && (x < 0) != (y < 0);
+    quotient - i64::from(is_below)
+}
+
+fn shifted(x: i64, y: i64, shift: fn(i64, u32) -> Option<i64>, beyond: i64) -> i64 {
+    let by = u32::try_from(y).ok();
+    by.and_then(|by| shift(x, by)).unwrap_or(beyond)
+}

@@ -1,0 +1,374 @@
+//! Arrays made of parts of others: joined, repeated, reversed, padded.
+
+use super::call::{Call, Given, to_float, within};
+use super::create::fill;
+use crate::layout::{Layout, walking_order};
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+/// A part of a result: where it lies, and an array of its shape.
+struct Part {
+    layout: Layout,
+    item: Item,
+}
+
+pub(crate) fn concat(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let mut arrays = call.arrays("arrays")?;
+    if matches!(
+        call.operation.arguments.get(1),
+        Some(Some(crate::graph::Argument::Null))
+    ) {
+        for item in &mut arrays {
+            let count = item.layout.count();
+            *item = super::shapes::reshaped(b, item, &[count])?;
+        }
+    }
+    let rank = arrays.first().map_or(0, Item::rank);
+    let axis = call.axis("axis", rank)?.unwrap_or(0);
+    joined(b, &arrays, axis)
+}
+
+pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let arrays = call.arrays("arrays")?;
+    let rank = arrays.first().map_or(0, Item::rank) + 1;
+    let axis = within(call.int("axis")?.unwrap_or(0), rank)?;
+    let first = arrays.first().map(|item| item.shape().to_vec());
+    if arrays
+        .iter()
+        .any(|item| Some(item.shape()) != first.as_deref())
+    {
+        return Err("arrays: expected arrays of one shape".to_owned());
+    }
+    let widened: Vec<Item> = arrays
+        .iter()
+        .map(|item| item.seen(item.layout.widened(axis)))
+        .collect();
+    joined(b, &widened, axis)
+}
+
+/// Arrays end to end along an axis.
+pub(crate) fn joined(b: &mut Builder, arrays: &[Item], axis: usize) -> Outcome<Item> {
+    let dtype = arrays
+        .iter()
+        .map(|item| item.dtype)
+        .reduce(crate::Dtype::with);
+    let dtype = dtype.ok_or("arrays: expected at least one")?;
+    let shape = shape_of(arrays, axis)?;
+    let arrays: Vec<Item> = arrays
+        .iter()
+        .map(|item| b.cast(item, dtype))
+        .collect::<Outcome<_>>()?;
+    let strides: Vec<&[usize]> = arrays.iter().map(|item| &item.layout.strides[..]).collect();
+    let made = b.ordered(dtype, &shape, &walking_order(&shape, &strides))?;
+    let mut first = 0;
+    let parts = arrays.into_iter().map(|item| {
+        let size = item.shape()[axis];
+        let layout = made.layout.part(axis, first, size, 1);
+        first += size;
+        Part { layout, item }
+    });
+    let parts = parts.collect();
+    assemble(b, made, parts, None)
+}
+
+/// The shape of arrays end to end along an axis.
+fn shape_of(arrays: &[Item], axis: usize) -> Outcome<Vec<usize>> {
+    let mut shape = arrays
+        .first()
+        .map_or(Vec::new(), |item| item.shape().to_vec());
+    if axis >= shape.len() {
+        return Err("arrays: expected arrays with axes".to_owned());
+    }
+    let mut total = 0_usize;
+    for item in arrays {
+        let mut own = item.shape().to_vec();
+        let size = own.get(axis).copied().unwrap_or(0);
+        total = total.checked_add(size).ok_or("the axis is too long")?;
+        if let Some(slot) = own.get_mut(axis) {
+            *slot = shape[axis];
+        }
+        if own != shape {
+            return Err(format!(
+                "the shape {:?} does not fit the others",
+                item.shape()
+            ));
+        }
+    }
+    shape[axis] = total;
+    Ok(shape)
+}
+
+/// Fills an array from parts, and first all of it from another array, where one is given.
+fn assemble(b: &mut Builder, made: Item, parts: Vec<Part>, ground: Option<Item>) -> Outcome<Item> {
+    let (mut layouts, mut reads) = (Vec::new(), Vec::new());
+    if let Some(item) = ground {
+        layouts.push(made.layout.clone());
+        reads.push(
+            item.seen(
+                item.layout
+                    .stretched(made.shape())
+                    .ok_or("the shapes differ")?,
+            ),
+        );
+    }
+    for Part { layout, item } in parts {
+        layouts.push(layout);
+        reads.push(item);
+    }
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let [write] = writes else { return Ok(()) };
+        for (read, layout) in reads.iter().zip(&layouts) {
+            place(*read, layout, write)?;
+        }
+        Ok(())
+    });
+    b.step(reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+fn place(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
+    match read.dtype.size() {
+        1 => place_rows::<u8>(read.memory()?, read.layout, layout, write.plain()?),
+        4 => place_rows::<u32>(read.memory()?, read.layout, layout, write.plain()?),
+        _ => place_rows::<u64>(read.memory()?, read.layout, layout, write.plain()?),
+    }
+    Ok(())
+}
+
+/// Copies an array into one of its shape, along the axis that is fastest in the latter.
+pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out: &mut [T]) {
+    let order = walking_order(&write.shape, &[&write.strides]);
+    let (read, write) = (read.permuted(&order), write.permuted(&order));
+    let ((count, step), (_, out_step)) = (read.row(), write.row());
+    for (onward, start) in read.rows().zip(write.rows()) {
+        let from = from.get(onward..).unwrap_or_default();
+        let out = out.get_mut(start..).unwrap_or_default();
+        if step == 1 && out_step == 1 && count <= from.len() && count <= out.len() {
+            out[..count].copy_from_slice(&from[..count]);
+        } else if step == 0 {
+            let out = out.iter_mut().step_by(out_step.max(1)).take(count);
+            out.for_each(|out| *out = from[0]);
+        } else {
+            let out = out.iter_mut().step_by(out_step.max(1)).take(count);
+            out.zip(from.iter().step_by(step))
+                .for_each(|(out, &x)| *out = x);
+        }
+    }
+}
+
+pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let axes = call.axes("axis", x.rank())?;
+    let mut found = x;
+    for axis in axes {
+        found = reversed(b, &found, axis)?;
+    }
+    Ok(found)
+}
+
+/// The array with the positions of an axis in reverse.
+pub(crate) fn reversed(b: &mut Builder, x: &Item, axis: usize) -> Outcome<Item> {
+    let count = x.shape()[axis];
+    let made = b.room(x.dtype, x.shape())?;
+    let parts = (0..count).map(|at| Part {
+        layout: made.layout.part(axis, count - 1 - at, 1, 1),
+        item: x.seen(x.layout.part(axis, at, 1, 1)),
+    });
+    if count <= FEW {
+        let parts = parts.collect();
+        return assemble(b, made, parts, None);
+    }
+    let order: Vec<i64> = (0..count).rev().map(|at| at.cast_signed() as i64).collect();
+    super::take::chosen(b, x, axis, order)
+}
+
+/// Positions that are copied one by one.
+const FEW: usize = 4;
+
+pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let shifts = call.ints("shift")?.ok_or("shift is missing")?;
+    if call.get("axis")?.is_none() {
+        let (shape, count) = (x.shape().to_vec(), x.layout.count());
+        let flat = super::shapes::reshaped(b, &x, &[count])?;
+        let rolled = rolled(b, &flat, 0, shifts.iter().sum())?;
+        return Ok(rolled.seen(Layout::new(&shape)));
+    }
+    let axes = call.axes("axis", x.rank())?;
+    let shifts = if shifts.len() == 1 {
+        vec![shifts[0]; axes.len()]
+    } else {
+        shifts
+    };
+    let mut found = x;
+    for (axis, shift) in axes.into_iter().zip(shifts) {
+        found = rolled(b, &found, axis, shift)?;
+    }
+    Ok(found)
+}
+
+fn rolled(b: &mut Builder, x: &Item, axis: usize, shift: i64) -> Outcome<Item> {
+    let count = x.shape()[axis];
+    let size = i64::try_from(count).map_err(|_| "the axis is too long")?;
+    let by = usize::try_from(shift.rem_euclid(size.max(1))).unwrap_or(0);
+    let (end, start) = (
+        x.seen(x.layout.part(axis, count - by, by, 1)),
+        x.seen(x.layout.part(axis, 0, count - by, 1)),
+    );
+    joined(b, &[end, start], axis)
+}
+
+pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let mut x = call.array("x")?;
+    if matches!(call.get("repeats")?, Some(Given::Array(_))) {
+        return Err("this version of seqloom-run knows one number of repeats only".to_owned());
+    }
+    let [times] = call.shape("repeats")?[..] else {
+        return Err("repeats: expected one number".to_owned());
+    };
+    let axis = if call.get("axis")?.is_none() {
+        let count = x.layout.count();
+        x = super::shapes::reshaped(b, &x, &[count])?;
+        0
+    } else {
+        call.axis("axis", x.rank())?.unwrap_or(0)
+    };
+    let mut shape = x.shape().to_vec();
+    shape.insert(axis + 1, times);
+    let wide = x.layout.widened(axis + 1).stretched(&shape);
+    let wide = x.seen(wide.ok_or("the shapes do not broadcast")?);
+    let copy = b.copy(&wide)?;
+    shape[axis] = shape[axis]
+        .checked_mul(times)
+        .ok_or("the axis is too long")?;
+    shape.remove(axis + 1);
+    Ok(copy.seen(Layout::new(&shape)))
+}
+
+pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let mut times = call.shape("repetitions")?;
+    let rank = times.len().max(x.rank());
+    times.splice(0..0, vec![1; rank - times.len()]);
+    let mut layout = x.layout.clone();
+    while layout.rank() < rank {
+        layout = layout.widened(0);
+    }
+    let (mut wide, mut shape) = (Vec::new(), Vec::new());
+    for (axis, &size) in layout.shape.clone().iter().enumerate() {
+        layout = layout.widened(2 * axis);
+        wide.extend([times[axis], size]);
+        shape.push(
+            size.checked_mul(times[axis])
+                .ok_or("the axis is too long")?,
+        );
+    }
+    let layout = layout
+        .stretched(&wide)
+        .ok_or("the shapes do not broadcast")?;
+    let copy = b.copy(&x.seen(layout))?;
+    Ok(copy.seen(Layout::new(&shape)))
+}
+
+pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let value = match call.get("value")? {
+        None => 0.0,
+        Some(Given::Int(number)) => to_float(number),
+        Some(Given::Float(number)) => number,
+        Some(_) => return Err("value: expected a number".to_owned()),
+    };
+    let Padding {
+        inner,
+        shape,
+        before,
+    } = Padding::of(call, &x.layout)?;
+    let ground = fill(b, x.dtype, &vec![1; x.rank()], value)?;
+    let made = b.room(x.dtype, &shape)?;
+    let mut layout = made.layout.clone();
+    for (axis, &before) in before.iter().enumerate() {
+        layout = layout.part(axis, before, inner.shape[axis], 1);
+    }
+    let part = Part {
+        layout,
+        item: x.seen(inner),
+    };
+    assemble(b, made, vec![part], Some(ground))
+}
+
+/// What is left of an array, the shape that it gets, and where along each axis it then stands.
+struct Padding {
+    inner: Layout,
+    shape: Vec<usize>,
+    before: Vec<usize>,
+}
+
+impl Padding {
+    fn of(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
+        let Given::List(widths) = call.needed("widths")? else {
+            return Err("widths: expected two numbers for each axis".to_owned());
+        };
+        if widths.len() != layout.rank() {
+            let (expected, found) = (layout.rank(), widths.len());
+            return Err(format!("widths: expected {expected} pairs, got {found}"));
+        }
+        let (mut inner, mut shape, mut all_before) = (layout.clone(), Vec::new(), Vec::new());
+        for (axis, pair) in widths.iter().enumerate() {
+            let [before, after] = pair.ints("widths")?[..] else {
+                return Err("widths: expected two numbers for each axis".to_owned());
+            };
+            let (first, count) = cut(layout.shape[axis], before, after)?;
+            inner = inner.part(axis, first, count, 1);
+            let (before, after) = (grown(before), grown(after));
+            let size = count
+                .checked_add(before)
+                .and_then(|size| size.checked_add(after));
+            shape.push(size.ok_or("the axis is too long")?);
+            all_before.push(before);
+        }
+        Ok(Self {
+            inner,
+            shape,
+            before: all_before,
+        })
+    }
+}
+
+/// What is left of an axis where widths are below 0: the first position, and how many.
+fn cut(size: usize, before: i64, after: i64) -> Outcome<(usize, usize)> {
+    let (first, end) = (
+        grown(before.saturating_neg()),
+        grown(after.saturating_neg()),
+    );
+    let count = size
+        .checked_sub(first)
+        .and_then(|left| left.checked_sub(end));
+    Ok((first, count.ok_or("widths: more is cut than there is")?))
+}
+
+fn grown(width: i64) -> usize {
+    usize::try_from(width).unwrap_or(0)
+}
+
+/// Zeros beside a diagonal of each matrix.
+pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let k = call.int("k")?.unwrap_or(0);
+    let [.., rows, columns] = *x.shape() else {
+        return Err("expected a matrix".to_owned());
+    };
+    let truths = super::create::below(b, rows, columns, if is_low { k } else { k - 1 })?;
+    let (x, zero) = (
+        super::fused::Operand::Array(x.clone()),
+        super::fused::Operand::Number(0.0),
+    );
+    let dtype = call.array("x")?.dtype;
+    let (first, second) = if is_low { (x, zero) } else { (zero, x) };
+    let all = vec![super::fused::Operand::Array(truths), first, second];
+    if dtype.is_float() {
+        super::fused::fuse(b, seqloom_fuse::Op::Where, &all, dtype)
+    } else {
+        let given = super::elementwise::Operands::of(all, dtype);
+        super::integers::apply(b, "where", &given)
+    }
+}

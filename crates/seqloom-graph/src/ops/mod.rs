@@ -1,0 +1,142 @@
+//! What each operation adds to a plan.
+
+mod activations;
+mod attend;
+mod call;
+mod copy;
+mod create;
+mod dense;
+mod elementwise;
+mod fused;
+mod index;
+mod integers;
+mod join;
+mod norms;
+mod order;
+mod product;
+mod recurrent;
+mod reduce;
+mod scalars;
+mod search;
+mod shapes;
+mod take;
+mod walk;
+mod windows;
+
+pub(crate) use call::Call;
+
+use crate::Dtype;
+use crate::memory::Outcome;
+use crate::plan::{Builder, Item};
+
+/// Adds the steps of a call; returns what it makes.
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    match call.name() {
+        "unstack" => shapes::unstack(call),
+        "attention" => attend::attention(b, call),
+        "attention_varlen" => attend::packed(b, call),
+        "batch_norm" => norms::batch_norm(b, call),
+        "layer_norm" | "rms_norm" => norms::rows(b, call),
+        "max_pool1d" => windows::max_pool(b, call),
+        "gru" | "lstm" => recurrent::apply(b, call),
+        "rotary_linear" => dense::rotary(b, call),
+        _ => one(b, call).map(|item| vec![item]),
+    }
+}
+
+/// The same of operations with one result.
+fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    match call.name() {
+        "relu" | "gelu" | "silu" | "sigmoid" | "erf" => activations::activate(b, call),
+        "softmax" | "log_softmax" => activations::shares(b, call),
+        "logsumexp" => activations::logsumexp(b, call),
+        "where" => elementwise::choose(b, call),
+        "clip" => elementwise::clip(b, call),
+        "softplus" => softplus(b, call),
+        "stop_gradient" => call.array("x"),
+        "astype" | "asarray" => cast(b, call),
+        "sum" | "prod" | "mean" | "max" | "min" | "any" | "all" | "var" | "std"
+        | "count_nonzero" => reduce::apply(b, call),
+        "argmax" | "argmin" => order::place_of_extreme(b, call),
+        "cumulative_sum" => order::cumulative_sum(b, call),
+        "sort" => order::sort(b, call),
+        "argsort" => order::argsort(b, call),
+        "searchsorted" => search::apply(b, call),
+        "matmul" => product::matmul(b, call),
+        "linear" => product::linear(b, call),
+        "tensordot" => product::tensordot(b, call),
+        "linear_by_row" => dense::by_row(b, call),
+        "feed_forward" => dense::feed_forward(b, call),
+        "scale_shift" => norms::scale_shift(b, call),
+        "conv1d" | "conv2d" => windows::convolve(b, call),
+        "conv_transpose1d" | "conv_transpose2d" => windows::convolve_turned(b, call),
+        "conv1d_input_grad" | "conv2d_input_grad" => windows::input_grad(b, call),
+        _ => moved(b, call),
+    }
+}
+
+/// The same of operations that move, choose or make numbers.
+fn moved(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    match call.name() {
+        "zeros" | "ones" | "empty" | "full" => create::apply(b, call),
+        "arange" => create::arange(b, call),
+        "eye" => create::eye(b, call),
+        "reshape" => shapes::reshape(b, call),
+        "permute_dims" => shapes::permute_dims(call),
+        "matrix_transpose" => shapes::matrix_transpose(call),
+        "moveaxis" => shapes::moveaxis(call),
+        "broadcast_to" => shapes::broadcast_to(call),
+        "expand_dims" => shapes::expand_dims(call),
+        "squeeze" => shapes::squeeze(call),
+        "concat" => join::concat(b, call),
+        "stack" => join::stack(b, call),
+        "flip" => join::flip(b, call),
+        "roll" => join::roll(b, call),
+        "repeat" => join::repeat(b, call),
+        "tile" => join::tile(b, call),
+        "pad" => join::pad(b, call),
+        "tril" => join::triangle(b, call, true),
+        "triu" => join::triangle(b, call, false),
+        "take" => take::take(b, call),
+        "take_along_axis" => take::take_along_axis(b, call),
+        "embedding" => take::embedding(b, call),
+        "index" => index::apply(b, call),
+        "one_hot" => one_hot(b, call),
+        _ => elementwise::apply(b, call),
+    }
+}
+
+fn cast(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    match call.dtype("dtype")? {
+        Some(dtype) => b.cast(&x, dtype),
+        None => Ok(x),
+    }
+}
+
+fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let x = b.cast(&x, elementwise::float_type(x.dtype))?;
+    let dtype = x.dtype;
+    fused::fuse(
+        b,
+        seqloom_fuse::Op::Softplus,
+        &[fused::Operand::Array(x)],
+        dtype,
+    )
+}
+
+/// 1 at each number's place of a new last axis.
+fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);
+    let last = x.seen(x.layout.widened(x.rank()));
+    let numbers = (0..classes)
+        .map(|class| class.cast_signed() as i64)
+        .collect();
+    let classes = create::listed(b, &[classes], numbers)?;
+    let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
+    let given = elementwise::Operands::of(both, x.dtype.with(Dtype::Int64));
+    let hits = elementwise::compute(b, "equal", &given)?;
+    b.cast(&hits, call.dtype("dtype")?.unwrap_or(Dtype::Int64))
+}

@@ -1,0 +1,190 @@
+//! Normalisation, and a scale and a shift for each channel.
+
+use seqloom_kernels::batch_norm::{self, Affine, Positions};
+use seqloom_kernels::norm::{Rule, normalise};
+
+use super::call::Call;
+use super::create::fill;
+use super::windows::require_one_type;
+use crate::memory::{Outcome, Read, Taken, Write, by_float};
+use crate::plan::{Builder, Item};
+
+/// Layer norm, and mean and 1 / deviation of each row; or RMS norm without the mean.
+pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let x = call.array("x")?;
+    let is_centred = call.name() == "layer_norm";
+    let weight = call.array_if("weight")?;
+    let bias = if is_centred {
+        call.array_if("bias")?
+    } else {
+        None
+    };
+    let epsilon = call.float("eps")?.ok_or("eps is missing")?;
+    require_one_type(&[Some(&x), weight.as_ref(), bias.as_ref()])?;
+    let width = x.shape().last().copied().filter(|&width| width > 0);
+    let width = width.ok_or("expected rows with numbers")?;
+    let mut reads = vec![b.plain(&x)?, row(b, weight, &x, width, 1.0)?];
+    if is_centred {
+        reads.push(row(b, bias, &x, width, 0.0)?);
+    }
+    normalised(b, &x, reads, epsilon, is_centred)
+}
+
+/// Adds the step: of rows, weights, and a bias where they are centred.
+fn normalised(
+    b: &mut Builder,
+    x: &Item,
+    reads: Vec<Item>,
+    epsilon: f64,
+    is_centred: bool,
+) -> Outcome<Vec<Item>> {
+    let outer = &x.shape()[..x.rank() - 1];
+    let (made, means) = (b.room(x.dtype, x.shape())?, b.room(x.dtype, outer)?);
+    let inverses = b.room(x.dtype, outer)?;
+    let (dtype, count) = (x.dtype, x.layout.count());
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let [out, means, inverses] = writes else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count);
+            by_float!(dtype, T => {
+                let mut given = Taken::new(reads);
+                let (x, weight) = (given.take::<T>()?, given.take()?);
+                let bias = given.take_if(is_centred)?;
+                let outs = [out.plain()?, means.plain()?, inverses.plain()?];
+                normalise(Rule { weight, bias, epsilon }, x, outs, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(reads, &[&made, &means, &inverses], kernel)?;
+    Ok(if is_centred {
+        vec![made, means, inverses]
+    } else {
+        vec![made, inverses]
+    })
+}
+
+/// A number for each column: those given, or a default.
+fn row(
+    b: &mut Builder,
+    given: Option<Item>,
+    x: &Item,
+    width: usize,
+    default: f64,
+) -> Outcome<Item> {
+    let Some(item) = given else {
+        return fill(b, x.dtype, &[width], default);
+    };
+    if item.shape() != [width] {
+        return Err(format!(
+            "expected {width} numbers, one for each column, got {:?}",
+            item.shape()
+        ));
+    }
+    b.plain(&item)
+}
+
+/// An array of samples, channels and positions, with numbers for each channel and a mask.
+struct Channels {
+    x: Item,
+    first: Item,
+    second: Item,
+    mask: Option<Item>,
+}
+
+impl Channels {
+    fn take(b: &mut Builder, call: &Call<'_>, names: [&str; 2]) -> Outcome<Self> {
+        let (x, mask) = (call.array("x")?, call.array_if("mask")?);
+        let (first, second) = (call.array(names[0])?, call.array(names[1])?);
+        let [batch, channels, length] = *x.shape() else {
+            return Err(format!("x: expected (n, c, l), got {:?}", x.shape()));
+        };
+        require_one_type(&[Some(&x), Some(&first), Some(&second)])?;
+        if length == 0 || first.shape() != [channels] || second.shape() != [channels] {
+            return Err(format!(
+                "expected positions, and numbers for each of {channels} channels"
+            ));
+        }
+        if mask
+            .as_ref()
+            .is_some_and(|mask| mask.shape() != [batch, length])
+        {
+            return Err(format!("mask: expected ({batch}, {length})"));
+        }
+        let mask = mask.map(|mask| {
+            let mask = b.cast(&mask, x.dtype)?;
+            b.plain(&mask)
+        });
+        let (x, first, second) = (b.plain(&x)?, b.plain(&first)?, b.plain(&second)?);
+        Ok(Self {
+            x,
+            first,
+            second,
+            mask: mask.transpose()?,
+        })
+    }
+
+    fn reads(&self) -> Vec<Item> {
+        let all = [&self.x, &self.first, &self.second]
+            .into_iter()
+            .chain(&self.mask);
+        all.cloned().collect()
+    }
+}
+
+/// `x * scale + shift` by channel, 0 where the mask is 0.
+pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let given = Channels::take(b, call, ["scale", "shift"])?;
+    let x = &given.x;
+    let made = b.room(x.dtype, x.shape())?;
+    let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
+    let count = x.layout.count();
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x, scale, shift, mask @ ..], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count / 3);
+            by_float!(dtype, T => {
+                let mask = mask.first().map(Read::plain::<T>).transpose()?;
+                let positions = Positions { channels, length, mask };
+                let lines = (scale.plain::<T>()?, shift.plain::<T>()?);
+                batch_norm::scale_shift(positions, x.plain()?, lines, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(given.reads(), &[&made], kernel)?;
+    Ok(made)
+}
+
+/// The normalised array, and means and variances of the batch.
+pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let given = Channels::take(b, call, ["weight", "bias"])?;
+    let epsilon = call.float("eps")?.ok_or("eps is missing")?;
+    let x = &given.x;
+    let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
+    let (made, mean) = (b.room(dtype, x.shape())?, b.room(dtype, &[channels])?);
+    let variance = b.room(dtype, &[channels])?;
+    let count = x.layout.count();
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x, weight, bias, mask @ ..], [out, mean, variance]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, count);
+            by_float!(dtype, T => {
+                let mask = mask.first().map(Read::plain::<T>).transpose()?;
+                let positions = Positions { channels, length, mask };
+                let affine = Affine { weight: weight.plain::<T>()?, bias: bias.plain()?, epsilon };
+                let outs = [out.plain()?, mean.plain()?, variance.plain()?];
+                batch_norm::normalise(positions, x.plain()?, affine, outs, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(given.reads(), &[&made, &mean, &variance], kernel)?;
+    Ok(vec![made, mean, variance])
+}

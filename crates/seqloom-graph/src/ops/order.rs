@@ -1,0 +1,215 @@
+//! What goes through rows in order: sorting, the place of an extreme, running sums.
+
+use std::cmp::Ordering;
+
+use super::call::Call;
+use super::join::{joined, reversed};
+use super::reduce::with_axes;
+use super::shapes::{reshaped, with_last, with_last_at};
+use super::walk::Element;
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+/// What is done with a row.
+#[derive(Clone, Copy)]
+enum Task {
+    Sort,
+    Argsort,
+    Greatest,
+    Least,
+    Add,
+}
+
+/// The type in which rows of a type are worked on.
+fn wide(dtype: Dtype) -> Dtype {
+    if dtype.is_float() {
+        dtype
+    } else {
+        Dtype::Int64
+    }
+}
+
+pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, axis, is_falling) = sorted_along(call)?;
+    let numbers = b.cast(&x, wide(x.dtype))?;
+    let found = rows(b, &with_last(&numbers, axis), Task::Sort, None)?;
+    let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
+    if is_falling {
+        reversed(b, &found, axis)
+    } else {
+        Ok(found)
+    }
+}
+
+pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, axis, is_falling) = sorted_along(call)?;
+    let numbers = b.cast(&x, wide(x.dtype))?;
+    if !is_falling {
+        let found = rows(b, &with_last(&numbers, axis), Task::Argsort, None)?;
+        return Ok(with_last_at(&found, axis));
+    }
+    let backwards = reversed(b, &numbers, axis)?;
+    let found = rows(b, &with_last(&backwards, axis), Task::Argsort, None)?;
+    let found = reversed(b, &with_last_at(&found, axis), axis)?;
+    let last = x.shape()[axis].cast_signed() as i64 - 1;
+    let all = vec![
+        super::fused::Operand::Number(super::call::to_float(last)),
+        super::fused::Operand::Array(found),
+    ];
+    let given = super::elementwise::Operands::of(all, Dtype::Int64);
+    super::integers::apply(b, "subtract", &given)
+}
+
+fn sorted_along(call: &Call<'_>) -> Outcome<(Item, usize, bool)> {
+    let x = call.array("x")?;
+    let last = x
+        .rank()
+        .checked_sub(1)
+        .ok_or("expected an array with axes")?;
+    let axis = call.axis("axis", x.rank())?.unwrap_or(last);
+    Ok((x, axis, call.flag("descending")?))
+}
+
+/// The place of the greatest or of the least.
+pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let mut x = call.array("x")?;
+    let rank = x.rank();
+    let axis = call.axis("axis", rank)?;
+    if axis.is_none() {
+        let count = x.layout.count();
+        x = reshaped(b, &x, &[count])?;
+    }
+    let along = axis.unwrap_or(0);
+    if x.shape()[along] == 0 {
+        return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
+    }
+    let numbers = b.cast(&x, wide(x.dtype))?;
+    let task = if call.name() == "argmax" {
+        Task::Greatest
+    } else {
+        Task::Least
+    };
+    let found = rows(b, &with_last(&numbers, along), task, Some(1))?;
+    let found = found.seen(found.layout.at(found.rank() - 1, 0));
+    if !call.flag("keepdims")? {
+        return Ok(found);
+    }
+    let axes: Vec<usize> = axis.map_or_else(|| (0..rank).collect(), |axis| vec![axis]);
+    Ok(with_axes(&found, &axes))
+}
+
+pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let mut x = call.array("x")?;
+    if x.rank() == 0 {
+        x = x.seen(x.layout.widened(0));
+    }
+    let axis = call.axis("axis", x.rank())?;
+    if axis.is_none() && x.rank() > 1 {
+        return Err("axis: expected one of an array of several".to_owned());
+    }
+    let axis = axis.unwrap_or(0);
+    let dtype = call.dtype("dtype")?.unwrap_or_else(|| wide(x.dtype));
+    let numbers = b.cast(&x, wide(dtype))?;
+    let found = rows(b, &with_last(&numbers, axis), Task::Add, None)?;
+    let found = with_last_at(&found, axis);
+    let found = b.cast(&found, dtype)?;
+    if !call.flag("include_initial")? {
+        return Ok(found);
+    }
+    let mut shape = found.shape().to_vec();
+    shape[axis] = 1;
+    let zero = super::create::fill(b, dtype, &shape, 0.0)?;
+    joined(b, &[zero, found], axis)
+}
+
+/// Does a task with each row; the results' rows have the length of x's, or `length`.
+fn rows(b: &mut Builder, x: &Item, task: Task, length: Option<usize>) -> Outcome<Item> {
+    let x = b.plain(x)?;
+    let mut shape = x.shape().to_vec();
+    let width = shape.pop().unwrap_or(1);
+    shape.push(length.unwrap_or(width));
+    let dtype = match task {
+        Task::Sort | Task::Add => x.dtype,
+        _ => Dtype::Int64,
+    };
+    let made = b.room(dtype, &shape)?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([read], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        match read.dtype {
+            Dtype::Float32 => go::<f32>(task, width, *read, write),
+            Dtype::Float64 => go::<f64>(task, width, *read, write),
+            _ => go::<i64>(task, width, *read, write),
+        }
+    });
+    b.step(vec![x], &[&made], kernel)?;
+    Ok(made)
+}
+
+fn go<T: Element>(task: Task, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+    let rows = read.plain::<T>()?.chunks(width.max(1));
+    match task {
+        Task::Sort => {
+            for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
+                out.copy_from_slice(x);
+                out.sort_by(compare);
+            }
+        }
+        Task::Add => {
+            for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
+                add_up(x, out);
+            }
+        }
+        Task::Argsort => {
+            for (x, out) in rows.zip(write.plain::<i64>()?.chunks_mut(width.max(1))) {
+                let mut order: Vec<usize> = (0..x.len()).collect();
+                order.sort_by(|&one, &other| compare(&x[one], &x[other]));
+                let places = order.into_iter().map(|place| place.cast_signed() as i64);
+                out.iter_mut()
+                    .zip(places)
+                    .for_each(|(out, place)| *out = place);
+            }
+        }
+        Task::Greatest | Task::Least => {
+            let is_greatest = matches!(task, Task::Greatest);
+            for (x, out) in rows.zip(write.plain::<i64>()?) {
+                *out = best(x, is_greatest).cast_signed() as i64;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// In order, what is no number last.
+fn compare<T: Element>(one: &T, other: &T) -> Ordering {
+    one.partial_cmp(other)
+        .unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
+}
+
+fn add_up<T: Element>(x: &[T], out: &mut [T]) {
+    let mut total = None;
+    for (&x, out) in x.iter().zip(out) {
+        let sum = total.map_or(x, |total: T| total.plus(x));
+        *out = sum;
+        total = Some(sum);
+    }
+}
+
+/// The first place of the greatest or the least; of what is no number, where there is some.
+fn best<T: Element>(x: &[T], is_greatest: bool) -> usize {
+    let mut found = 0;
+    for (place, &value) in x.iter().enumerate() {
+        if value.is_nan() {
+            return place;
+        }
+        let is_better = if is_greatest {
+            value > x[found]
+        } else {
+            value < x[found]
+        };
+        found = if is_better { place } else { found };
+    }
+    found
+}

@@ -1,0 +1,300 @@
+//! Products of matrices, as NumPy's backend hands them to Rust.
+
+use seqloom_kernels::Float;
+use seqloom_kernels::product::{Matrix, products};
+
+use super::call::Call;
+use super::elementwise::{Operands, compute};
+use super::fused::Operand;
+use super::shapes::reshaped;
+use crate::Dtype;
+use crate::layout::broadcast;
+use crate::memory::{Outcome, Read, Write, by_float};
+use crate::plan::{Builder, Item};
+
+pub(crate) fn matmul(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, y) = (call.array("x")?, call.array("y")?);
+    multiply(b, &x, &y)
+}
+
+/// The product of matrices, of as many pairs as there are.
+fn multiply(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+    if x.rank() == 0 || y.rank() == 0 {
+        return Err("expected vectors or matrices, got a number".to_owned());
+    }
+    let (is_row, is_column) = (x.rank() == 1, y.rank() == 1);
+    let left = if is_row {
+        x.seen(x.layout.widened(0))
+    } else {
+        x.clone()
+    };
+    let right = if is_column {
+        y.seen(y.layout.widened(1))
+    } else {
+        y.clone()
+    };
+    let mut found = matrices(b, &left, &right)?;
+    if is_column {
+        found = found.seen(found.layout.at(found.rank() - 1, 0));
+    }
+    if is_row {
+        let axis = found.rank() - if is_column { 1 } else { 2 };
+        found = found.seen(found.layout.at(axis, 0));
+    }
+    Ok(found)
+}
+
+fn matrices(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+    let dtype = x.dtype.with(y.dtype);
+    if !dtype.is_float() {
+        return whole(b, x, y, dtype);
+    }
+    let (x, y) = (b.cast(x, dtype)?, b.cast(y, dtype)?);
+    require_fit(&x, &y)?;
+    if x.rank() > 2 || y.rank() > 2 {
+        return many(b, &x, &y);
+    }
+    one(b, &x, &y, None)
+}
+
+fn require_fit(x: &Item, y: &Item) -> Outcome {
+    let ([.., depth], [.., rows, _]) = (x.shape(), y.shape()) else {
+        return Err("expected matrices".to_owned());
+    };
+    if depth == rows {
+        return Ok(());
+    }
+    let (x, y) = (x.shape(), y.shape());
+    Err(format!("the shapes {x:?} and {y:?} do not fit together"))
+}
+
+/// Whole numbers, in double precision, which has all below 2^53.
+fn whole(b: &mut Builder, x: &Item, y: &Item, dtype: Dtype) -> Outcome<Item> {
+    let (x, y) = (b.cast(x, Dtype::Float64)?, b.cast(y, Dtype::Float64)?);
+    let found = matrices(b, &x, &y)?;
+    b.cast(&found, dtype)
+}
+
+/// The product of two matrices, each line plus a bias.
+fn one(b: &mut Builder, x: &Item, y: &Item, bias: Option<&Item>) -> Outcome<Item> {
+    let ([rows, depth], [_, columns]) = (x.shape(), y.shape()) else {
+        return Err("expected matrices".to_owned());
+    };
+    let (rows, depth, columns) = (*rows, *depth, *columns);
+    let bias = bias.map(|bias| b.plain(bias)).transpose()?;
+    let (mut x, mut y) = (x.clone(), y.clone());
+    if !is_regular(&x) || !is_regular(&y) {
+        (x, y) = (b.plain(&x)?, b.plain(&y)?);
+    }
+    let lines = Lines {
+        sizes: [rows, columns, depth],
+        are_turned: [is_turned(&x), !is_turned(&y)],
+        count: 1,
+    };
+    product(b, &lines, [Some(x), Some(y), bias], &[rows, columns])
+}
+
+/// Whether a matrix has no gaps, in either order.
+fn is_regular(x: &Item) -> bool {
+    x.layout.is_plain() || x.layout.turned().is_plain()
+}
+
+/// Whether columns lie side by side and rows do not.
+fn is_turned(x: &Item) -> bool {
+    !x.layout.is_plain() && x.layout.turned().is_plain()
+}
+
+/// As many products as there are pairs.
+fn many(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+    let (outer_x, outer_y) = (&x.shape()[..x.rank() - 2], &y.shape()[..y.rank() - 2]);
+    let batch = broadcast([outer_x, outer_y])?;
+    let count: usize = batch.iter().product();
+    let [rows, depth, columns] = [
+        x.shape()[x.rank() - 2],
+        x.shape()[x.rank() - 1],
+        y.shape()[y.rank() - 1],
+    ];
+    let (x, x_turned) = stacked(b, x, &batch, count)?;
+    let (y, y_turned) = stacked(b, y, &batch, count)?;
+    let lines = Lines {
+        sizes: [rows, columns, depth],
+        are_turned: [x_turned, !y_turned],
+        count,
+    };
+    let shape = [&batch[..], &[rows, columns]].concat();
+    product(b, &lines, [Some(x), Some(y), None], &shape)
+}
+
+/// The matrices in one row, and whether each is transposed in memory.
+fn stacked(b: &mut Builder, x: &Item, batch: &[usize], count: usize) -> Outcome<(Item, bool)> {
+    let ends = &x.shape()[x.rank() - 2..];
+    let layout = x.layout.stretched(&[batch, ends].concat());
+    let wide = x.seen(layout.ok_or("the shapes do not broadcast")?);
+    let row = reshaped(b, &wide, &[count, ends[0], ends[1]])?;
+    if row.layout.turned().is_plain() {
+        return Ok((row, true));
+    }
+    Ok((b.plain(&row)?, false))
+}
+
+/// How the factors of products lie: left, right, perhaps a bias; sizes of rows, columns and depth.
+struct Lines {
+    sizes: [usize; 3],
+    are_turned: [bool; 2],
+    count: usize,
+}
+
+fn product(
+    b: &mut Builder,
+    lines: &Lines,
+    given: [Option<Item>; 3],
+    shape: &[usize],
+) -> Outcome<Item> {
+    let reads: Vec<Item> = given.into_iter().flatten().collect();
+    let dtype = reads.first().map_or(Dtype::Float32, |item| item.dtype);
+    let made = b.room(dtype, shape)?;
+    let Lines {
+        sizes,
+        are_turned,
+        count,
+    } = *lines;
+    let [rows, columns, depth] = sizes;
+    let work = [count, rows, columns, depth]
+        .iter()
+        .fold(1_usize, |all, &size| all.saturating_mul(size));
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x, y, bias @ ..], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, work / 40);
+            by_float!(dtype, T => {
+                let left = matrix(x.onward::<T>()?, [rows, depth], are_turned[0]);
+                let right = matrix(y.onward::<T>()?, [columns, depth], are_turned[1]);
+                let bias = bias.first().map(Read::plain::<T>).transpose()?;
+                products(left, right, bias, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+/// Lines that are rows of memory or, transposed, its columns.
+fn matrix<T: Float>(values: &[T], [lines, depth]: [usize; 2], is_turned: bool) -> Matrix<'_, T> {
+    let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
+    Matrix {
+        values,
+        lines,
+        depth,
+        line_step,
+        depth_step,
+    }
+}
+
+pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, weight) = (call.array("x")?, call.array("weight")?);
+    layer(b, &x, &weight, call.array_if("bias")?.as_ref())
+}
+
+/// `x @ weight.T + bias`.
+pub(crate) fn layer(
+    b: &mut Builder,
+    x: &Item,
+    weight: &Item,
+    bias: Option<&Item>,
+) -> Outcome<Item> {
+    let ([outer @ .., inputs], [outputs, depth]) = (x.shape(), weight.shape()) else {
+        return Err("expected x (..., in) and weight (out, in)".to_owned());
+    };
+    if inputs != depth || bias.is_some_and(|bias| bias.shape() != [*outputs]) {
+        let (x, weight) = (x.shape(), weight.shape());
+        return Err(format!(
+            "expected x (..., in), weight (out, in) and bias (out), got {x:?} and {weight:?}"
+        ));
+    }
+    let shape: Vec<usize> = outer.iter().copied().chain([*outputs]).collect();
+    let count = outer.iter().product();
+    let rows = reshaped(b, x, &[count, *inputs])?;
+    let turned = weight.seen(weight.layout.turned());
+    let is_one_type = [Some(weight), bias]
+        .into_iter()
+        .flatten()
+        .all(|item| item.dtype == x.dtype);
+    let found = if is_one_type && x.dtype.is_float() {
+        one(b, &rows, &turned, bias)?
+    } else {
+        let found = matrices(b, &rows, &turned)?;
+        with_bias(b, found, bias)?
+    };
+    reshaped(b, &found, &shape)
+}
+
+fn with_bias(b: &mut Builder, found: Item, bias: Option<&Item>) -> Outcome<Item> {
+    let Some(bias) = bias else { return Ok(found) };
+    let dtype = found.dtype;
+    let both = vec![Operand::Array(found), Operand::Array(bias.clone())];
+    compute(b, "add", &Operands::of(both, dtype))
+}
+
+pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, y) = (call.array("x")?, call.array("y")?);
+    let (left, right) = summed_axes(call, x.rank(), y.rank())?;
+    let rows: Vec<usize> = (0..x.rank()).filter(|axis| !left.contains(axis)).collect();
+    let columns: Vec<usize> = (0..y.rank()).filter(|axis| !right.contains(axis)).collect();
+    // Both in the order in which the left one has them.
+    let mut pairs: Vec<(usize, usize)> = left.into_iter().zip(right).collect();
+    pairs.sort_unstable();
+    if pairs
+        .iter()
+        .any(|&(one, other)| x.shape()[one] != y.shape()[other])
+    {
+        let (x, y) = (x.shape(), y.shape());
+        return Err(format!("the shapes {x:?} and {y:?} do not fit together"));
+    }
+    let (left, right): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
+    let one = grouped(b, &x, [&rows, &left])?;
+    let other = grouped(b, &y, [&right, &columns])?;
+    let found = matrices(b, &one, &other)?;
+    let rows = rows.iter().map(|&axis| x.shape()[axis]);
+    let columns = columns.iter().map(|&axis| y.shape()[axis]);
+    let shape: Vec<usize> = rows.chain(columns).collect();
+    reshaped(b, &found, &shape)
+}
+
+/// The axes of both that are summed over.
+fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
+    use super::call::{Given, within};
+    let axes = call.get("axes")?.unwrap_or(Given::Int(2));
+    if let Given::List(parts) = &axes {
+        let [one, other] = &parts[..] else {
+            return Err("axes: expected a list for each array".to_owned());
+        };
+        let axes = |given: &Given, rank| {
+            let numbers = given.ints("axes")?;
+            numbers
+                .iter()
+                .map(|&axis| within(axis, rank))
+                .collect::<Outcome<Vec<usize>>>()
+        };
+        let (one, other) = (axes(one, x)?, axes(other, y)?);
+        if one.len() == other.len() {
+            return Ok((one, other));
+        }
+        return Err("axes: expected as many of both arrays".to_owned());
+    }
+    let count = axes.ints("axes")?.first().copied().unwrap_or(2);
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|&count| count <= x && count <= y);
+    let count = count.ok_or("axes: expected no more than the arrays have")?;
+    Ok(((x - count..x).collect(), (0..count).collect()))
+}
+
+/// One matrix, with a leading axis of length 1, of axes in two groups.
+fn grouped(b: &mut Builder, x: &Item, groups: [&[usize]; 2]) -> Outcome<Item> {
+    let turned = x.seen(x.layout.permuted(&groups.concat()));
+    let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
+    reshaped(b, &turned, &[1, size(groups[0]), size(groups[1])])
+}

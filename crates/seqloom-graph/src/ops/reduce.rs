@@ -1,0 +1,182 @@
+//! Sums, extremes and the like along axes.
+
+use super::call::Call;
+use super::elementwise::{Operands, compute};
+use super::fused::Operand;
+use super::walk::{Element, Fold, Walk};
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+/// A function that folds axes.
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let axes = call.axes("axis", x.rank())?;
+    let keeps = call.flag("keepdims")?;
+    let dtype = call.dtype("dtype")?;
+    let found = match call.name() {
+        "sum" => sum(b, &x, &axes, dtype)?,
+        "prod" => {
+            let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
+            let x = b.cast(&x, dtype)?;
+            fold(b, Fold::Prod, &x, &axes)?
+        }
+        "mean" => mean(b, &x, &axes)?,
+        "max" => extreme(b, Fold::Max, &x, &axes)?,
+        "min" => extreme(b, Fold::Min, &x, &axes)?,
+        "any" | "all" => {
+            let truths = b.cast(&x, Dtype::Bool)?;
+            let which = if call.name() == "any" {
+                Fold::Max
+            } else {
+                Fold::Min
+            };
+            truth(b, which, &truths, &axes)?
+        }
+        name => spread(b, call, name, &x, &axes)?,
+    };
+    Ok(if keeps {
+        with_axes(&found, &axes)
+    } else {
+        found
+    })
+}
+
+/// The sum, of whole numbers as whole ones.
+pub(crate) fn sum(
+    b: &mut Builder,
+    x: &Item,
+    axes: &[usize],
+    dtype: Option<Dtype>,
+) -> Outcome<Item> {
+    let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
+    let x = b.cast(x, dtype)?;
+    fold(b, Fold::Sum, &x, axes)
+}
+
+/// The type of a sum of such numbers.
+fn counted(dtype: Dtype) -> Outcome<Dtype> {
+    match dtype {
+        Dtype::Float32 | Dtype::Float64 => Ok(dtype),
+        Dtype::Bool | Dtype::Int32 | Dtype::Int64 => Ok(Dtype::Int64),
+        Dtype::Uint8 | Dtype::Uint32 => Err(format!(
+            "sums of {dtype} are of uint64, which this format does not have; cast it to int64"
+        )),
+    }
+}
+
+/// The mean, which of whole numbers is a single float.
+pub(crate) fn mean(b: &mut Builder, x: &Item, axes: &[usize]) -> Outcome<Item> {
+    if !x.dtype.is_float() {
+        let wide = b.cast(x, Dtype::Float64)?;
+        let found = mean(b, &wide, axes)?;
+        return b.cast(&found, Dtype::Float32);
+    }
+    let total = fold(b, Fold::Sum, x, axes)?;
+    by_count(b, total, count_of(x, axes))
+}
+
+fn by_count(b: &mut Builder, total: Item, count: f64) -> Outcome<Item> {
+    let dtype = total.dtype;
+    let all = vec![Operand::Array(total), Operand::Number(count)];
+    compute(b, "divide", &Operands::of(all, dtype))
+}
+
+/// How many numbers become one.
+#[expect(clippy::cast_precision_loss, reason = "no array has 2^53 numbers")]
+fn count_of(x: &Item, axes: &[usize]) -> f64 {
+    axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
+}
+
+/// The greatest or the least.
+pub(crate) fn extreme(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+    if axes.iter().any(|&axis| x.shape()[axis] == 0) {
+        return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
+    }
+    let wide = if x.dtype.is_float() {
+        x.dtype
+    } else {
+        Dtype::Int64
+    };
+    let numbers = b.cast(x, wide)?;
+    let found = fold(b, which, &numbers, axes)?;
+    b.cast(&found, x.dtype)
+}
+
+/// Whether any truth holds, or all.
+fn truth(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+    if axes.iter().any(|&axis| x.shape()[axis] == 0) {
+        let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+        let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
+        let value = f64::from(u8::from(which == Fold::Min));
+        return super::create::fill(b, Dtype::Bool, &shape, value);
+    }
+    extreme(b, which, x, axes)
+}
+
+/// Variance, deviation, and the number of those that are not 0.
+fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &Item, axes: &[usize]) -> Outcome<Item> {
+    if name == "count_nonzero" {
+        let truths = b.cast(x, Dtype::Bool)?;
+        return sum(b, &truths, axes, None);
+    }
+    if !x.dtype.is_float() {
+        return Err("it is known of floats only".to_owned());
+    }
+    let total = fold(b, Fold::Sum, x, axes)?;
+    let mean = by_count(b, with_axes(&total, axes), count_of(x, axes))?;
+    let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
+    let off = compute(b, "subtract", &Operands::of(both, x.dtype))?;
+    let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
+    let square = compute(b, "multiply", &Operands::of(both, x.dtype))?;
+    let total = fold(b, Fold::Sum, &square, axes)?;
+    let correction = call.float("correction")?.unwrap_or(0.0);
+    let found = by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
+    if name == "var" {
+        return Ok(found);
+    }
+    compute(
+        b,
+        "sqrt",
+        &Operands::of(vec![Operand::Array(found)], x.dtype),
+    )
+}
+
+/// Folds axes, which are gone afterwards.
+pub(crate) fn fold(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+    let walk = Walk::new(which, &x.layout, axes);
+    let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
+    let places = walk
+        .order
+        .iter()
+        .filter_map(|axis| kept.iter().position(|kept| kept == axis));
+    let order: Vec<usize> = places.collect();
+    let made = b.ordered(x.dtype, &shape, &order)?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([read, ..], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        match read.dtype {
+            Dtype::Float32 => go::<f32>(&walk, *read, write),
+            Dtype::Float64 => go::<f64>(&walk, *read, write),
+            _ => go::<i64>(&walk, *read, write),
+        }
+    });
+    b.step(vec![x.clone()], &[&made], kernel)?;
+    Ok(made)
+}
+
+fn go<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+    walk.run::<T>(read.memory()?, write.plain()?);
+    Ok(())
+}
+
+/// Folded axes again, each of length 1.
+pub(crate) fn with_axes(found: &Item, axes: &[usize]) -> Item {
+    let mut axes = axes.to_vec();
+    axes.sort_unstable();
+    let widen = |layout: Layout, &axis: &usize| layout.widened(axis);
+    found.seen(axes.iter().fold(found.layout.clone(), widen))
+}

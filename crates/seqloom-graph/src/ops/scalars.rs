@@ -1,0 +1,129 @@
+//! Functions of floats that are computed one by one.
+
+use super::elementwise::Operands;
+use super::fused::{Operand, shape_of};
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+/// A function of up to two numbers.
+type Function = fn(f64, f64) -> f64;
+
+/// The function of that name, computed in double precision and rounded.
+pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+    let function = find(name).ok_or("it is not known of floats")?;
+    each(b, function, given, given.dtype)
+}
+
+/// Whether the sign is that of a number below 0.
+pub(crate) fn signbit(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+    each(
+        b,
+        |x, _| f64::from(u8::from(x.is_sign_negative())),
+        given,
+        Dtype::Bool,
+    )
+}
+
+fn each(b: &mut Builder, function: Function, given: &Operands, dtype: Dtype) -> Outcome<Item> {
+    let shape = shape_of(&given.all)?;
+    let mut reads = Vec::new();
+    let mut numbers = [0.0, 0.0];
+    let mut is_array = [false, false];
+    for (slot, operand) in given.all.iter().take(2).enumerate() {
+        match operand {
+            Operand::Number(number) => numbers[slot] = rounded(*number, dtype),
+            Operand::Array(item) => {
+                let item = b.cast(item, Dtype::Float64)?;
+                let layout = item.layout.stretched(&shape);
+                let item = item.seen(layout.ok_or("the shapes do not broadcast")?);
+                reads.push(b.plain(&item)?);
+                is_array[slot] = true;
+            }
+        }
+    }
+    let made = b.room(Dtype::Float64, &shape)?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let [write] = writes else { return Ok(()) };
+        let mut arrays = reads.iter();
+        let mut next = |is_array: bool| match arrays.next().filter(|_| is_array) {
+            Some(read) => read.plain::<f64>().map(Some),
+            None => Ok(None),
+        };
+        let first = if is_array[0] { next(true)? } else { None };
+        let second = if is_array[1] { next(true)? } else { None };
+        let at = |array: Option<&[f64]>, number: f64, at: usize| {
+            array.map_or(number, |array| array.get(at).copied().unwrap_or(number))
+        };
+        for (position, out) in write.plain::<f64>()?.iter_mut().enumerate() {
+            let x = at(first, numbers[0], position);
+            *out = function(x, at(second, numbers[1], position));
+        }
+        Ok(())
+    });
+    b.step(reads, &[&made], kernel)?;
+    b.cast(&made, dtype)
+}
+
+/// A number as the arrays' type has it.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "rounding is what it is for"
+)]
+fn rounded(number: f64, dtype: Dtype) -> f64 {
+    if dtype == Dtype::Float64 {
+        number
+    } else {
+        f64::from(number as f32)
+    }
+}
+
+fn find(name: &str) -> Option<Function> {
+    Some(match name {
+        "log2" => |x, _| x.log2(),
+        "log10" => |x, _| x.log10(),
+        "tan" => |x, _| x.tan(),
+        "sinh" => |x, _| x.sinh(),
+        "cosh" => |x, _| x.cosh(),
+        "asin" => |x, _| x.asin(),
+        "acos" => |x, _| x.acos(),
+        "atan" => |x, _| x.atan(),
+        "asinh" => |x, _| x.asinh(),
+        "acosh" => |x, _| x.acosh(),
+        "atanh" => |x, _| x.atanh(),
+        "trunc" => |x, _| x.trunc(),
+        "positive" => |x, _| x,
+        "hypot" => f64::hypot,
+        "floor_divide" => floor_divide,
+        "logaddexp" => logaddexp,
+        "erfc" => |x, _| libm::erfc(x),
+        _ => return None,
+    })
+}
+
+/// A quotient, rounded down as Python's.
+fn floor_divide(x: f64, y: f64) -> f64 {
+    let rest = x % y;
+    if y == 0.0 || rest.is_nan() {
+        return x / y;
+    }
+    let quotient = (x - rest) / y;
+    let quotient = if rest != 0.0 && (y < 0.0) != (rest < 0.0) {
+        quotient - 1.0
+    } else {
+        quotient
+    };
+    quotient.round()
+}
+
+fn logaddexp(x: f64, y: f64) -> f64 {
+    let (high, low) = (x.max(y), x.min(y));
+    if high.is_infinite() || x.is_nan() || y.is_nan() {
+        return if x.is_nan() || y.is_nan() {
+            f64::NAN
+        } else {
+            high
+        };
+    }
+    high + (low - high).exp().ln_1p()
+}

@@ -1,0 +1,49 @@
+//! Where numbers belong in a row that is in order.
+
+use super::call::{Call, Given};
+use super::walk::Element;
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (row, x) = (call.array("x1")?, call.array("x2")?);
+    if row.rank() != 1 {
+        return Err(format!("x1: expected one axis, got {:?}", row.shape()));
+    }
+    let is_right = match call.get("side")? {
+        None => false,
+        Some(Given::Text(side)) if side == "left" || side == "right" => side == "right",
+        Some(_) => return Err("side: expected left or right".to_owned()),
+    };
+    let dtype = row.dtype.with(x.dtype);
+    let dtype = if dtype.is_float() {
+        dtype
+    } else {
+        Dtype::Int64
+    };
+    let (row, x) = (b.cast(&row, dtype)?, b.cast(&x, dtype)?);
+    let (row, x) = (b.plain(&row)?, b.plain(&x)?);
+    let made = b.room(Dtype::Int64, x.shape())?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([row, x], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        match dtype {
+            Dtype::Float32 => go::<f32>(*row, *x, is_right, write),
+            Dtype::Float64 => go::<f64>(*row, *x, is_right, write),
+            _ => go::<i64>(*row, *x, is_right, write),
+        }
+    });
+    b.step(vec![row, x], &[&made], kernel)?;
+    Ok(made)
+}
+
+fn go<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
+    let row = row.plain::<T>()?;
+    for (&x, out) in x.plain::<T>()?.iter().zip(write.plain::<i64>()?) {
+        let place = row.partition_point(|&known| known < x || (is_right && known == x));
+        *out = place.cast_signed() as i64;
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The same elements in another shape: views where NumPy makes views.
+
+use super::call::{Call, within};
+use crate::layout::Layout;
+use crate::memory::Outcome;
+use crate::plan::{Builder, Item};
+
+pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let wanted = call.ints("shape")?.ok_or("shape is missing")?;
+    let shape = with_free(&wanted, x.layout.count())?;
+    reshaped(b, &x, &shape)
+}
+
+/// The array in another shape of as many elements, copied where it must be.
+pub(crate) fn reshaped(b: &mut Builder, x: &Item, shape: &[usize]) -> Outcome<Item> {
+    if let Some(layout) = x.layout.reshaped(shape) {
+        return Ok(x.seen(layout));
+    }
+    let copy = b.copy(x)?;
+    Ok(copy.seen(Layout::new(shape)))
+}
+
+/// The sizes, of which one may be -1: what is left.
+fn with_free(wanted: &[i64], count: usize) -> Outcome<Vec<usize>> {
+    let bad = || format!("{count} elements do not fit into the shape {wanted:?}");
+    let known = wanted.iter().filter(|&&size| size != -1);
+    let known = known.map(|&size| usize::try_from(size).map_err(|_| bad()));
+    let sizes = known.collect::<Outcome<Vec<usize>>>()?;
+    let product = sizes
+        .iter()
+        .try_fold(1_usize, |all, &size| all.checked_mul(size));
+    let product = product.ok_or_else(bad)?;
+    let free = wanted.len() - sizes.len();
+    let rest = if free == 1 {
+        count.checked_div(product).ok_or_else(bad)?
+    } else {
+        1
+    };
+    if free > 1 || product.checked_mul(rest) != Some(count) {
+        return Err(bad());
+    }
+    let mut sizes = sizes.into_iter();
+    Ok(wanted
+        .iter()
+        .map(|&size| {
+            if size == -1 {
+                rest
+            } else {
+                sizes.next().unwrap_or(rest)
+            }
+        })
+        .collect())
+}
+
+pub(crate) fn permute_dims(call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let axes = call.axes("axes", x.rank())?;
+    if axes.len() != x.rank() {
+        return Err(format!(
+            "axes: expected all {} axes, got {axes:?}",
+            x.rank()
+        ));
+    }
+    Ok(x.seen(x.layout.permuted(&axes)))
+}
+
+pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let from = call.axes("source", x.rank())?;
+    let to = call.axes("destination", x.rank())?;
+    if from.len() != to.len() {
+        return Err("source and destination: expected as many axes".to_owned());
+    }
+    let mut order: Vec<usize> = (0..x.rank()).filter(|axis| !from.contains(axis)).collect();
+    let mut moves: Vec<(usize, usize)> = to.into_iter().zip(from).collect();
+    moves.sort_unstable();
+    for (to, from) in moves {
+        order.insert(to, from);
+    }
+    Ok(x.seen(x.layout.permuted(&order)))
+}
+
+/// The array with one axis at the end, and the way back.
+pub(crate) fn with_last(x: &Item, axis: usize) -> Item {
+    let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
+    order.push(axis);
+    x.seen(x.layout.permuted(&order))
+}
+
+/// The array with its last axis at a position.
+pub(crate) fn with_last_at(x: &Item, axis: usize) -> Item {
+    let Some(last) = x.rank().checked_sub(1) else {
+        return x.clone();
+    };
+    let mut order: Vec<usize> = (0..last).collect();
+    order.insert(axis, last);
+    x.seen(x.layout.permuted(&order))
+}
+
+pub(crate) fn matrix_transpose(call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    if x.rank() < 2 {
+        return Err(format!(
+            "expected a matrix, got an array of {} axes",
+            x.rank()
+        ));
+    }
+    Ok(x.seen(x.layout.turned()))
+}
+
+pub(crate) fn broadcast_to(call: &Call<'_>) -> Outcome<Item> {
+    let (x, shape) = (call.array("x")?, call.shape("shape")?);
+    let layout = x.layout.stretched(&shape);
+    let layout =
+        layout.ok_or_else(|| format!("{:?} does not broadcast to {shape:?}", x.shape()))?;
+    let count = shape
+        .iter()
+        .try_fold(1_usize, |all, &size| all.checked_mul(size));
+    count.ok_or_else(|| format!("the shape {shape:?} is too large"))?;
+    Ok(x.seen(layout))
+}
+
+pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let given = call.ints("axis")?.unwrap_or_else(|| vec![0]);
+    let rank = x.rank() + given.len();
+    let axes = given.iter().map(|&axis| within(axis, rank));
+    let axes = axes.collect::<Outcome<Vec<usize>>>()?;
+    if axes
+        .iter()
+        .enumerate()
+        .any(|(at, axis)| axes[..at].contains(axis))
+    {
+        return Err(format!("axis: {given:?} names an axis twice"));
+    }
+    Ok(super::reduce::with_axes(&x, &axes))
+}
+
+pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let axes = match call.get("axis")? {
+        None => (0..x.rank()).filter(|&axis| x.shape()[axis] == 1).collect(),
+        Some(_) => call.axes("axis", x.rank())?,
+    };
+    if axes.iter().any(|&axis| x.shape()[axis] != 1) {
+        return Err(format!(
+            "axis: {axes:?} of the shape {:?} are not all of length 1",
+            x.shape()
+        ));
+    }
+    let mut layout = x.layout.clone();
+    for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
+        layout = layout.at(axis, 0);
+    }
+    Ok(x.seen(layout))
+}
+
+pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let x = call.array("x")?;
+    let axis = call.axis("axis", x.rank())?.unwrap_or(0);
+    let count = x
+        .shape()
+        .get(axis)
+        .copied()
+        .ok_or("expected an array with axes")?;
+    if count > 4096 {
+        return Err(format!("{count} parts are more than an operation makes"));
+    }
+    Ok((0..count).map(|at| x.seen(x.layout.at(axis, at))).collect())
+}

@@ -1,0 +1,215 @@
+//! Elements at given positions.
+
+use bytemuck::Pod;
+
+use super::call::Call;
+use super::create::listed;
+use super::shapes::{reshaped, with_last, with_last_at};
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write};
+use crate::plan::{Builder, Item};
+
+pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, indices) = (call.array("x")?, call.array("indices")?);
+    if call.get("axis")?.is_none() {
+        let count = x.layout.count();
+        let flat = reshaped(b, &x, &[count])?;
+        return along(b, &flat, &indices, 0, true);
+    }
+    let axis = call.axis("axis", x.rank())?.unwrap_or(0);
+    along(b, &x, &indices, axis, true)
+}
+
+/// The row of the weight for each id; ids count from 0 only.
+pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (weight, ids) = (call.array("weight")?, call.array("ids")?);
+    if weight.rank() == 0 {
+        return Err("weight: expected rows".to_owned());
+    }
+    along(b, &weight, &ids, 0, false)
+}
+
+/// The positions of a list along an axis.
+pub(crate) fn chosen(b: &mut Builder, x: &Item, axis: usize, places: Vec<i64>) -> Outcome<Item> {
+    let indices = listed(b, &[places.len()], places)?;
+    along(b, x, &indices, axis, true)
+}
+
+/// The positions of an axis that an array names; below 0 they may count from the end.
+pub(crate) fn along(
+    b: &mut Builder,
+    x: &Item,
+    indices: &Item,
+    axis: usize,
+    from_end: bool,
+) -> Outcome<Item> {
+    require_whole(indices)?;
+    let x = b.plain(x)?;
+    let places = b.cast(indices, Dtype::Int64)?;
+    let places = b.plain(&places)?;
+    let (before, after) = (&x.shape()[..axis], &x.shape()[axis + 1..]);
+    let shape: Vec<usize> = [before, indices.shape(), after].concat();
+    let blocks = Blocks {
+        size: x.shape()[axis],
+        inner: after.iter().product(),
+        from_end,
+    };
+    let made = b.room(x.dtype, &shape)?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([x, places], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        let places = places.plain::<i64>()?;
+        match x.dtype.size() {
+            1 => blocks.copy::<u8>(x.plain()?, places, write.plain()?),
+            4 => blocks.copy::<u32>(x.plain()?, places, write.plain()?),
+            _ => blocks.copy::<u64>(x.plain()?, places, write.plain()?),
+        }
+    });
+    b.step(vec![x, places], &[&made], kernel)?;
+    Ok(made)
+}
+
+pub(crate) fn require_whole(indices: &Item) -> Outcome {
+    if indices.dtype.is_float() || indices.dtype == Dtype::Bool {
+        return Err(format!(
+            "indices: expected whole numbers, got {}",
+            indices.dtype
+        ));
+    }
+    Ok(())
+}
+
+/// An axis of so many blocks of numbers.
+struct Blocks {
+    size: usize,
+    inner: usize,
+    from_end: bool,
+}
+
+impl Blocks {
+    fn copy<T: Pod>(&self, x: &[T], places: &[i64], out: &mut [T]) -> Outcome {
+        let (size, inner) = (self.size * self.inner, self.inner);
+        if inner == 0 || places.is_empty() || out.is_empty() {
+            return Ok(());
+        }
+        let outer = out.chunks_mut(places.len() * inner);
+        for (out, x) in outer.zip(x.chunks(size.max(1))) {
+            for (out, &place) in out.chunks_mut(inner).zip(places) {
+                let place = self.place(place)?;
+                out.copy_from_slice(&x[place * inner..(place + 1) * inner]);
+            }
+        }
+        if size == 0 {
+            return Err(format!("index {} of an axis of length 0", places[0]));
+        }
+        Ok(())
+    }
+
+    fn place(&self, index: i64) -> Outcome<usize> {
+        position(index, self.size, self.from_end)
+    }
+}
+
+/// A position of an axis.
+pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize> {
+    let length = size.cast_signed() as i64;
+    let found = if index < 0 && from_end {
+        index.saturating_add(length)
+    } else {
+        index
+    };
+    let found = usize::try_from(found).ok().filter(|&found| found < size);
+    found.ok_or_else(|| format!("index {index} of an axis of length {size}"))
+}
+
+pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, indices) = (call.array("x")?, call.array("indices")?);
+    require_whole(&indices)?;
+    let rank = x.rank();
+    if rank == 0 || indices.rank() != rank {
+        return Err(format!(
+            "indices: expected {rank} axes, got {}",
+            indices.rank()
+        ));
+    }
+    let axis = call.axis("axis", rank)?.unwrap_or(rank - 1);
+    let places = b.cast(&indices, Dtype::Int64)?;
+    let (x, places) = (with_last(&x, axis), with_last(&places, axis));
+    let (outer, size) = (&x.shape()[..rank - 1], x.shape()[rank - 1]);
+    let count = places.shape()[rank - 1];
+    let shared = crate::layout::broadcast([outer, &places.shape()[..rank - 1]])?;
+    let stretched = |layout: &Layout, last: usize| {
+        let shape: Vec<usize> = shared.iter().copied().chain([last]).collect();
+        layout
+            .stretched(&shape)
+            .ok_or("the shapes do not broadcast")
+    };
+    let x = x.seen(stretched(&x.layout, size)?);
+    let places = places.seen(stretched(&places.layout, count)?);
+    let places = b.plain(&places)?;
+    let made = b.room(x.dtype, places.shape())?;
+    let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
+        let ([x, places], [write]) = (reads, writes) else {
+            return Ok(());
+        };
+        let places = places.plain::<i64>()?;
+        match x.dtype.size() {
+            1 => gather::<u8>(*x, places, write.plain()?),
+            4 => gather::<u32>(*x, places, write.plain()?),
+            _ => gather::<u64>(*x, places, write.plain()?),
+        }
+    });
+    b.step(vec![x, places], &[&made], kernel)?;
+    Ok(with_last_at(&made, axis))
+}
+
+/// For each row of x the numbers at its places.
+fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
+    let (size, step) = x.layout.row();
+    let rows: usize = x.layout.shape.iter().rev().skip(1).product();
+    let count = out.len().checked_div(rows).unwrap_or(0);
+    if count == 0 {
+        return Ok(());
+    }
+    let memory = x.memory::<T>()?;
+    let mut starts = Starts::new(x.layout);
+    for (out, places) in out.chunks_mut(count).zip(places.chunks(count)) {
+        let start = starts.next();
+        for (out, &place) in out.iter_mut().zip(places) {
+            *out = memory[start + position(place, size, true)? * step];
+        }
+    }
+    Ok(())
+}
+
+/// Where rows begin, whatever their length.
+struct Starts<'a> {
+    layout: &'a Layout,
+    index: Vec<usize>,
+    at: usize,
+}
+
+impl<'a> Starts<'a> {
+    fn new(layout: &'a Layout) -> Self {
+        let index = vec![0; layout.rank().saturating_sub(1)];
+        let at = layout.start;
+        Self { layout, index, at }
+    }
+
+    fn next(&mut self) -> usize {
+        let here = self.at;
+        for axis in (0..self.index.len()).rev() {
+            let (size, stride) = (self.layout.shape[axis], self.layout.strides[axis]);
+            self.index[axis] += 1;
+            self.at += stride;
+            if self.index[axis] < size {
+                break;
+            }
+            self.index[axis] = 0;
+            self.at -= size * stride;
+        }
+        here
+    }
+}

@@ -1,0 +1,321 @@
+//! Convolutions, and the maxima of windows.
+
+use seqloom_kernels::conv::{self, Shape};
+use seqloom_kernels::depthwise;
+use seqloom_kernels::max_pool1d::{Window, max_pool1d};
+
+use super::call::Call;
+use super::elementwise::{Operands, compute};
+use super::fused::Operand;
+use crate::Dtype;
+use crate::memory::{Outcome, Read, Taken, Write, by_float};
+use crate::plan::{Builder, Item};
+
+/// Sizes along the axes of an image, each (height, width), and groups of channels.
+struct Steps {
+    stride: [usize; 2],
+    padding: [usize; 2],
+    dilation: [usize; 2],
+    groups: usize,
+}
+
+impl Steps {
+    fn of(call: &Call<'_>, axes: usize) -> Outcome<Self> {
+        Ok(Self {
+            stride: pair(call, "stride", axes, 1)?,
+            padding: pair(call, "padding", axes, 0)?,
+            dilation: pair(call, "dilation", axes, 1)?,
+            groups: groups(call)?,
+        })
+    }
+}
+
+/// A size for each of two axes; along the first of a single one it is `default`.
+fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
+    let given = match call.get(name)? {
+        None => vec![default],
+        Some(_) => call.shape(name)?,
+    };
+    match (&given[..], axes) {
+        ([one], 1) => Ok([default, *one]),
+        ([one], _) => Ok([*one, *one]),
+        ([height, width], 2) => Ok([*height, *width]),
+        _ => Err(format!(
+            "{name}: expected a number for each of {axes} axes, got {given:?}"
+        )),
+    }
+}
+
+fn groups(call: &Call<'_>) -> Outcome<usize> {
+    let groups = call.int("groups")?.unwrap_or(1);
+    let found = usize::try_from(groups).ok().filter(|&groups| groups > 0);
+    found.ok_or_else(|| format!("groups: expected a number from 1, got {groups}"))
+}
+
+/// The sizes of an array of samples, channels and one or two axes.
+fn image(item: &Item, name: &str) -> Outcome<[usize; 4]> {
+    match *item.shape() {
+        [n, c, width] => Ok([n, c, 1, width]),
+        [n, c, height, width] => Ok([n, c, height, width]),
+        _ => Err(format!(
+            "{name}: expected 3 or 4 axes, got {:?}",
+            item.shape()
+        )),
+    }
+}
+
+/// The sizes of a convolution, whose input, filter and output fit.
+fn sizes(x: [usize; 4], weight: [usize; 4], steps: &Steps) -> Outcome<(Shape, [usize; 2])> {
+    let ([batch, channels, height, width], [outputs, inner, high, wide]) = (x, weight);
+    let shape = Shape {
+        batch,
+        channels,
+        size: [height, width],
+        outputs,
+        kernel: [high, wide],
+        stride: steps.stride,
+        padding: steps.padding,
+        dilation: steps.dilation,
+        groups: steps.groups,
+    };
+    let is_sound = are_small(&shape) && inner.checked_mul(steps.groups) == Some(channels);
+    let out = is_sound.then(|| shape.out_size()).flatten();
+    let work = out.and_then(|out| {
+        let sizes = [batch, outputs, out[0], out[1], inner, high, wide];
+        sizes
+            .iter()
+            .try_fold(1_usize, |all, &size| all.checked_mul(size))
+    });
+    out.zip(work).map(|(out, _)| (shape, out)).ok_or_else(|| {
+        format!(
+            "expected x (n, c, ...), weight (o, c / groups, ...), groups that divide c and o, steps \
+             from 1 and a filter within the padded positions; got x {x:?}, weight {weight:?}, \
+             groups {}",
+            steps.groups
+        )
+    })
+}
+
+/// Whether no sum of sizes is too large a number, and no step 0.
+fn are_small(shape: &Shape) -> bool {
+    let sizes = [
+        shape.size,
+        shape.kernel,
+        shape.padding,
+        shape.dilation,
+        shape.stride,
+    ];
+    let reach = shape.dilation[0]
+        .saturating_mul(shape.kernel[0])
+        .max(shape.dilation[1].saturating_mul(shape.kernel[1]));
+    sizes.iter().flatten().all(|&size| size < MOST) && reach < MOST && !shape.stride.contains(&0)
+}
+
+/// Positions along an axis, at most.
+const MOST: usize = 1 << 28;
+
+pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, weight) = (call.array("x")?, call.array("weight")?);
+    let bias = call.array_if("bias")?;
+    let axes = axes_of(call, &x, &weight)?;
+    let steps = Steps::of(call, axes)?;
+    let (shape, out) = sizes(image(&x, "x")?, image(&weight, "weight")?, &steps)?;
+    let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
+    if bias
+        .as_ref()
+        .is_some_and(|bias| bias.shape() != [shape.outputs])
+    {
+        return Err(format!(
+            "bias: expected a number for each of {} outputs",
+            shape.outputs
+        ));
+    }
+    let made = b.room(dtype, &out_shape(&[shape.batch, shape.outputs], out, axes))?;
+    let has_bias = bias.is_some();
+    let given = [Some(x), Some(weight), bias].into_iter().flatten();
+    let reads = given.map(|item| b.plain(&item)).collect::<Outcome<_>>()?;
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let [write] = writes else { return Ok(()) };
+            let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
+            by_float!(dtype, T => {
+                let mut given = Taken::new(reads);
+                let pair = (given.take::<T>()?, given.take()?);
+                let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
+                fill(&shape, pair, given.take_if(has_bias)?, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+/// One axis or two, by the name and the arrays.
+fn axes_of(call: &Call<'_>, x: &Item, weight: &Item) -> Outcome<usize> {
+    let axes = if call.name().contains("2d") { 2 } else { 1 };
+    if x.rank() == axes + 2 && weight.rank() == axes + 2 {
+        return Ok(axes);
+    }
+    let (x, weight) = (x.shape(), weight.shape());
+    Err(format!(
+        "expected x and weight of {} axes, got {x:?} and {weight:?}",
+        axes + 2
+    ))
+}
+
+fn out_shape(first: &[usize], out: [usize; 2], axes: usize) -> Vec<usize> {
+    [first, &out[2 - axes..]].concat()
+}
+
+/// Refuses arrays of several types, or of no float.
+pub(crate) fn require_one_type(items: &[Option<&Item>]) -> Outcome<Dtype> {
+    let mut given = items.iter().flatten().map(|item| item.dtype);
+    let first = given.next().ok_or("expected an array")?;
+    if !first.is_float() || given.any(|dtype| dtype != first) {
+        return Err("expected arrays of one float type".to_owned());
+    }
+    Ok(first)
+}
+
+/// The gradient of a convolution by its input, of a given shape.
+pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (grad, weight) = (call.array("grad")?, call.array("weight")?);
+    let axes = axes_of(call, &grad, &weight)?;
+    let shape = call.shape("shape")?;
+    turned(b, &grad, &weight, &shape, &Steps::of(call, axes)?)
+}
+
+fn turned(
+    b: &mut Builder,
+    grad: &Item,
+    weight: &Item,
+    shape: &[usize],
+    steps: &Steps,
+) -> Outcome<Item> {
+    require_one_type(&[Some(grad), Some(weight)])?;
+    let made = b.room(grad.dtype, shape)?;
+    let (sizes, out) = sizes(image(&made, "shape")?, image(weight, "weight")?, steps)?;
+    let expected = [sizes.batch, sizes.outputs, out[0], out[1]];
+    if image(grad, "grad")? != expected {
+        return Err(format!(
+            "expected an array {expected:?}, got {:?}",
+            grad.shape()
+        ));
+    }
+    let dtype = grad.dtype;
+    let reads = vec![b.plain(grad)?, b.plain(weight)?];
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([grad, weight], [write]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, sizes.nanoseconds());
+            by_float!(dtype, T => {
+                let is_deep = depthwise::suits(&sizes);
+                let fill = if is_deep { depthwise::input_grad } else { conv::input_grad };
+                fill(&sizes, grad.plain::<T>()?, weight.plain::<T>()?, write.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(reads, &[&made], kernel)?;
+    Ok(made)
+}
+
+/// The gradient of a convolution by its input, as a layer.
+pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+    let (x, weight) = (call.array("x")?, call.array("weight")?);
+    let axes = axes_of(call, &x, &weight)?;
+    let steps = Steps::of(call, axes)?;
+    let extra = pair(call, "output_padding", axes, 0)?;
+    if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
+        return Err(
+            "this version of seqloom-run knows output_padding below the stride only".to_owned(),
+        );
+    }
+    let ([n, _, high, wide], [_, inner, tall, broad]) =
+        (image(&x, "x")?, image(&weight, "weight")?);
+    let length = |axis: usize, count: usize, taps: usize| {
+        let reach = (taps.checked_sub(1)?).checked_mul(steps.dilation[axis])?;
+        let whole = count.checked_sub(1)?.checked_mul(steps.stride[axis])?;
+        let whole = whole.checked_add(reach)?.checked_add(extra[axis] + 1)?;
+        whole.checked_sub(2 * steps.padding[axis])
+    };
+    let sizes = length(0, high, tall).zip(length(1, wide, broad));
+    let (height, width) = sizes.ok_or("expected at least one position and one tap")?;
+    let channels = inner.checked_mul(steps.groups).ok_or("groups: too many")?;
+    let shape = out_shape(&[n, channels], [height, width], axes);
+    let found = turned(b, &x, &weight, &shape, &steps)?;
+    let Some(bias) = call.array_if("bias")? else {
+        return Ok(found);
+    };
+    let mut layout = bias.layout.clone();
+    (0..axes).for_each(|axis| layout = layout.widened(1 + axis));
+    let dtype = found.dtype;
+    let both = vec![Operand::Array(found), Operand::Array(bias.seen(layout))];
+    compute(b, "add", &Operands::of(both, dtype))
+}
+
+/// The greatest number of each window, and its position.
+pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+    let x = call.array("x")?;
+    let [n, channels, length] = *x.shape() else {
+        return Err(format!("x: expected (n, c, l), got {:?}", x.shape()));
+    };
+    let window = window(call, length)?;
+    let dtype = require_one_type(&[Some(&x)])?;
+    let count = window.out_length().filter(|&count| count <= MOST);
+    let count = count.ok_or("expected windows within the padded positions")?;
+    let x = b.plain(&x)?;
+    let made = b.room(dtype, &[n, channels, count])?;
+    let places = b.room(Dtype::Int64, &[n, channels, count])?;
+    let total = x.layout.count();
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
+            let ([x], [write, places]) = (reads, writes) else {
+                return Ok(());
+            };
+            let threads = seqloom_kernels::worth_waking(threads, total);
+            by_float!(dtype, T => {
+                max_pool1d(&window, x.plain::<T>()?, write.plain()?, places.plain()?, threads);
+                Ok(())
+            })
+        },
+    );
+    b.step(vec![x], &[&made, &places], kernel)?;
+    Ok(vec![made, places])
+}
+
+/// The window that slides over rows of a length.
+fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
+    let one = |name: &str, default: usize| match call.get(name)? {
+        None => Ok(default),
+        Some(_) => match call.shape(name)?[..] {
+            [size] if size < MOST => Ok(size),
+            _ => Err(format!("{name}: expected one number")),
+        },
+    };
+    let (kernel, padding) = (one("kernel", 0)?, one("padding", 0)?);
+    let stride = one("stride", kernel)?;
+    if one("dilation", 1)? != 1 || call.flag("ceil_mode")? {
+        return Err(
+            "this version of seqloom-run knows maxima without dilation and ceil_mode \
+                    only"
+                .to_owned(),
+        );
+    }
+    if kernel == 0 || stride == 0 || padding > kernel / 2 || length >= MOST {
+        return Err(
+            "expected a kernel and a stride from 1, and padding of at most half of the \
+                    kernel"
+                .to_owned(),
+        );
+    }
+    Ok(Window {
+        length,
+        kernel,
+        stride,
+        padding,
+    })
+}

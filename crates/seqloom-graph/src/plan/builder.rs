@@ -1,0 +1,160 @@
+//! Steps as operations add them, on arrays whose places in memory are not known yet.
+
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write};
+
+/// An array while a plan is made: which memory it lies in, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) storage: usize,
+    pub(crate) dtype: Dtype,
+    pub(crate) layout: Layout,
+}
+
+impl Item {
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
+    pub(crate) fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+
+    /// The same memory, seen otherwise.
+    pub(crate) fn seen(&self, layout: Layout) -> Self {
+        Self {
+            layout,
+            ..self.clone()
+        }
+    }
+}
+
+/// Where memory comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// An array of the caller's, by its number.
+    Input(usize),
+    /// The weights, from this byte on.
+    Weight(usize),
+    /// A step that depends on weights and sizes alone, and runs once.
+    Once,
+    /// A step that runs each time.
+    Step,
+}
+
+/// Some memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Storage {
+    pub(crate) origin: Origin,
+    pub(crate) bytes: usize,
+}
+
+/// What a step does: reads, writes, and how many threads it may use.
+pub(crate) type Kernel = Box<dyn Fn(&[Read<'_>], &mut [Write<'_>], usize) -> Outcome + Send + Sync>;
+
+/// A kernel, and what it reads and fills.
+pub(crate) struct Step {
+    pub(crate) reads: Vec<Item>,
+    pub(crate) writes: Vec<usize>,
+    pub(crate) kernel: Kernel,
+    /// The operation that it belongs to.
+    pub(crate) operation: usize,
+}
+
+/// A plan that grows, step by step.
+#[derive(Default)]
+pub(crate) struct Builder {
+    pub(crate) storages: Vec<Storage>,
+    pub(crate) steps: Vec<Step>,
+    /// The operation whose steps are being added.
+    pub(crate) operation: usize,
+    /// Bytes of all storages together, which bounds what a plan may ask for.
+    total: u128,
+    limit: usize,
+}
+
+impl Builder {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Memory that comes from elsewhere.
+    pub(crate) fn given(&mut self, origin: Origin, dtype: Dtype, shape: &[usize]) -> Outcome<Item> {
+        let bytes = self.bytes(dtype, shape)?;
+        self.storages.push(Storage { origin, bytes });
+        Ok(Item {
+            storage: self.storages.len() - 1,
+            dtype,
+            layout: Layout::new(shape),
+        })
+    }
+
+    /// An array to be filled, in C order.
+    pub(crate) fn room(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<Item> {
+        self.given(Origin::Step, dtype, shape)
+    }
+
+    /// An array to be filled, whose axes lie in this order in memory.
+    pub(crate) fn ordered(
+        &mut self,
+        dtype: Dtype,
+        shape: &[usize],
+        order: &[usize],
+    ) -> Outcome<Item> {
+        let item = self.room(dtype, shape)?;
+        Ok(item.seen(Layout::ordered(shape, order)))
+    }
+
+    /// Bytes of an array; an error where they are more than may be used.
+    fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
+        let size = |bytes: usize, &size: &usize| bytes.checked_mul(size);
+        let bytes = shape.iter().try_fold(dtype.size(), size);
+        let bytes = bytes.filter(|&bytes| bytes <= self.limit);
+        bytes.ok_or_else(|| {
+            format!(
+                "an array {shape:?} of {dtype} is larger than the {} bytes that may be used: \
+                 give a smaller batch or a larger limit",
+                self.limit
+            )
+        })
+    }
+
+    /// Adds a step; it runs once where all that it reads is there before.
+    pub(crate) fn step(&mut self, reads: Vec<Item>, writes: &[&Item], kernel: Kernel) -> Outcome {
+        let is_once = reads.iter().all(|read| self.is_constant(read));
+        let writes: Vec<usize> = writes.iter().map(|item| item.storage).collect();
+        for &storage in &writes {
+            if is_once {
+                self.storages[storage].origin = Origin::Once;
+            }
+            self.total += self.storages[storage].bytes as u128;
+        }
+        if self.steps.len() >= STEPS || self.total > MANY * self.limit as u128 {
+            return Err("the graph is too large for the memory that may be used".to_owned());
+        }
+        self.steps.push(Step {
+            reads,
+            writes,
+            kernel,
+            operation: self.operation,
+        });
+        Ok(())
+    }
+
+    /// Whether an array is the same in every run of the plan.
+    pub(crate) fn is_constant(&self, item: &Item) -> bool {
+        !matches!(
+            self.storages[item.storage].origin,
+            Origin::Input(_) | Origin::Step
+        )
+    }
+}
+
+/// Steps of a plan, at most.
+const STEPS: usize = 1 << 20;
+/// How many times the memory all steps together may fill.
+const MANY: u128 = 1 << 12;

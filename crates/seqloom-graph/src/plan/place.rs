@@ -1,0 +1,261 @@
+//! From steps to a plan: what nobody reads is left out, what is left gets its place.
+
+use std::ops::Range;
+
+use super::arena::{Need, place};
+use super::builder::{Builder, Item, Kernel, Origin, Step, Storage};
+use super::run::Sources;
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::Memory;
+
+/// Where memory lies while steps run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Region {
+    Input(usize),
+    Weights,
+    /// What is kept from steps that ran once.
+    Kept,
+    /// What is used again and again.
+    Arena,
+}
+
+/// An array that a step reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Operand {
+    pub(crate) region: Region,
+    pub(crate) range: Range<usize>,
+    pub(crate) layout: Layout,
+    pub(crate) dtype: Dtype,
+}
+
+/// A step whose memory has its place.
+pub(crate) struct Placed {
+    pub(crate) reads: Vec<Operand>,
+    /// Places of the arena, by the order of the kernel's arguments.
+    pub(crate) writes: Vec<Range<usize>>,
+    pub(crate) kernel: Kernel,
+    pub(crate) operation: usize,
+    /// What nobody reads after it.
+    pub(crate) freed: Vec<Range<usize>>,
+}
+
+/// Steps for inputs of given shapes.
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Placed>,
+    pub(crate) outputs: Vec<Operand>,
+    pub(crate) kept: Memory,
+    /// Bytes of the arena.
+    pub(crate) arena: usize,
+}
+
+impl Plan {
+    /// Places all memory, and runs the steps that run once.
+    pub(crate) fn new(
+        builder: Builder,
+        outputs: &[Item],
+        weights: &[u8],
+        limit: usize,
+    ) -> Result<Self, (Option<usize>, String)> {
+        let Builder {
+            storages, steps, ..
+        } = builder;
+        let steps = drop_unread(steps, outputs, storages.len());
+        let (once, each): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| {
+            let mut written = step.writes.iter();
+            written.any(|&storage| storages[storage].origin == Origin::Once)
+        });
+        let kept = arrange(&once, &storages, Origin::Once, None);
+        let arena = arrange(&each, &storages, Origin::Step, Some(outputs));
+        let both = kept.zip(arena).ok_or((None, TOO_LARGE.to_owned()))?;
+        let ((kept_places, kept_size), (places, size)) = both;
+        check_size(kept_size, size, limit).map_err(|message| (None, message))?;
+        let mut placer = Placer {
+            storages: &storages,
+            kept: &kept_places,
+            arena: &places,
+            is_once: true,
+        };
+        let kept = run_once(&placer.steps(once), kept_size, weights)?;
+        placer.is_once = false;
+        Ok(Self {
+            steps: placer.steps(each),
+            outputs: outputs.iter().map(|item| placer.operand(item)).collect(),
+            kept,
+            arena: size,
+        })
+    }
+}
+
+/// Compares what a plan needs with what it may use.
+fn check_size(kept: usize, arena: usize, limit: usize) -> Result<(), String> {
+    if kept.checked_add(arena).is_some_and(|all| all <= limit) {
+        return Ok(());
+    }
+    Err(format!(
+        "the model needs {kept} and {arena} bytes beside its weights, more than the {limit} that \
+         may be used: give a smaller batch or a larger limit"
+    ))
+}
+
+/// The memory that steps fill which run once.
+fn run_once(
+    steps: &[Placed],
+    size: usize,
+    weights: &[u8],
+) -> Result<Memory, (Option<usize>, String)> {
+    let mut memory = Memory::default();
+    memory.resize(size).map_err(|message| (None, message))?;
+    let sources = Sources {
+        inputs: &[],
+        weights,
+        kept: &[],
+    };
+    super::run::run(steps, &sources, memory.bytes_mut(), 1, false)
+        .map_err(|(operation, message)| (Some(operation), message))?;
+    Ok(memory)
+}
+
+const TOO_LARGE: &str = "the graph needs more memory than there is";
+
+/// Without the steps of which nobody reads anything.
+fn drop_unread(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step> {
+    let mut is_read = vec![false; storages];
+    for item in outputs {
+        is_read[item.storage] = true;
+    }
+    let mut kept = Vec::with_capacity(steps.len());
+    for step in steps.into_iter().rev() {
+        if step.writes.iter().any(|&storage| is_read[storage]) {
+            step.reads
+                .iter()
+                .for_each(|item| is_read[item.storage] = true);
+            kept.push(step);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// A place for each storage that steps fill; they are used again unless all of it is kept.
+fn arrange(
+    steps: &[Step],
+    storages: &[Storage],
+    origin: Origin,
+    outputs: Option<&[Item]>,
+) -> Option<(Vec<usize>, usize)> {
+    let spans = spans(steps, storages, origin, outputs);
+    let numbers: Vec<usize> = (0..storages.len())
+        .filter(|&number| spans[number].is_some())
+        .collect();
+    let needs: Vec<Need> = numbers
+        .iter()
+        .filter_map(|&number| {
+            let (first, last) = spans[number]?;
+            let bytes = storages[number].bytes;
+            Some(Need { bytes, first, last })
+        })
+        .collect();
+    let (found, size) = place(&needs)?;
+    let mut places = vec![0; storages.len()];
+    for (number, start) in numbers.into_iter().zip(found) {
+        places[number] = start;
+    }
+    Some((places, size))
+}
+
+/// The first and the last step that touch each storage of an origin.
+fn spans(
+    steps: &[Step],
+    storages: &[Storage],
+    origin: Origin,
+    outputs: Option<&[Item]>,
+) -> Vec<Option<(usize, usize)>> {
+    let mut spans: Vec<Option<(usize, usize)>> = vec![None; storages.len()];
+    let mut touch = |storage: usize, step: usize| {
+        if storages[storage].origin == origin {
+            let (_, last) = spans[storage].get_or_insert((step, step));
+            *last = if outputs.is_some() { step } else { usize::MAX };
+        }
+    };
+    for (number, step) in steps.iter().enumerate() {
+        let reads = step.reads.iter().map(|item| item.storage);
+        let touched = reads.chain(step.writes.iter().copied());
+        touched.for_each(|storage| touch(storage, number));
+    }
+    for item in outputs.unwrap_or_default() {
+        touch(item.storage, usize::MAX);
+    }
+    spans
+}
+
+/// What turns items into operands.
+struct Placer<'a> {
+    storages: &'a [Storage],
+    kept: &'a [usize],
+    arena: &'a [usize],
+    /// Whether the memory of steps that run once is the arena now.
+    is_once: bool,
+}
+
+impl Placer<'_> {
+    fn steps(&self, steps: Vec<Step>) -> Vec<Placed> {
+        let mut last = vec![0; self.storages.len()];
+        for (number, step) in steps.iter().enumerate() {
+            let reads = step.reads.iter().map(|item| item.storage);
+            let touched = reads.chain(step.writes.iter().copied());
+            touched.for_each(|storage| last[storage] = number);
+        }
+        let steps = steps.into_iter().enumerate();
+        steps
+            .map(|(number, step)| {
+                let reads = step.reads.iter().map(|item| item.storage);
+                let touched = reads.chain(step.writes.iter().copied());
+                let freed =
+                    touched.filter(|&storage| self.is_freed(storage, last[storage] == number));
+                let freed = freed.map(|storage| self.range(storage)).collect();
+                Placed {
+                    reads: step.reads.iter().map(|item| self.operand(item)).collect(),
+                    writes: step
+                        .writes
+                        .iter()
+                        .map(|&storage| self.range(storage))
+                        .collect(),
+                    kernel: step.kernel,
+                    operation: step.operation,
+                    freed,
+                }
+            })
+            .collect()
+    }
+
+    fn is_freed(&self, storage: usize, is_last: bool) -> bool {
+        is_last && !self.is_once && self.storages[storage].origin == Origin::Step
+    }
+
+    fn operand(&self, item: &Item) -> Operand {
+        let region = match self.storages[item.storage].origin {
+            Origin::Input(number) => Region::Input(number),
+            Origin::Weight(_) => Region::Weights,
+            Origin::Once if !self.is_once => Region::Kept,
+            Origin::Once | Origin::Step => Region::Arena,
+        };
+        Operand {
+            region,
+            range: self.range(item.storage),
+            layout: item.layout.clone(),
+            dtype: item.dtype,
+        }
+    }
+
+    fn range(&self, storage: usize) -> Range<usize> {
+        let Storage { origin, bytes } = self.storages[storage];
+        let start = match origin {
+            Origin::Input(_) => 0,
+            Origin::Weight(start) => start,
+            Origin::Once => self.kept[storage],
+            Origin::Step => self.arena[storage],
+        };
+        start..start + bytes
+    }
+}

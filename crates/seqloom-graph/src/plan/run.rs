@@ -1,0 +1,128 @@
+//! Running steps.
+
+use std::ops::Range;
+
+use super::place::{Operand, Placed, Plan, Region};
+use crate::memory::{Outcome, Read, Write};
+
+/// The memory that steps read and none of them writes.
+pub(crate) struct Sources<'a> {
+    pub(crate) inputs: &'a [&'a [u8]],
+    pub(crate) weights: &'a [u8],
+    pub(crate) kept: &'a [u8],
+}
+
+impl Plan {
+    /// Runs all steps; an error comes with the number of its operation.
+    pub(crate) fn run(
+        &self,
+        sources: &Sources<'_>,
+        arena: &mut [u8],
+        threads: usize,
+        is_poisoned: bool,
+    ) -> Result<(), (usize, String)> {
+        run(&self.steps, sources, arena, threads, is_poisoned)
+    }
+}
+
+impl Sources<'_> {
+    /// The memory of an operand, once all steps have run.
+    pub(crate) fn find<'a>(&'a self, operand: &Operand, arena: &'a [u8]) -> Option<&'a [u8]> {
+        match operand.region {
+            Region::Input(number) => self.inputs.get(number).copied(),
+            Region::Weights => self.weights.get(operand.range.clone()),
+            Region::Kept => self.kept.get(operand.range.clone()),
+            Region::Arena => arena.get(operand.range.clone()),
+        }
+    }
+}
+
+/// Runs steps in order; an error comes with the number of its operation. Where memory is
+/// `poisoned`, what nobody reads any more becomes NaN.
+pub(crate) fn run(
+    steps: &[Placed],
+    sources: &Sources<'_>,
+    arena: &mut [u8],
+    threads: usize,
+    is_poisoned: bool,
+) -> Result<(), (usize, String)> {
+    for step in steps {
+        let done = run_one(step, sources, arena, threads);
+        done.map_err(|message| (step.operation, message))?;
+        if is_poisoned {
+            for range in &step.freed {
+                arena[range.clone()].fill(u8::MAX);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run_one(step: &Placed, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
+    let mut pieces = Pieces::cut(arena, &step.writes)?;
+    let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
+    for bytes in pieces.taken.iter_mut().map(std::mem::take) {
+        writes.push(Write { bytes });
+    }
+    let reads: Vec<Read<'_>> = step
+        .reads
+        .iter()
+        .map(|operand| pieces.read(operand, sources))
+        .collect::<Outcome<_>>()?;
+    (step.kernel)(&reads, &mut writes, threads)
+}
+
+/// The arena, cut where a step writes.
+struct Pieces<'a> {
+    /// What is written, by the order of the ranges.
+    taken: Vec<&'a mut [u8]>,
+    /// What is not, each with its first byte's position.
+    rest: Vec<(usize, &'a [u8])>,
+}
+
+impl<'a> Pieces<'a> {
+    fn cut(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
+        let mut order: Vec<usize> = (0..ranges.len()).collect();
+        order.sort_by_key(|&number| (ranges[number].start, ranges[number].end));
+        let mut taken: Vec<&mut [u8]> = Vec::with_capacity(ranges.len());
+        taken.resize_with(ranges.len(), Default::default);
+        let mut rest = Vec::with_capacity(ranges.len() + 1);
+        let (mut left, mut at) = (arena, 0);
+        for number in order {
+            let Range { start, end } = ranges[number];
+            let cut = start
+                .checked_sub(at)
+                .filter(|_| end >= start && end - at <= left.len());
+            let before = cut.ok_or("memory that is written twice at a time")?;
+            let (unused, after) = left.split_at_mut(before);
+            let (written, after) = after.split_at_mut(end - start);
+            rest.push((at, &*unused));
+            taken[number] = written;
+            (left, at) = (after, end);
+        }
+        rest.push((at, left));
+        Ok(Self { taken, rest })
+    }
+
+    fn read<'s>(&self, operand: &'s Operand, sources: &Sources<'s>) -> Outcome<Read<'s>>
+    where
+        'a: 's,
+    {
+        let range = operand.range.clone();
+        let bytes = match operand.region {
+            Region::Input(number) => sources.inputs.get(number).copied(),
+            Region::Weights => sources.weights.get(range),
+            Region::Kept => sources.kept.get(range),
+            Region::Arena => self.rest.iter().rev().find_map(|(start, piece)| {
+                let first = range.start.checked_sub(*start)?;
+                piece.get(first..first + range.len())
+            }),
+        };
+        let bytes = bytes.ok_or("memory that is written while it is read")?;
+        Ok(Read {
+            bytes,
+            layout: &operand.layout,
+            dtype: operand.dtype,
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! A graph with its plans.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use seqloom_core::{Error, Result};
+
+use crate::Input;
+use crate::graph::{Dim, Graph, Operation, Sizes};
+use crate::memory::Outcome;
+use crate::ops::{self, Call};
+use crate::plan::{Builder, Item, Origin, Plan};
+
+/// A graph, and a plan for each set of input shapes that it was used with.
+pub(crate) struct Program {
+    pub(crate) graph: Graph,
+    /// Where in the memory each of its weights begins.
+    starts: Vec<usize>,
+    plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,
+}
+
+impl Program {
+    pub(crate) fn new(graph: Graph, starts: Vec<usize>) -> Self {
+        Self {
+            graph,
+            starts,
+            plans: Mutex::default(),
+        }
+    }
+
+    /// Whether these are the inputs' names.
+    pub(crate) fn takes(&self, inputs: &[Input<'_>]) -> bool {
+        let mut wanted = self.graph.inputs.iter();
+        wanted.len() == inputs.len()
+            && wanted.all(|wanted| inputs.iter().any(|input| input.name == wanted.name))
+    }
+
+    /// The inputs in the order of the graph.
+    pub(crate) fn given<'a>(&self, inputs: &[Input<'a>]) -> Outcome<Vec<Input<'a>>> {
+        let wanted = &self.graph.inputs;
+        let names = || {
+            let names: Vec<_> = wanted.iter().map(|input| &input.name).collect();
+            format!("the inputs of this model are {names:?}")
+        };
+        let is_known = |input: &&Input<'_>| wanted.iter().all(|one| one.name != input.name);
+        if let Some(input) = inputs.iter().find(is_known) {
+            return Err(format!("{:?} is no input: {}", input.name, names()));
+        }
+        let mut found = Vec::with_capacity(inputs.len());
+        for wanted in wanted {
+            let name = &wanted.name;
+            let mut each = inputs.iter().filter(|input| input.name == name);
+            let (Some(input), None) = (each.next(), each.next()) else {
+                return Err(format!("expected one array {name:?}: {}", names()));
+            };
+            let (expected, dtype) = (wanted.declared.dtype, input.data.dtype());
+            if dtype != expected {
+                return Err(format!("{name}: expected {expected}, got {dtype}"));
+            }
+            check_count(input)?;
+            found.push(*input);
+        }
+        Ok(found)
+    }
+
+    /// The plan for inputs of these shapes, made at the first use of it.
+    pub(crate) fn plan(
+        &self,
+        inputs: &[Input<'_>],
+        weights: &[u8],
+        limit: usize,
+    ) -> Result<Arc<Plan>> {
+        let key: Vec<Vec<usize>> = inputs.iter().map(|input| input.shape.to_vec()).collect();
+        if let Some(plan) = unlocked(&self.plans).get(&key) {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Arc::new(self.make(&key, weights, limit)?);
+        let mut plans = unlocked(&self.plans);
+        if plans.len() >= PLANS {
+            plans.clear();
+        }
+        plans.insert(key, Arc::clone(&plan));
+        Ok(plan)
+    }
+
+    fn make(&self, shapes: &[Vec<usize>], weights: &[u8], limit: usize) -> Result<Plan> {
+        let mut builder = Builder::new(limit);
+        let mut sizes = Sizes::default();
+        let mut values: Vec<Option<Item>> = vec![None; self.graph.values];
+        self.admit(&mut builder, shapes, &mut sizes, &mut values)?;
+        for operation in &self.graph.operations {
+            builder.operation = operation.number;
+            let made = ops::apply(&mut builder, &Call::new(operation, &values, &sizes));
+            let made = made.and_then(|made| check(operation, &made, &mut sizes).map(|()| made));
+            let made = made.map_err(|message| self.fault(operation.number, &message))?;
+            for (item, declared) in made.into_iter().zip(&operation.outputs) {
+                values[declared.value] = Some(item);
+            }
+        }
+        let outputs = self.graph.outputs.iter();
+        let outputs = outputs.filter_map(|(_, value)| values[*value].clone());
+        let outputs: Outcome<Vec<Item>> = outputs.map(|item| builder.plain(&item)).collect();
+        let plan = outputs.map_err(|message| (None, message));
+        let plan = plan.and_then(|outputs| Plan::new(builder, &outputs, weights, limit));
+        plan.map_err(|(operation, message)| match operation {
+            Some(operation) => self.fault(operation, &message),
+            None => Error::full(message),
+        })
+    }
+
+    /// Makes inputs and weights known.
+    fn admit(
+        &self,
+        builder: &mut Builder,
+        shapes: &[Vec<usize>],
+        sizes: &mut Sizes,
+        values: &mut [Option<Item>],
+    ) -> Result<()> {
+        for (number, (input, shape)) in self.graph.inputs.iter().zip(shapes).enumerate() {
+            let declared = &input.declared;
+            let bad = |message: String| Error::argument(format!("{}: {message}", input.name));
+            sizes.bind_all(&declared.shape, shape).map_err(bad)?;
+            let ends = shape.first().filter(|_| input.name == "cu_seqlens");
+            if let Some(sequences) = ends.and_then(|ends| ends.checked_sub(1)) {
+                let name = Dim::Named("sequences".to_owned());
+                sizes.bind(&name, sequences).map_err(bad)?;
+            }
+            let item = builder.given(Origin::Input(number), declared.dtype, shape);
+            values[declared.value] = Some(item.map_err(bad)?);
+        }
+        for (weight, &start) in self.graph.weights.iter().zip(&self.starts) {
+            let shape = weight.fixed_shape();
+            let item = builder.given(Origin::Weight(start), weight.declared.dtype, &shape);
+            values[weight.declared.value] = Some(item.map_err(Error::full)?);
+        }
+        Ok(())
+    }
+
+    /// An error of an operation.
+    pub(crate) fn fault(&self, operation: usize, message: &str) -> Error {
+        let place = self.graph.operations.get(operation).map(Operation::place);
+        Error::argument(format!("{}: {message}", place.unwrap_or_default()))
+    }
+}
+
+/// Plans that are kept.
+const PLANS: usize = 64;
+
+/// What a lock holds; a thread that panicked under it has left it whole.
+pub(crate) fn unlocked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Compares the numbers of an input with its shape.
+fn check_count(input: &Input<'_>) -> Outcome {
+    let Input { name, shape, data } = input;
+    let count = shape
+        .iter()
+        .try_fold(1_usize, |all, &size| all.checked_mul(size));
+    if count == Some(data.len()) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name}: {} numbers are no array of {shape:?}",
+        data.len()
+    ))
+}
+
+/// Compares what an operation makes with what the graph declares.
+fn check(operation: &Operation, made: &[Item], sizes: &mut Sizes) -> Outcome {
+    let declared = &operation.outputs;
+    if made.len() != declared.len() {
+        let (expected, found) = (declared.len(), made.len());
+        return Err(format!("expected {expected} outputs, it makes {found}"));
+    }
+    for (item, declared) in made.iter().zip(declared) {
+        if item.dtype != declared.dtype {
+            let (expected, found) = (declared.dtype, item.dtype);
+            return Err(format!("outputs: declared as {expected}, it makes {found}"));
+        }
+        let bound = sizes.bind_all(&declared.shape, item.shape());
+        bound.map_err(|message| format!("outputs: {message}"))?;
+    }
+    Ok(())
+}

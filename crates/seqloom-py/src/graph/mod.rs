@@ -1,0 +1,3 @@
+//! The border of `seqloom-graph`.
+
+pub(crate) mod model;

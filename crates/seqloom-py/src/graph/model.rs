@@ -1,0 +1,153 @@
+//! An exported model, run on arrays of Python.
+
+use std::path::PathBuf;
+
+use numpy::{
+    Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
+    PyUntypedArrayMethods, ToPyArray,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use seqloom_graph::{Array, Data, Export, Input, Limits, Model, Values};
+use seqloom_macros::native;
+
+use crate::error;
+
+/// A model that was exported to a folder or a zip, or to the bytes of a zip.
+#[native(frozen)]
+pub(crate) struct ExportedModel {
+    model: Model,
+    facts: String,
+}
+
+/// Where a model is.
+#[derive(FromPyObject)]
+enum Place<'py> {
+    Bytes(Bound<'py, PyBytes>),
+    Path(PathBuf),
+}
+
+#[cfg(feature = "stubs")]
+impl pyo3_stub_gen::PyStubType for Place<'_> {
+    fn type_output() -> pyo3_stub_gen::TypeInfo {
+        PathBuf::type_output() | Vec::<u8>::type_output()
+    }
+}
+
+#[native]
+impl ExportedModel {
+    /// Opens and checks an export; it uses no more than `memory_limit` bytes, where that is
+    /// given.
+    #[new]
+    #[pyo3(signature = (path_or_bytes, memory_limit=None))]
+    fn new(
+        py: Python<'_>,
+        path_or_bytes: Place<'_>,
+        memory_limit: Option<usize>,
+    ) -> PyResult<Self> {
+        let limits =
+            memory_limit.map_or_else(Limits::default, |memory_bytes| Limits { memory_bytes });
+        let opened = match path_or_bytes {
+            Place::Path(path) => py.detach(|| Export::open_within(&path, limits)),
+            Place::Bytes(bytes) => Export::from_zip(bytes.as_bytes().to_vec()),
+        };
+        let made = opened.and_then(|export| {
+            let facts = export.facts().to_string();
+            Model::new(export, limits).map(|model| Self { model, facts })
+        });
+        made.map_err(|failure| error::raised(py, &failure))
+    }
+
+    /// What the model is, as JSON.
+    #[getter]
+    fn facts(&self) -> &str {
+        &self.facts
+    }
+
+    /// The outputs for inputs by name, arrays in C order.
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyDict>,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let mut given = Vec::with_capacity(inputs.len());
+        for (name, array) in inputs {
+            let name: String = name.extract()?;
+            let array = array.cast_into::<PyUntypedArray>()?;
+            let numbers = Numbers::borrow(&array, &name)?;
+            given.push((name, array.shape().to_vec(), numbers));
+        }
+        let mut lent = Vec::with_capacity(given.len());
+        for (name, shape, numbers) in &given {
+            let data = numbers.data(name)?;
+            lent.push(Input { name, shape, data });
+        }
+        let outcome = py.detach(|| self.model.run(&lent, threads));
+        let arrays = outcome.map_err(|failure| error::raised(py, &failure))?;
+        arrays
+            .into_iter()
+            .map(|array| returned(py, &array))
+            .collect()
+    }
+}
+
+macro_rules! element_types {
+    ($($kind:ident $type:ident $letter:literal;)*) => {
+        /// An array that is read for as long as this lives.
+        enum Numbers<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
+
+        impl<'py> Numbers<'py> {
+            fn borrow(array: &Bound<'py, PyUntypedArray>, name: &str) -> PyResult<Self> {
+                let found = array.dtype();
+                match (found.kind(), found.itemsize()) {
+                    $(($letter, size) if size == size_of::<$type>() => {
+                        typed::<$type>(array, name).map(Self::$kind)
+                    })*
+                    _ => Err(PyTypeError::new_err(format!("{name}: arrays of {found} are not taken"))),
+                }
+            }
+
+            fn data(&self, name: &str) -> PyResult<Data<'_>> {
+                match self { $(Self::$kind(array) => plain(array, name).map(Data::$kind)),* }
+            }
+        }
+
+        /// An array of its own for Python.
+        fn returned<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+            let shape = array.shape.clone();
+            match &array.values {
+                $(Values::$kind(numbers) => Ok(numbers.to_pyarray(py).reshape(shape)?.into_any()),)*
+            }
+        }
+    };
+}
+
+element_types! {
+    F32 f32 b'f';
+    F64 f64 b'f';
+    I64 i64 b'i';
+    I32 i32 b'i';
+    U32 u32 b'u';
+    U8 u8 b'u';
+    Bool bool b'b';
+}
+
+fn typed<'py, T: Element>(
+    array: &Bound<'py, PyUntypedArray>,
+    name: &str,
+) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
+    let typed = array.cast::<PyArrayDyn<T>>();
+    let typed = typed.map_err(|_| PyTypeError::new_err(format!("{name}: another byte order")))?;
+    let lent = typed.try_readonly();
+    lent.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+}
+
+fn plain<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
+    let message =
+        || format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
+    array
+        .as_slice()
+        .map_err(|_| PyValueError::new_err(message()))
+}

@@ -1,0 +1,82 @@
+"""Every operation of an exported model, on torch's samples: the bits of NumPy's backend."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conformance.backends import backend
+from conformance.call import Skip
+from conformance.operations import TABLE
+from conformance.run import _tensors
+from conformance.samples import chosen, told
+from native_calls import B, run_native
+from seqloom.errors import SeqloomError
+from seqloom.tensor import Tensor
+from seqloom.tensor._compile._capture import _find_recorded
+
+pytest.importorskip("torch")
+pytest.importorskip("expecttest")
+
+RECORDED = sorted(set(TABLE) & set(_find_recorded(B)))
+# NumPy's own functions, which differ from Rust's in their last bits.
+CLOSE = """
+    acos acosh asin asinh atan atan2 atanh cos cosh erf erfc exp expm1 hypot log log10 log1p
+    log2 logaddexp pow remainder sin sinh tan tanh logsumexp floor_divide var std
+"""
+# What an exported model never has: gradients, random numbers, updates, loops.
+LEFT_OUT = ("_grad", "random", "scatter", "put_", "slice_", "dropout", "empty", "from_")
+
+
+def _raw(value: Any) -> Any:
+    """The array of a tensor, within lists too."""
+    if isinstance(value, Tensor):
+        return value.raw
+    if isinstance(value, (list, tuple)):
+        return type(value)(_raw(part) for part in value)
+    return value
+
+
+@pytest.mark.parametrize(
+    "name", [it for it in RECORDED if not any(w in it for w in LEFT_OUT)]
+)
+def test_an_operation_has_the_bits_of_numpys_backend(name):
+    count = 0
+    for dtype in TABLE[name].dtypes:
+        for info, sample in chosen(TABLE[name], dtype):
+            count += _compare(name, info, sample)
+    if not count:
+        pytest.skip("no sample is one call that Rust knows")
+
+
+def _compare(name, info, sample):
+    call, _ = told(TABLE[name], info, sample)
+    if isinstance(call, Skip):
+        return 0
+    call = call() if callable(call) else call
+    if call.ours is not None:
+        return 0
+    args = [_raw(it) for it in _tensors(call, backend("numpy"))]
+    options = {key: _raw(it) for key, it in call.options.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = getattr(B, name)(*args, **options)
+    made = list(made) if isinstance(made, (list, tuple)) else [made]
+    try:
+        found = run_native(name, args, options, made)
+    except SeqloomError as error:
+        if "this version of seqloom-run" not in str(error):
+            raise
+        return 0
+    for ours, theirs in zip(found, made, strict=True):
+        _check(name, ours, np.asarray(theirs))
+    return 1
+
+
+def _check(name, ours, theirs):
+    assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+    if name in CLOSE.split():
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(ours, theirs)

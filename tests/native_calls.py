@@ -1,0 +1,79 @@
+"""One call of a backend's function as an exported model, run by Rust."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+import seqloom as sl
+from seqloom._rust import _native
+from seqloom.export._manifest import MANIFEST, seal
+from seqloom.export._write import _pack
+
+B: Any = sl.tensor.backend("numpy", num_threads=1)
+FACTS = {
+    "task": {"name": "custom", "columns": []},
+    "batch_size": 1,
+    "layout": "padded",
+    "length": None,
+    "crop": None,
+    "pair": None,
+    "pool": None,
+}
+
+
+def run_native(name: str, args: Any, options: Any, made: list[Any], threads: int = 1):
+    """What Rust computes, where NumPy's backend has made arrays of these kinds."""
+    arrays: list[Any] = []
+    graph = {
+        "version": 1,
+        "operations": [
+            {
+                "name": name,
+                "args": [_argument(arg, arrays) for arg in args],
+                "options": {key: _argument(it, arrays) for key, it in options.items()},
+                "outputs": [_declare(1000 + n, it) for n, it in enumerate(made)],
+                "line": "call.py:1",
+            }
+        ],
+        "weights": [],
+        "outputs": [{"name": str(n), "value": 1000 + n} for n in range(len(made))],
+    }
+    graph["inputs"] = [
+        {"name": f"in{n}", **_declare(n, array)} for n, array in enumerate(arrays)
+    ]
+    files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
+    zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
+    given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
+    shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
+    return _native.ExportedModel(zipped).run(shaped, threads)
+
+
+def _declare(number: int, array: Any) -> dict[str, Any]:
+    """A value with its type and shape."""
+    array = np.asarray(array)
+    return {"value": number, "dtype": str(array.dtype), "shape": list(array.shape)}
+
+
+def _argument(arg: Any, arrays: list[Any]) -> Any:
+    """An argument as the page of the format says."""
+    if isinstance(arg, (np.ndarray, np.generic)):
+        arrays.append(np.asarray(arg))
+        return {"value": len(arrays) - 1}
+    if isinstance(arg, (list, tuple)):
+        return [_argument(part, arrays) for part in arg]
+    if isinstance(arg, (np.dtype, type)):
+        return {"dtype": str(np.dtype(arg))}
+    return _mark(arg)
+
+
+def _mark(arg: Any) -> Any:
+    """A part of a key, a number or a word."""
+    if isinstance(arg, slice):
+        return {"slice": [arg.start, arg.stop, arg.step]}
+    if arg is Ellipsis:
+        return {"ellipsis": True}
+    is_special = isinstance(arg, float) and not math.isfinite(arg)
+    return {"float": str(arg)} if is_special else arg
