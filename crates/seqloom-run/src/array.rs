@@ -1,0 +1,109 @@
+//! Arrays that go into a graph.
+
+use seqloom_core::{Error, Result};
+use seqloom_graph::{Dtype, Input, Values};
+
+/// An array of a graph's input.
+#[derive(Clone, Debug)]
+pub(crate) struct Array {
+    /// The name of the input.
+    pub(crate) name: String,
+    /// The sizes of the axes.
+    pub(crate) shape: Vec<usize>,
+    /// The numbers, in C order.
+    pub(crate) values: Values,
+}
+
+impl Array {
+    /// None yet, of an input's type.
+    pub(crate) fn new(name: &str, dtype: Dtype) -> Self {
+        Self {
+            name: name.to_owned(),
+            shape: Vec::new(),
+            values: none_of(dtype),
+        }
+    }
+
+    /// What the graph takes.
+    pub(crate) fn lend(&self) -> Input<'_> {
+        Input {
+            name: &self.name,
+            shape: &self.shape,
+            data: self.values.data(),
+        }
+    }
+}
+
+/// No numbers of a type.
+pub(crate) fn none_of(dtype: Dtype) -> Values {
+    match dtype {
+        Dtype::Bool => Values::Bool(Vec::new()),
+        Dtype::Uint8 => Values::U8(Vec::new()),
+        Dtype::Int32 => Values::I32(Vec::new()),
+        Dtype::Int64 => Values::I64(Vec::new()),
+        Dtype::Uint32 => Values::U32(Vec::new()),
+        Dtype::Float32 => Values::F32(Vec::new()),
+        Dtype::Float64 => Values::F64(Vec::new()),
+    }
+}
+
+/// Takes whole numbers instead of those that were there.
+pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
+    match values {
+        Values::Bool(held) => replace(held, numbers.map(|number| number != 0)),
+        Values::U8(held) => replace(held, numbers.map(|number| number.to_le_bytes()[0])),
+        Values::I32(held) => replace(
+            held,
+            numbers.map(|it| i32::try_from(it).unwrap_or(i32::MAX)),
+        ),
+        Values::U32(held) => replace(
+            held,
+            numbers.map(|it| u32::try_from(it).unwrap_or(u32::MAX)),
+        ),
+        Values::I64(held) => replace(held, numbers),
+        Values::F32(held) => replace(held, numbers.map(single)),
+        Values::F64(held) => replace(held, numbers.map(double)),
+    }
+}
+
+/// Makes room for so many numbers, whose values are not said; no memory is an error.
+pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
+    let missing = size.saturating_sub(numbers.len());
+    let refused = |_| {
+        Error::full(format!(
+            "a batch of {size} numbers does not fit into memory"
+        ))
+    };
+    numbers.try_reserve(missing).map_err(refused)?;
+    numbers.resize(size, T::default());
+    Ok(())
+}
+
+/// The product of sizes; an error where no memory is so large.
+pub(crate) fn product(sizes: &[usize]) -> Result<usize> {
+    let product = sizes
+        .iter()
+        .try_fold(1_usize, |all, size| all.checked_mul(*size));
+    product.ok_or_else(|| Error::full("a batch does not fit into memory: give shorter records"))
+}
+
+fn replace<T>(held: &mut Vec<T>, numbers: impl Iterator<Item = T>) {
+    held.clear();
+    held.extend(numbers);
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lengths, marks and tokens are small"
+)]
+pub(crate) fn single(number: i64) -> f32 {
+    number as f32
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lengths, marks and tokens are small"
+)]
+fn double(number: i64) -> f64 {
+    number as f64
+}

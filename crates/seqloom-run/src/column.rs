@@ -1,0 +1,97 @@
+//! Rows of bytes end to end: ids, letters.
+
+use seqloom_core::number::as_u64;
+use seqloom_core::{Ragged, Result};
+
+/// Rows of bytes end to end, and where each begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    data: Vec<u8>,
+    offsets: Vec<i64>,
+}
+
+impl Default for Column {
+    fn default() -> Self {
+        Self {
+            data: Vec::new(),
+            offsets: vec![0],
+        }
+    }
+}
+
+impl Column {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of a row; none beyond the last.
+    pub fn get(&self, row: usize) -> &[u8] {
+        let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
+        let range = bound(row).zip(bound(row.saturating_add(1)));
+        let row = range.and_then(|(start, stop)| self.data.get(start..stop));
+        row.unwrap_or_default()
+    }
+
+    /// Every row in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|row| self.get(row))
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, row: &[u8]) {
+        self.data.extend_from_slice(row);
+        self.end();
+    }
+
+    /// Adds rows that lie end to end.
+    pub(crate) fn append(&mut self, data: &[u8], offsets: &[i64]) {
+        let shift = position(self.data.len());
+        self.data.extend_from_slice(data);
+        self.offsets
+            .extend(offsets.iter().skip(1).map(|end| end + shift));
+    }
+
+    /// The bytes that all of it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.data.len() + size_of_val(self.offsets.as_slice())
+    }
+
+    /// All rows, as kernels read them.
+    pub(crate) fn rows(&self) -> Result<Ragged<'_>> {
+        Ragged::new(&self.data, &self.offsets)
+    }
+
+    /// Some rows, as kernels read them.
+    pub(crate) fn picked<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
+        Ragged::picked(&self.data, &self.offsets, rows)
+    }
+
+    fn end(&mut self) {
+        self.offsets.push(position(self.data.len()));
+    }
+}
+
+fn position(size: usize) -> i64 {
+    i64::try_from(as_u64(size)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back_as_they_were_added() {
+        let mut column = Column::default();
+        column.push(b"AC");
+        column.append(b"GTT", &[0, 1, 1, 3]);
+        let rows: Vec<&[u8]> = column.iter().collect();
+        assert_eq!(rows, [b"AC".as_slice(), b"G", b"", b"TT"]);
+        assert_eq!((column.len(), column.get(9)), (4, b"".as_slice()));
+    }
+}

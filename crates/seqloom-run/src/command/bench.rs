@@ -1,0 +1,65 @@
+//! How long a batch takes.
+
+use std::time::{Duration, Instant};
+
+use seqloom_run::{Result, Scores, Watch, thousands};
+
+use super::arguments::Arguments;
+
+/// Scores files, and says how long it took; scores are dropped.
+pub(super) fn measure(arguments: &Arguments) -> Result<String> {
+    let begun = Instant::now();
+    let model = arguments.open()?;
+    let opened = begun.elapsed();
+    let mut times = Times::default();
+    let begun = Instant::now();
+    let summary = model.predict_watched(&arguments.files, &arguments.options, &mut times)?;
+    let whole = begun.elapsed();
+    let graph: Duration = times.0.iter().sum();
+    times.0.sort();
+    let median = times.0.get(times.0.len() / 2).copied().unwrap_or_default();
+    let (least, most) = (times.0.first(), times.0.last());
+    Ok(format!(
+        "opened      {}\n\
+         scored      {} {} in {}, {} batches, {} threads\n\
+         speed       {:.0} {}/s\n\
+         a batch     {} (median; {} to {})\n\
+         graph       {:.0} % of the time\n",
+        shown(opened),
+        thousands(summary.records),
+        model.noun(),
+        shown(whole),
+        thousands(summary.batches),
+        arguments.threads,
+        ratio(summary.records, whole),
+        model.noun(),
+        shown(median),
+        shown(least.copied().unwrap_or_default()),
+        shown(most.copied().unwrap_or_default()),
+        100.0 * graph.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE),
+    ))
+}
+
+/// What the graph took for each batch.
+#[derive(Default)]
+struct Times(Vec<Duration>);
+
+impl Watch for Times {
+    fn scores(&mut self, _: &[String], _: &Scores) -> Result<()> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _: (u64, u64), graph: Duration) -> Result<()> {
+        self.0.push(graph);
+        Ok(())
+    }
+}
+
+fn shown(time: Duration) -> String {
+    format!("{:.2} ms", time.as_secs_f64() * 1e3)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a speed for people")]
+fn ratio(count: u64, time: Duration) -> f64 {
+    count as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE)
+}

@@ -1,0 +1,132 @@
+//! What a model reads and says.
+
+use std::fmt::Write;
+
+use seqloom_run::graph::graph::{Dim, Named};
+use seqloom_run::graph::{Crop, Export, Layout, Manifest, Pair, TaskName};
+use seqloom_run::{Result, thousands};
+use serde_json::Value;
+
+use super::arguments::Arguments;
+
+/// Describes an export whose files have all been compared with their hashes.
+pub(super) fn describe(arguments: &Arguments) -> Result<String> {
+    let export = Export::open(&arguments.export)?;
+    // What this program cannot run is an error here too.
+    let text = facts(&arguments.export.to_string_lossy(), &export);
+    seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
+    Ok(text)
+}
+
+fn facts(path: &str, export: &Export) -> String {
+    let manifest = export.manifest();
+    let graph = export.graph();
+    let lines = [
+        ("file", path.to_owned()),
+        ("written by", manifest.written_by.clone()),
+        ("format", format!("version {}", manifest.version)),
+        ("task", task(manifest)),
+        ("reads", reads(export)),
+        ("batch", batch(manifest)),
+        (
+            "inputs",
+            graph
+                .inputs()
+                .iter()
+                .map(named)
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
+        ("outputs", graph.outputs().collect::<Vec<_>>().join(", ")),
+        ("operations", thousands(graph.operations().len() as u64)),
+        ("weights", weights(export)),
+        ("checked", "every hash that export.json lists".to_owned()),
+    ];
+    let mut text = String::new();
+    for (name, value) in lines {
+        // Writing into memory does not fail.
+        let _ = writeln!(text, "{name:<11} {value}");
+    }
+    text
+}
+
+fn task(manifest: &Manifest) -> String {
+    let name = match manifest.task.name {
+        TaskName::Classify => "classify",
+        TaskName::Multilabel => "multilabel",
+        TaskName::Regress => "regress",
+        TaskName::Custom => "custom",
+    };
+    if manifest.task.columns.is_empty() {
+        return name.to_owned();
+    }
+    format!("{name}: {}", manifest.task.columns.join(", "))
+}
+
+/// Says what records are, as far as the model tells.
+fn reads(export: &Export) -> String {
+    let kernel = export.encoder().and_then(|file| file.get("kernel"));
+    let Some(kernel) = kernel else {
+        return "arrays".to_owned();
+    };
+    let says = |place: &Value, key: &str| place.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = says(kernel, "kind").unwrap_or_default();
+    let alphabet = kernel.get("letters").and_then(|it| says(it, "alphabet"));
+    let mut text = kind;
+    if let Some(alphabet) = alphabet {
+        let _ = write!(text, " of {alphabet}");
+    }
+    let manifest = export.manifest();
+    if let Some(length) = manifest.length {
+        let _ = write!(text, ", {} positions", thousands(length as u64));
+    }
+    if manifest.crop == Some(Crop::Pad) {
+        text.push_str(", cut or padded");
+    }
+    if manifest.pair == Some(Pair::Sum) {
+        text.push_str(", pairs");
+    }
+    text
+}
+
+fn batch(manifest: &Manifest) -> String {
+    let layout = match manifest.layout {
+        Layout::Padded => "padded",
+        Layout::Packed => "packed",
+    };
+    format!(
+        "{} records, {layout}",
+        thousands(manifest.batch_size as u64)
+    )
+}
+
+fn named(input: &Named) -> String {
+    let sizes = input.declared.shape.iter().map(|size| match size {
+        Dim::Fixed(size) => size.to_string(),
+        Dim::Named(name) => name.clone(),
+    });
+    let sizes: Vec<String> = sizes.collect();
+    format!(
+        "{} {} ({})",
+        input.name,
+        input.declared.dtype,
+        sizes.join(", ")
+    )
+}
+
+fn weights(export: &Export) -> String {
+    let count = |input: &Named| {
+        let sizes = input.declared.shape.iter().map(|size| match size {
+            Dim::Fixed(size) => *size as u64,
+            Dim::Named(_) => 1,
+        });
+        sizes.product::<u64>()
+    };
+    let numbers = export.graph().weights().iter().map(count).sum();
+    let arrays = export.graph().weights().len();
+    format!(
+        "{} numbers in {arrays} arrays, {} bytes",
+        thousands(numbers),
+        thousands(export.weight_bytes() as u64)
+    )
+}

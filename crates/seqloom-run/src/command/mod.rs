@@ -1,0 +1,93 @@
+//! The commands, and what becomes of an error.
+
+mod arguments;
+mod bench;
+mod help;
+mod inspect;
+mod predict;
+mod signals;
+mod size;
+mod threads;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use seqloom_run::Result;
+
+use self::arguments::{Arguments, Wanted};
+
+/// What is wrong with the input, or with the words.
+const BAD_INPUT: u8 = 2;
+/// Whoever read what was printed wants no more.
+const UNWANTED: u8 = 1;
+
+/// How a command ended that met no error.
+pub(crate) enum Outcome {
+    Done,
+    /// Nobody reads standard output any more.
+    Unwanted,
+}
+
+/// Does what the words say, and gives the exit code.
+pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
+    signals::heed();
+    match Arguments::parse(words).and_then(|arguments| obey(&arguments)) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Unwanted) => ExitCode::from(UNWANTED),
+        Err(error) => signals::came().map_or_else(
+            || {
+                say(&format!("error: {error}"));
+                ExitCode::from(BAD_INPUT)
+            },
+            |signal| {
+                say("\nstopped");
+                ExitCode::from(signal.saturating_add(128))
+            },
+        ),
+    }
+}
+
+fn obey(arguments: &Arguments) -> Result<Outcome> {
+    Ok(match arguments.wanted {
+        Wanted::Help => print(help::TEXT),
+        Wanted::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
+        Wanted::Predict => predict::predict(arguments)?,
+        Wanted::Inspect => print(&inspect::describe(arguments)?),
+        Wanted::Bench => print(&bench::measure(arguments)?),
+    })
+}
+
+/// Prints a result; that nobody reads it is no error.
+fn print(text: &str) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    let written = out
+        .write_all(printable(text).as_bytes())
+        .and_then(|()| out.flush());
+    written.map_or(Outcome::Unwanted, |()| Outcome::Done)
+}
+
+/// Prints what is no result.
+pub(crate) fn say(text: &str) {
+    // Where standard error is closed, nobody can be told.
+    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
+}
+
+/// Escapes what a terminal would obey instead of showing.
+fn printable(text: &str) -> String {
+    let is_shown = |letter: char| letter == '\n' || !letter.is_control();
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_shown(letter) && !is_turning(letter) {
+            shown.push(letter);
+        } else {
+            shown.extend(letter.escape_default());
+        }
+    }
+    shown
+}
+
+/// Whether a mark changes the direction of writing.
+fn is_turning(letter: char) -> bool {
+    matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}

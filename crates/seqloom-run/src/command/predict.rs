@@ -1,0 +1,119 @@
+//! Scores every record once, in input order.
+
+use std::cell::Cell;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use seqloom_run::{Error, Format, Result, Writer, thousands};
+
+use super::arguments::Arguments;
+use super::{Outcome, say};
+
+/// Writes scores as they come, or a file at the end.
+pub(super) fn predict(arguments: &Arguments) -> Result<Outcome> {
+    check_out(arguments)?;
+    let model = arguments.open()?;
+    let is_broken = Cell::new(false);
+    let mut writer = open_writer(arguments, &is_broken)?;
+    let scored = model.predict(&arguments.files, &arguments.options, |columns, scores| {
+        writer.write(columns, scores)
+    });
+    if is_broken.get() {
+        return Ok(Outcome::Unwanted);
+    }
+    let summary = scored?;
+    writer.finish()?;
+    let place = if arguments.streams() {
+        "standard output".into()
+    } else {
+        arguments.out.to_string_lossy()
+    };
+    if !arguments.quiet {
+        let count = thousands(summary.records);
+        say(&format!("scored {count} {}: {place}", model.noun()));
+    }
+    Ok(Outcome::Done)
+}
+
+fn open_writer<'a>(arguments: &Arguments, is_broken: &'a Cell<bool>) -> Result<Writer<'a>> {
+    let format = arguments.format;
+    if arguments.streams() {
+        let stream = Stdout {
+            stream: io::stdout(),
+            is_broken,
+        };
+        return Writer::to_stream(stream, format.unwrap_or(Format::Tsv));
+    }
+    let format = format.unwrap_or_else(|| Format::of(&arguments.out));
+    Writer::to_file(&arguments.out, format)
+}
+
+/// Standard output, and whether somebody still reads it.
+struct Stdout<'a> {
+    stream: io::Stdout,
+    is_broken: &'a Cell<bool>,
+}
+
+impl Stdout<'_> {
+    fn note<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        let is_broken = done
+            .as_ref()
+            .is_err_and(|it| it.kind() == ErrorKind::BrokenPipe);
+        self.is_broken.set(self.is_broken.get() || is_broken);
+        done
+    }
+}
+
+impl Write for Stdout<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.stream.write(bytes);
+        self.note(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.stream.flush();
+        self.note(done)
+    }
+}
+
+/// Finds out before the work, not after it, that a file cannot be written.
+fn check_out(arguments: &Arguments) -> Result<()> {
+    if arguments.streams() {
+        return Ok(());
+    }
+    let out = &arguments.out;
+    let target = std::fs::canonicalize(out).unwrap_or_else(|_| out.clone());
+    let bad = |message: String| Err(Error::argument(format!("{}: {message}", out.display())));
+    if is_device(&std::path::absolute(out).unwrap_or_default()) || is_device(&target) {
+        return bad(
+            "cannot be written to; --out needs a file name, or - for standard output".into(),
+        );
+    }
+    if target.exists() && !target.is_file() {
+        return bad("is not a regular file; --out names the table to write".into());
+    }
+    let folder = target.parent().filter(|it| !it.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return bad(format!(
+            "there is no folder {}; make it first",
+            folder.display()
+        ));
+    }
+    if arguments.files.iter().any(|file| is_same(file, &target)) {
+        return bad("is one of the files to read; --out names another one".into());
+    }
+    if target.is_file() && !arguments.overwrite {
+        return bad("is there already; --overwrite replaces it".into());
+    }
+    Ok(())
+}
+
+/// Whether a path leads to the system rather than to a disk.
+fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+fn is_same(file: &Path, target: &Path) -> bool {
+    std::fs::canonicalize(file).is_ok_and(|file| file == target)
+}

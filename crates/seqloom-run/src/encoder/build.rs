@@ -1,0 +1,216 @@
+//! From `encoder.json` to a kernel.
+
+use std::path::Path;
+
+use seqloom_core::Result;
+use seqloom_encode::{
+    Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Policy, Word, Words,
+};
+use seqloom_graph::Dtype;
+use serde_json::Value;
+
+use super::typed::Typed;
+use super::{Encoder, Layout};
+use crate::json::Object;
+
+impl Encoder {
+    /// Makes the kernel that a file describes; `path` is for errors.
+    ///
+    /// # Errors
+    ///
+    /// The file describes no kernel that this program has.
+    ///
+    /// ```
+    /// use seqloom_run::Encoder;
+    /// use serde_json::json;
+    ///
+    /// let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
+    ///     "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
+    /// let kernel = json!({"kind": "kmer_counts", "dtype": "float32", "letters": letters,
+    ///     "k": 2, "stride": 1, "canonical": false});
+    /// let encoder = Encoder::new("encoder.json".as_ref(), &json!({"kernel": kernel}))?;
+    /// assert_eq!(encoder.shape(3, encoder.places(60)), [3, 16]);
+    /// # Ok::<(), seqloom_run::Error>(())
+    /// ```
+    pub fn new(path: &Path, file: &Value) -> Result<Self> {
+        let kernel = Object::new(path, file).object("kernel")?;
+        let letters = read_letters(&kernel.object("letters")?)?;
+        let dtype = read_dtype(&kernel)?;
+        let plan = Plan {
+            kernel: &kernel,
+            letters: &letters,
+            dtype,
+        };
+        let (typed, layout) = if dtype.size() == 4 {
+            plan.make().map(|(it, layout)| (Typed::Four(it), layout))
+        } else {
+            plan.make().map(|(it, layout)| (Typed::Eight(it), layout))
+        }?;
+        Ok(Self {
+            reads_qualities: kernel.text("kind")? == "quality",
+            letters,
+            typed,
+            dtype,
+            layout,
+        })
+    }
+}
+
+fn read_dtype(kernel: &Object<'_>) -> Result<Dtype> {
+    let name = kernel.text("dtype")?;
+    match Dtype::named(name) {
+        Some(dtype @ (Dtype::Float32 | Dtype::Float64 | Dtype::Int32 | Dtype::Int64)) => Ok(dtype),
+        _ => Err(kernel.fault(format!(
+            "\"dtype\" must be float32, float64, int32 or int64, found {name:?}"
+        ))),
+    }
+}
+
+/// The letters under their policy, or the range of a quality.
+fn read_letters(object: &Object<'_>) -> Result<Letters> {
+    if object.optional_text("alphabet")?.is_none() {
+        let (first, last) = (byte(object, "first")?, byte(object, "last")?);
+        return Ok(Letters::range(first, last, object.text("expected")?));
+    }
+    let policy = || -> Result<Policy> {
+        Ok(Policy {
+            codes: object.flag("codes")?,
+            case: object.text("case")?.parse()?,
+            rna_as_dna: object.flag("rna_as_dna")?,
+            rare: object.text("rare")?.parse()?,
+            symbols: object.text("symbols")?.parse()?,
+        })
+    };
+    let letters = Letters::new(object.text("alphabet")?, policy()?);
+    letters.map_err(|error| object.fault(error))
+}
+
+fn byte(object: &Object<'_>, key: &str) -> Result<u8> {
+    let number = object.size(key)?;
+    u8::try_from(number).map_err(|_| object.fault(format!("{key:?} must be 0 to 255")))
+}
+
+/// A kernel, and how its numbers lie.
+type Made<T> = (Box<dyn Kernel<T>>, Layout);
+
+/// What a kernel is made of.
+struct Plan<'a> {
+    kernel: &'a Object<'a>,
+    letters: &'a Letters,
+    dtype: Dtype,
+}
+
+impl Plan<'_> {
+    fn make<T: Word + PartialEq + 'static>(&self) -> Result<Made<T>> {
+        match self.kernel.text("kind")? {
+            "one_hot" => self.one_hot(),
+            "lookup" | "quality" => self.lookup(),
+            "kmers" => self.kmers(),
+            "kmer_counts" => self.kmer_counts(),
+            other => Err(self.kernel.fault(format!(
+                "expected the kind one_hot, lookup, kmers, kmer_counts, quality or genotypes, \
+                 found {other:?}"
+            ))),
+        }
+    }
+
+    fn one_hot<T: Word + PartialEq + 'static>(&self) -> Result<Made<T>> {
+        let is_first = self.kernel.flag("channels_first")?;
+        let rows = self.words("rows")?;
+        let width = self.letters.members().len();
+        let kernel = self.say(OneHot::new(self.letters, rows, is_first))?;
+        let layout = if is_first {
+            Layout::ChannelsFirst(width)
+        } else {
+            Layout::ChannelsLast(width)
+        };
+        Ok((Box::new(kernel), layout))
+    }
+
+    fn lookup<T: Word + 'static>(&self) -> Result<Made<T>> {
+        let values: Vec<T> = self.words("values")?;
+        let kernel = self.say(Lookup::new(&values, frame(&self.specials()?)))?;
+        Ok((Box::new(kernel), Layout::Flat))
+    }
+
+    fn kmers<T: Word + 'static>(&self) -> Result<Made<T>> {
+        let specials = self.specials()?;
+        let kernel = Kmers {
+            words: self.words_of_letters()?,
+            first: self.kernel.size("first")? as u64,
+            unknown: specials.get(1).copied().unwrap_or_default(),
+            frame: frame(&specials),
+        };
+        Ok((Box::new(kernel), Layout::Flat))
+    }
+
+    fn kmer_counts<T: Word + 'static>(&self) -> Result<Made<T>> {
+        let kernel = KmerCounts {
+            words: self.words_of_letters()?,
+            is_float: self.dtype.is_float(),
+        };
+        Ok((Box::new(kernel), Layout::Counts))
+    }
+
+    fn words_of_letters(&self) -> Result<Words> {
+        let (k, stride) = (self.kernel.size("k")?, self.kernel.size("stride")?);
+        let is_canonical = self.kernel.flag("canonical")?;
+        self.say(Words::new(self.letters, k, stride, is_canonical))
+    }
+
+    /// Padding and the unknown token, and those at both ends where there are such.
+    fn specials<T: Word>(&self) -> Result<Vec<T>> {
+        let specials = self.words("specials")?;
+        if [2, 4].contains(&specials.len()) {
+            return Ok(specials);
+        }
+        let found = specials.len();
+        let message = format!("\"specials\" must be 2 or 4 numbers, found {found}");
+        Err(self.kernel.fault(message))
+    }
+
+    /// Numbers as the bits that an array holds.
+    fn words<T: Word>(&self, key: &str) -> Result<Vec<T>> {
+        let numbers = self.kernel.numbers(key)?;
+        Ok(numbers
+            .iter()
+            .map(|it| T::cut(bits(*it, self.dtype)))
+            .collect())
+    }
+
+    fn say<T>(&self, made: Result<T>) -> Result<T> {
+        made.map_err(|error| self.kernel.fault(error))
+    }
+}
+
+fn frame<T: Word>(specials: &[T]) -> Frame<T> {
+    Frame {
+        pad: specials.first().copied().unwrap_or_default(),
+        head: specials.get(2).copied(),
+        tail: specials.get(3).copied(),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "numbers are those that the type holds"
+)]
+fn bits(number: f64, dtype: Dtype) -> u64 {
+    match dtype {
+        Dtype::Float32 => u64::from((number as f32).to_bits()),
+        Dtype::Float64 => number.to_bits(),
+        _ => (number as i64).cast_unsigned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_the_bits_of_their_type() {
+        assert_eq!(bits(1.0, Dtype::Float32), 0x3F80_0000);
+        assert_eq!(bits(1.0, Dtype::Float64), 0x3FF0_0000_0000_0000);
+        assert_eq!(u32::cut(bits(-1.0, Dtype::Int32)).cast_signed(), -1);
+    }
+}

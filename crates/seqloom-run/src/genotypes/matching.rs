@@ -1,0 +1,181 @@
+//! Which variants of a file are those that a model reads; some have alleles exchanged.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use seqloom_core::Error;
+use seqloom_core::number::as_u64;
+
+use super::fault;
+use crate::text::thousands;
+
+/// What names variants: their ids and alleles.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Variants {
+    pub(super) ids: Vec<String>,
+    /// The allele that is counted.
+    pub(super) counted: Vec<String>,
+    pub(super) other: Vec<String>,
+}
+
+/// Where the wanted variants are in a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Match {
+    pub(super) positions: Vec<usize>,
+    /// The file counts the other allele.
+    pub(super) is_flipped: Vec<bool>,
+}
+
+const SHOWN: usize = 3;
+
+impl Match {
+    /// Finds each wanted variant by its id and its alleles.
+    pub(super) fn find(wanted: &Variants, found: &Variants, path: &Path) -> Result<Self, Error> {
+        if wanted == found {
+            return Ok(Self {
+                positions: (0..found.ids.len()).collect(),
+                is_flipped: vec![false; found.ids.len()],
+            });
+        }
+        let candidates = list_candidates(wanted, found);
+        check_present(wanted, &candidates, path)?;
+        let mut made = Self {
+            positions: Vec::new(),
+            is_flipped: Vec::new(),
+        };
+        let alleles = wanted.counted.iter().zip(&wanted.other);
+        for (id, (counted, other)) in wanted.ids.iter().zip(alleles) {
+            let here = candidates.get(id.as_str()).map_or(&[][..], Vec::as_slice);
+            let position = choose((id, [counted, other]), found, here)
+                .map_err(|message| fault(path, message))?;
+            made.positions.push(position);
+            made.is_flipped
+                .push(text(&found.counted, position) != counted);
+        }
+        Ok(made)
+    }
+}
+
+/// The positions of each wanted id; a file may have an id several times.
+fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a str, Vec<usize>> {
+    let ids = wanted.ids.iter().map(|id| (id.as_str(), Vec::new()));
+    let mut candidates: HashMap<&str, Vec<usize>> = ids.collect();
+    for (position, id) in found.ids.iter().enumerate() {
+        if let Some(here) = candidates.get_mut(id.as_str()) {
+            here.push(position);
+        }
+    }
+    candidates
+}
+
+/// Refuses a file that lacks variants.
+fn check_present(
+    wanted: &Variants,
+    candidates: &HashMap<&str, Vec<usize>>,
+    path: &Path,
+) -> Result<(), Error> {
+    let is_lost = |id: &&String| candidates.get(id.as_str()).is_none_or(Vec::is_empty);
+    let lost: Vec<&str> = wanted
+        .ids
+        .iter()
+        .filter(is_lost)
+        .map(String::as_str)
+        .collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let some = lost.get(..SHOWN).unwrap_or(&lost).join(", ");
+    let more = if lost.len() > SHOWN { ", ..." } else { "" };
+    let message = format!(
+        "expected the {} variants that the model reads, {} of them are not in it \
+         ({some}{more}); they are looked for by their ids in the .bim",
+        thousands(as_u64(wanted.ids.len())),
+        thousands(as_u64(lost.len()))
+    );
+    Err(fault(path, message))
+}
+
+/// The one position of a wanted variant that has its two alleles.
+fn choose(
+    (id, alleles): (&str, [&str; 2]),
+    found: &Variants,
+    here: &[usize],
+) -> Result<usize, String> {
+    let [counted, other] = alleles;
+    let has = |at: usize| [text(&found.counted, at), text(&found.other, at)];
+    let fits = |at: &&usize| has(**at) == alleles || has(**at) == [other, counted];
+    let fitting: Vec<&usize> = here.iter().filter(fits).collect();
+    match fitting.as_slice() {
+        [position] => Ok(**position),
+        [] => {
+            let [one, another] = here.first().map_or([""; 2], |at| has(*at));
+            Err(format!(
+                "the alleles of {id} are {one} and {another}, expected {counted} and {other}"
+            ))
+        }
+        several => Err(format!(
+            "{} variants {id} have the same alleles; keep one of them",
+            several.len()
+        )),
+    }
+}
+
+fn text(column: &[String], position: usize) -> &str {
+    column.get(position).map_or("", String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variants(rows: &[(&str, &str, &str)]) -> Variants {
+        let column = |pick: fn(&(&str, &str, &str)) -> String| rows.iter().map(pick).collect();
+        Variants {
+            ids: column(|row| row.0.to_owned()),
+            counted: column(|row| row.1.to_owned()),
+            other: column(|row| row.2.to_owned()),
+        }
+    }
+
+    fn find(wanted: &Variants, found: &Variants) -> Result<Match, String> {
+        Match::find(wanted, found, Path::new("a.bed")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variants_are_found_in_any_order_and_with_alleles_exchanged() {
+        let wanted = variants(&[("rs1", "A", "G"), ("rs2", "C", "T")]);
+        let file = variants(&[("rs2", "T", "C"), ("rs1", "A", "T"), ("rs1", "A", "G")]);
+        let found = find(&wanted, &file).unwrap();
+        assert_eq!(
+            (found.positions, found.is_flipped),
+            (vec![2, 0], vec![false, true])
+        );
+    }
+
+    #[test]
+    fn a_lost_variant_is_named() {
+        let wanted = variants(&[("rs1", "A", "G"), ("rs2", "C", "T")]);
+        let error = find(&wanted, &variants(&[("rs2", "C", "T")])).unwrap_err();
+        assert_eq!(
+            error,
+            "a.bed: expected the 2 variants that the model reads, 1 of them are not in it \
+             (rs1); they are looked for by their ids in the .bim"
+        );
+    }
+
+    #[test]
+    fn other_alleles_and_doubles_are_errors() {
+        let wanted = variants(&[("rs1", "A", "G")]);
+        let error = find(&wanted, &variants(&[("rs1", "A", "T")])).unwrap_err();
+        assert_eq!(
+            error,
+            "a.bed: the alleles of rs1 are A and T, expected A and G"
+        );
+        let twice = variants(&[("rs1", "A", "G"), ("rs1", "G", "A")]);
+        let error = find(&wanted, &twice).unwrap_err();
+        assert_eq!(
+            error,
+            "a.bed: 2 variants rs1 have the same alleles; keep one of them"
+        );
+    }
+}

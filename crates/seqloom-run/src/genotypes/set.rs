@@ -1,0 +1,109 @@
+//! A `.bed`, and the tables beside it.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use seqloom_compression::input::Input;
+use seqloom_compression::{Trouble, unpack};
+use seqloom_core::{Error, Result};
+use seqloom_plink::table::{Sheet, Table};
+use seqloom_plink::{Bed, Layout};
+
+use super::matching::Variants;
+
+/// A set of three files.
+pub(super) struct Set {
+    pub(super) bed: Bed,
+    pub(super) layout: Layout,
+    people: Table<Vec<u8>>,
+    variants: Table<Vec<u8>>,
+}
+
+impl Set {
+    /// Opens a `.bed` and reads its tables, which may be compressed.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let bed = Bed::open(path, true)?;
+        let people = read_table(path, Sheet::Fam, &["fid", "iid"])?;
+        let variants = read_table(path, Sheet::Bim, &["sid", "allele_1", "allele_2"])?;
+        let layout = bed.layout(people.rows(), variants.rows())?;
+        Ok(Self {
+            bed,
+            layout,
+            people,
+            variants,
+        })
+    }
+
+    /// The variants' ids and alleles; `counts_a1` says which allele is counted.
+    pub(super) fn variants(&self, counts_a1: bool) -> Result<Variants> {
+        let (counted, other) = if counts_a1 {
+            ("allele_1", "allele_2")
+        } else {
+            ("allele_2", "allele_1")
+        };
+        Ok(Variants {
+            ids: column(&self.variants, "sid")?,
+            counted: column(&self.variants, counted)?,
+            other: column(&self.variants, other)?,
+        })
+    }
+
+    /// The ids of individuals; `FID:IID` where these are not unique.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let own = column(&self.people, "iid")?;
+        let different: HashSet<&str> = own.iter().map(String::as_str).collect();
+        if different.len() == own.len() {
+            return Ok(own);
+        }
+        let families = column(&self.people, "fid")?;
+        let pairs = families.iter().zip(&own);
+        Ok(pairs
+            .map(|(family, own)| format!("{family}:{own}"))
+            .collect())
+    }
+}
+
+fn column(table: &Table<Vec<u8>>, name: &str) -> Result<Vec<String>> {
+    let fields = table.fields(name, 0..table.rows())?;
+    Ok(fields.map(str::to_owned).collect())
+}
+
+/// Reads the table of the same stem.
+fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<Table<Vec<u8>>> {
+    let path = find_table(bed, sheet);
+    let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let text = read_text(&path).map_err(|trouble| match trouble {
+        Trouble::Io(error) => Error::io(&path, &error),
+        Trouble::Damage(fault) => Error::format(&path, fault),
+    })?;
+    Table::parse(&path, sheet, &wanted, text)
+}
+
+/// The path of a table; with `.gz` where only that file exists.
+fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
+    let (plain, packed) = match sheet {
+        Sheet::Fam => ("fam", "fam.gz"),
+        Sheet::Bim => ("bim", "bim.gz"),
+    };
+    let gzipped = bed.with_extension(packed);
+    let table = bed.with_extension(plain);
+    if !table.exists() && gzipped.exists() {
+        return gzipped;
+    }
+    table
+}
+
+fn read_text(path: &Path) -> std::result::Result<Vec<u8>, Trouble> {
+    let options = seqloom_compression::Options::default();
+    let (_, mut text) = unpack(Input::open(path)?, &options)?;
+    let mut bytes = Vec::new();
+    loop {
+        let piece = text.fill()?;
+        let count = piece.len();
+        if count == 0 {
+            return Ok(bytes);
+        }
+        bytes.extend_from_slice(piece);
+        text.consume(count);
+    }
+}

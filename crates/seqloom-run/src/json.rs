@@ -1,0 +1,155 @@
+//! The fields of a JSON object, each with the error that names it.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+use serde_json::Value;
+
+/// An object of a file, and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Object<'a> {
+    value: &'a Value,
+    path: PathBuf,
+    place: String,
+}
+
+impl<'a> Object<'a> {
+    /// The whole of a file.
+    pub(crate) fn new(path: &Path, value: &'a Value) -> Self {
+        Self {
+            value,
+            path: path.to_path_buf(),
+            place: String::new(),
+        }
+    }
+
+    /// An object within this one.
+    pub(crate) fn object(&self, key: &str) -> Result<Self> {
+        let value = self.get(key, "an object", |value| value.is_object().then_some(value))?;
+        Ok(Self {
+            value,
+            path: self.path.clone(),
+            place: self.name(key),
+        })
+    }
+
+    pub(crate) fn text(&self, key: &str) -> Result<&'a str> {
+        self.get(key, "a text", Value::as_str)
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> Result<bool> {
+        self.get(key, "true or false", Value::as_bool)
+    }
+
+    /// A text; nothing where there is none, or null.
+    pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>> {
+        match self.value.get(key) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.text(key).map(Some),
+        }
+    }
+
+    /// A whole number from 0 on.
+    pub(crate) fn size(&self, key: &str) -> Result<usize> {
+        self.get(key, "a whole number", |value| {
+            value.as_u64().and_then(|size| usize::try_from(size).ok())
+        })
+    }
+
+    /// Texts.
+    pub(crate) fn texts(&self, key: &str) -> Result<Vec<&'a str>> {
+        self.get(key, "a list of texts", |value| {
+            value.as_array()?.iter().map(Value::as_str).collect()
+        })
+    }
+
+    /// Numbers, in lists of any depth.
+    pub(crate) fn numbers(&self, key: &str) -> Result<Vec<f64>> {
+        self.get(key, "a list of numbers", |value| {
+            let mut numbers = Vec::new();
+            flatten(value, &mut numbers).then_some(numbers)
+        })
+    }
+
+    /// An error that names this object.
+    pub(crate) fn fault(&self, message: impl std::fmt::Display) -> Error {
+        let place = if self.place.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.place)
+        };
+        Error::format(&self.path, Fault::whole(format!("{place}{message}")))
+    }
+
+    fn get<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Result<T> {
+        let Some(value) = self.value.get(key) else {
+            return Err(self.fault(format!("{key:?} is missing")));
+        };
+        read(value).ok_or_else(|| {
+            let found = shorten(value);
+            self.fault(format!("{key:?} must be {expected}, found {found}"))
+        })
+    }
+
+    fn name(&self, key: &str) -> String {
+        if self.place.is_empty() {
+            return key.to_owned();
+        }
+        format!("{}.{key}", self.place)
+    }
+}
+
+/// Adds the numbers of a value; false if it holds anything else.
+fn flatten(value: &Value, numbers: &mut Vec<f64>) -> bool {
+    match value {
+        Value::Array(parts) => parts.iter().all(|part| flatten(part, numbers)),
+        Value::Number(number) => number.as_f64().is_some_and(|number| {
+            numbers.push(number);
+            true
+        }),
+        _ => false,
+    }
+}
+
+/// So many letters of what was found are shown.
+const SHOWN: usize = 60;
+
+fn shorten(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_error_names_file_place_and_what_was_found() {
+        let value = json!({"kernel": {"k": "three"}});
+        let file = Object::new(Path::new("encoder.json"), &value);
+        let error = file.object("kernel").unwrap().size("k").unwrap_err();
+        let expected =
+            "encoder.json: kernel: \"k\" must be a whole number, found \"three\"".to_owned();
+        assert_eq!(error.to_string(), expected);
+        let error = file.text("class").unwrap_err();
+        assert_eq!(error.to_string(), "encoder.json: \"class\" is missing");
+    }
+
+    #[test]
+    fn numbers_come_out_of_lists_in_lists() {
+        let value = json!({"rows": [[0, 1.5], [2]], "odd": [[0, "1"]]});
+        let file = Object::new(Path::new("x"), &value);
+        assert_eq!(file.numbers("rows").unwrap(), [0.0, 1.5, 2.0]);
+        assert!(file.numbers("odd").is_err());
+    }
+}

@@ -1,0 +1,33 @@
+//! Records of files through an exported model: scores, without Python.
+//!
+//! ```text
+//! files ── read, check, sort, encode ──> batches ── graph ──> outputs ── task ──> scores
+//!          (sequences)                              (network)            (task)
+//! ```
+//!
+//! A [`Predictor`] is an exported model that was opened. It reads files with the parsers and
+//! encoders that training used, and makes the same batches, so that scores have the same bits.
+//! The command `seqloom-run` and the C interface (`seqloom-c`) are made of it.
+
+mod array;
+mod column;
+mod encoder;
+mod feed;
+mod genotypes;
+mod json;
+mod network;
+mod predictor;
+mod scores;
+mod sequences;
+mod task;
+mod text;
+mod write;
+
+pub use column::Column;
+pub use encoder::Encoder;
+pub use predictor::{Options, Predictor, Summary, Watch};
+pub use scores::Scores;
+pub use seqloom_core::{Error, Result};
+pub use seqloom_graph as graph;
+pub use text::thousands;
+pub use write::{Format, Writer, write_number};

@@ -1,0 +1,9 @@
+//! The command `seqloom-run`: scores of an exported model, without Python.
+
+mod command;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    command::run(std::env::args_os().skip(1))
+}

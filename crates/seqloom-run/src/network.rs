@@ -1,0 +1,152 @@
+//! The graph on batches: one row of outputs for each record.
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Result};
+use seqloom_graph::{Array, Export, Input, Layout, Limits, Manifest, Model, Pool};
+
+use crate::feed::Batch;
+use crate::sequences::MASK;
+
+/// A graph that can be run, and what becomes of its outputs.
+pub(crate) struct Network {
+    model: Model,
+    pool: Option<Pool>,
+    threads: usize,
+}
+
+/// Rows of outputs.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    pub(crate) values: Vec<f32>,
+    pub(crate) columns: usize,
+}
+
+impl Network {
+    /// Plans a graph.
+    pub(crate) fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
+        let manifest = export.manifest();
+        let pool = pool_of(manifest)?;
+        Ok(Self {
+            model: Model::new(export, limits)?,
+            pool,
+            threads,
+        })
+    }
+
+    /// Runs the graph on arrays.
+    pub(crate) fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
+        self.model.run(inputs, self.threads)
+    }
+
+    /// Runs the graph on a batch.
+    pub(crate) fn outputs(&self, batch: &Batch) -> Result<Outputs> {
+        let arrays = batch.arrays.iter();
+        let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK));
+        let inputs: Vec<Input<'_>> = wanted.map(crate::array::Array::lend).collect();
+        let arrays = self.run(&inputs)?;
+        let first = arrays.into_iter().next();
+        let first = first.ok_or_else(|| fault("the graph has no output"))?;
+        let Some(values) = first.values.as_f32() else {
+            return Err(fault("the first output must be of float32"));
+        };
+        let rows = match self.pool {
+            None => batch.rows.len(),
+            Some(_) => batch.segments.last().map_or(0, |end| size(*end)),
+        };
+        let columns = values.len().checked_div(rows).unwrap_or(0);
+        if first.shape.first() != Some(&rows) {
+            return Err(fault(format!(
+                "the first output must have a row for each of {rows}, found the shape {:?}",
+                first.shape
+            )));
+        }
+        let values = match self.pool {
+            None => values.to_vec(),
+            Some(pool) => join(pool, (values, columns), &batch.segments),
+        };
+        Ok(Outputs { values, columns })
+    }
+}
+
+fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
+    match (manifest.layout, manifest.pool) {
+        (Layout::Padded, None) => Ok(None),
+        (Layout::Packed, Some(pool)) => Ok(Some(pool)),
+        (Layout::Padded, Some(_)) => Err(fault("a padded graph has no tokens to pool")),
+        (Layout::Packed, None) => Err(fault(
+            "a packed graph has a row for each token: pool must be mean or cls",
+        )),
+    }
+}
+
+/// One row for each record of those of its tokens.
+fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
+    let mut joined = Vec::new();
+    for pair in segments.windows(2) {
+        let (start, stop) = (size(pair[0]), size(pair[1]));
+        match pool {
+            Pool::Cls => joined.extend(row(values, columns, start)),
+            Pool::Mean => {
+                // All tokens but the first and the last.
+                let inner = start + 1..stop.saturating_sub(1);
+                joined.extend(mean(
+                    inner.map(|token| row(values, columns, token)),
+                    columns,
+                ));
+            }
+        }
+    }
+    joined
+}
+
+/// The mean of rows, added in 64 bits.
+fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, columns: usize) -> Vec<f32> {
+    let (mut sums, mut count) = (vec![0.0_f64; columns], 0.0);
+    for row in rows {
+        count += 1.0;
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += f64::from(*value);
+        }
+    }
+    sums.into_iter().map(|sum| single(sum / count)).collect()
+}
+
+fn row(values: &[f32], columns: usize, row: usize) -> &[f32] {
+    values
+        .get(row * columns..(row + 1) * columns)
+        .unwrap_or_default()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
+fn single(number: f64) -> f32 {
+    number as f32
+}
+
+fn size(position: i64) -> usize {
+    usize::try_from(position).unwrap_or_default()
+}
+
+fn fault(message: impl Into<String>) -> Error {
+    Error::format("graph.json".as_ref(), Fault::whole(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: [f32; 14] = [
+        9.0, 9.0, 1.0, 2.0, 3.0, 4.0, 9.0, 9.0, 7.0, 8.0, 5.0, 6.0, 9.0, 9.0,
+    ];
+
+    #[test]
+    fn the_mean_leaves_the_ends_out() {
+        let joined = join(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
+        assert_eq!(joined, [2.0, 3.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn cls_is_the_first_row() {
+        let joined = join(Pool::Cls, (&VALUES, 2), &[0, 4, 7]);
+        assert_eq!(joined, [9.0, 9.0, 7.0, 8.0]);
+    }
+}

@@ -1,0 +1,364 @@
+//! An exported model that scores files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seqloom_core::number::as_u64;
+use seqloom_core::{Error, Result};
+use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
+
+use crate::encoder::Encoder;
+use crate::feed::{Batch, Feed, Piece, run_ahead, run_here};
+use crate::genotypes::{Genotypes, Learned};
+use crate::network::{Network, Outputs};
+use crate::scores::Scores;
+use crate::sequences::{Form, Sequences, Source};
+use crate::task::activate;
+
+/// An exported model that scores files, or arrays.
+///
+/// ```no_run
+/// use seqloom_run::{Options, Predictor};
+///
+/// let model = Predictor::open("splice.seqloom".as_ref(), 2)?;
+/// model.predict(&["reads.fq.gz".into()], &Options::default(), |columns, scores| {
+///     for (id, values) in scores.rows() {
+///         println!("{} {:?}", String::from_utf8_lossy(id), columns.iter().zip(values));
+///     }
+///     Ok(())
+/// })?;
+/// # Ok::<(), seqloom_run::Error>(())
+/// ```
+pub struct Predictor {
+    manifest: Manifest,
+    network: Network,
+    reads: Reads,
+    /// The graph's inputs, and whether another graph runs where no record is padded.
+    inputs: (Vec<(String, Dtype)>, bool),
+    threads: usize,
+}
+
+/// What records are.
+#[derive(Clone, Debug)]
+enum Reads {
+    Sequences(Arc<Encoder>),
+    Genotypes(Arc<Learned>),
+    Arrays,
+}
+
+impl Reads {
+    fn of(export: &Export) -> Result<Self> {
+        let Some(file) = export.encoder() else {
+            return Ok(Self::Arrays);
+        };
+        let arrays = export.encoder_arrays();
+        if let Some(learned) = Learned::read(file, arrays.as_ref())? {
+            return Ok(Self::Genotypes(Arc::new(learned)));
+        }
+        let encoder = Encoder::new("encoder.json".as_ref(), file)?;
+        Ok(Self::Sequences(Arc::new(encoder)))
+    }
+}
+
+/// How files are read.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How sequences are read.
+    pub reading: seqloom_sequences::Options,
+    /// Letters and ids that are held and sorted together, in bytes.
+    pub window: usize,
+    /// Whether mates alternate in each file.
+    pub interleaved: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            reading: seqloom_sequences::Options::default(),
+            window: WINDOW,
+            interleaved: false,
+        }
+    }
+}
+
+/// Letters and ids that are held and sorted together: as many as Python holds in memory.
+const WINDOW: usize = 1 << 30;
+/// The same where order and size of windows change nothing, because all records have one length.
+const EQUAL: usize = 16 << 20;
+
+/// Whoever gets scores.
+pub trait Watch {
+    /// Takes the scores of a window; `columns` are the outputs' names.
+    ///
+    /// # Errors
+    ///
+    /// What ends the work.
+    fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
+
+    /// Hears that a batch is done: how many records are, of those that were read so far, and
+    /// what the graph took for it.
+    ///
+    /// # Errors
+    ///
+    /// What ends the work.
+    fn batch(&mut self, (_done, _read): (u64, u64), _graph: Duration) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A function that gets scores.
+struct Each<F>(F);
+
+impl<F: FnMut(&[String], &Scores) -> Result<()>> Watch for Each<F> {
+    fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
+        self.0(columns, scores)
+    }
+}
+
+/// What was done with files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many records were scored.
+    pub records: u64,
+    /// How many batches went through the graph.
+    pub batches: u64,
+}
+
+impl Predictor {
+    /// Opens a folder or a zip, and checks all of it.
+    ///
+    /// # Errors
+    ///
+    /// A file is missing, damaged or of a newer version, or is not what this program knows.
+    pub fn open(path: &Path, threads: usize) -> Result<Self> {
+        Self::new(Export::open(path)?, Limits::default(), threads)
+    }
+
+    /// Takes what was opened.
+    ///
+    /// # Errors
+    ///
+    /// The encoder or the graph is not what this program knows.
+    pub fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
+        let inputs = export.graph().inputs().iter();
+        let inputs = inputs.map(|input| (input.name.clone(), input.declared.dtype));
+        let reads = Reads::of(&export)?;
+        Ok(Self {
+            inputs: (inputs.collect(), export.unpadded_graph().is_some()),
+            manifest: export.manifest().clone(),
+            reads,
+            network: Network::new(export, limits, threads)?,
+            threads,
+        })
+    }
+
+    /// What records are and become.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Runs the graph on arrays; nothing is encoded, and the task's function is left out.
+    ///
+    /// # Errors
+    ///
+    /// An array has not the name, the type or the shape of an input.
+    pub fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
+        self.network.run(inputs)
+    }
+
+    /// What records are called, in the plural.
+    pub fn noun(&self) -> &'static str {
+        match (&self.reads, self.manifest.pair) {
+            (Reads::Sequences(_), None) => "sequences",
+            (Reads::Sequences(_), Some(_)) => "pairs",
+            (Reads::Genotypes(_), _) => "samples",
+            (Reads::Arrays, _) => "rows",
+        }
+    }
+
+    /// Scores every record of files once, in input order; `each` gets the outputs' names and
+    /// the scores of a window.
+    ///
+    /// Records are read, sorted by length and encoded window by window, so that the memory is
+    /// bounded. Scores are those of Python, bit for bit, where all records are in one window
+    /// or have one length.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read, or holds a record that the model does not read; or what `each`
+    /// says.
+    pub fn predict(
+        &self,
+        files: &[PathBuf],
+        options: &Options,
+        each: impl FnMut(&[String], &Scores) -> Result<()>,
+    ) -> Result<Summary> {
+        self.predict_watched(files, options, &mut Each(each))
+    }
+
+    /// Does the same for whoever hears of batches too.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict).
+    pub fn predict_watched(
+        &self,
+        files: &[PathBuf],
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary> {
+        let mut feed = self.open_files(files, options)?;
+        let mut course = Course {
+            predictor: self,
+            watch,
+            columns: self.manifest.task.columns.clone(),
+            scores: Scores::default(),
+            summary: Summary::default(),
+            done: 0,
+        };
+        let step = |piece| course.step(piece);
+        if self.threads > 1 {
+            run_ahead(&mut *feed, step)?;
+        } else {
+            run_here(&mut *feed, step)?;
+        }
+        course.finish()
+    }
+
+    /// Opens files as the encoder reads them.
+    fn open_files(&self, files: &[PathBuf], options: &Options) -> Result<Box<dyn Feed>> {
+        match &self.reads {
+            Reads::Sequences(encoder) => self.open_sequences(encoder, files, options),
+            Reads::Genotypes(learned) => self.open_genotypes(learned, files, options),
+            Reads::Arrays => Err(Error::argument(
+                "this model was trained on arrays, and has no encoder for files; run it on \
+                 arrays",
+            )),
+        }
+    }
+
+    fn open_sequences(
+        &self,
+        encoder: &Arc<Encoder>,
+        files: &[PathBuf],
+        options: &Options,
+    ) -> Result<Box<dyn Feed>> {
+        let form = Form::new(Arc::clone(encoder), &self.manifest, self.inputs.clone())?;
+        let pairs = (self.manifest.pair.is_some(), options.interleaved);
+        let reading = seqloom_sequences::Options {
+            threads: self.threads,
+            ..options.reading.clone()
+        };
+        let source = Source::new(files, pairs, (&reading, form.reads_qualities()))?;
+        let size = self.manifest.batch_size;
+        let is_equal = self.manifest.length.is_some() || encoder.counts_words();
+        let most = if is_equal { EQUAL } else { usize::MAX };
+        let room = options.window.min(most);
+        Ok(Box::new(Sequences::new(source, form, size, room)))
+    }
+
+    fn open_genotypes(
+        &self,
+        learned: &Learned,
+        files: &[PathBuf],
+        options: &Options,
+    ) -> Result<Box<dyn Feed>> {
+        let [path] = files else {
+            return Err(Error::argument(format!(
+                "genotypes are one .bed at a time, got {} files; merge them first",
+                files.len()
+            )));
+        };
+        let how = (self.manifest.batch_size, self.threads, options.window);
+        Ok(Box::new(Genotypes::open(path, learned, how)?))
+    }
+}
+
+/// The scores of the present window, as they come.
+struct Course<'a> {
+    predictor: &'a Predictor,
+    watch: &'a mut dyn Watch,
+    columns: Vec<String>,
+    scores: Scores,
+    summary: Summary,
+    /// Records that went through the graph, mates each.
+    done: u64,
+}
+
+impl Course<'_> {
+    fn step(&mut self, piece: Piece) -> Result<Option<Batch>> {
+        match piece {
+            Piece::Begin(names) => {
+                self.scores.names = names;
+                self.scores.values.clear();
+                Ok(None)
+            }
+            Piece::Batch(batch) => {
+                self.compute(&batch)?;
+                Ok(Some(batch))
+            }
+            Piece::End => {
+                self.end()?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn compute(&mut self, batch: &Batch) -> Result<()> {
+        let begun = Instant::now();
+        let outputs = self.predictor.network.outputs(batch)?;
+        let graph = begun.elapsed();
+        self.place(batch, &outputs)?;
+        self.summary.batches += 1;
+        self.done += as_u64(batch.real);
+        let lanes = if self.predictor.manifest.pair.is_some() {
+            2
+        } else {
+            1
+        };
+        let read = self.summary.records + as_u64(self.scores.len());
+        self.watch.batch((self.done / lanes, read), graph)
+    }
+
+    /// Adds the outputs of a batch where its records stand.
+    fn place(&mut self, batch: &Batch, outputs: &Outputs) -> Result<()> {
+        let (scores, columns) = (&mut self.scores, outputs.columns);
+        if scores.values.is_empty() {
+            scores.columns = columns;
+            let size = crate::array::product(&[scores.names.len(), columns])?;
+            crate::array::resize(&mut scores.values, size)?;
+        }
+        let rows = batch.rows.iter().take(batch.real);
+        for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
+            let start = usize::try_from(*row).unwrap_or_default() * columns;
+            let place = scores.values.get_mut(start..start + columns);
+            // Mates are added; all others stand alone, and 0 and a number is that number.
+            for (sum, value) in place.unwrap_or_default().iter_mut().zip(values) {
+                *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
+                    *sum + value
+                } else {
+                    *value
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let (task, columns) = (&self.predictor.manifest.task, self.scores.columns);
+        activate(task, &mut self.scores.values, columns)?;
+        if self.columns.is_empty() {
+            self.columns = (0..columns).map(|column| column.to_string()).collect();
+        }
+        self.summary.records += as_u64(self.scores.len());
+        self.watch.scores(&self.columns, &self.scores)
+    }
+
+    fn finish(self) -> Result<Summary> {
+        if self.summary.records == 0 {
+            return Err(Error::argument("there are no sequences to work on"));
+        }
+        Ok(self.summary)
+    }
+}

@@ -1,0 +1,111 @@
+//! What cannot be scored is found before any work is done on its window.
+
+use seqloom_core::error::Fault;
+use seqloom_core::number::as_u64;
+use seqloom_core::{Error, Result};
+use seqloom_sequences::locate;
+
+use super::form::Form;
+use super::records::Records;
+use crate::encoder::Encoder;
+use crate::text::quote;
+
+/// The positions of each record; an error for one that the model cannot read.
+pub(super) fn places_of(records: &Records, form: &Form) -> Result<Vec<usize>> {
+    let encoder = form.encoder();
+    let letters = encoder.letters();
+    let count = |row: &[u8]| encoder.places(letters.stripped(row).len());
+    let places: Vec<usize> = records.letters.iter().map(count).collect();
+    if let Some(row) = places.iter().position(|places| *places == 0) {
+        return Err(too_short(records, encoder, row));
+    }
+    if let Some(row) = letters.refused_row(&records.letters.rows()?) {
+        return Err(refused(records, encoder, row)?);
+    }
+    let is_empty = |row: &[u8]| letters.stripped(row).is_empty();
+    if let Some(row) = records.letters.iter().position(is_empty) {
+        let name = quote(records.names.get(row));
+        return Err(Error::argument(format!("the sequence {name} is empty")));
+    }
+    match form.length() {
+        Some(wanted) if !form.crops() && !encoder.counts_words() => {
+            check_length(records, encoder, (&places, wanted))?;
+        }
+        _ => {}
+    }
+    Ok(places)
+}
+
+fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
+    let letters = encoder.letters().stripped(records.letters.get(row)).len();
+    let message = match letters {
+        0 => "the sequence has no letters".to_owned(),
+        _ => format!("{letters} letters are too few for the encoder"),
+    };
+    let (path, record) = records.locate(row);
+    let name = String::from_utf8_lossy(records.names.get(row));
+    let message = format!("record {record} ({name}): {message}");
+    Error::format(path, Fault::whole(message))
+}
+
+/// Says where in its file a letter stands, which the encoder refuses.
+fn refused(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
+    let row_alone = [as_i64(row)];
+    let sequence = records.letters.picked(&row_alone)?;
+    let Some(Error::Letter {
+        position,
+        letter,
+        expected,
+        ..
+    }) = encoder.refusal(&sequence)
+    else {
+        return Ok(Error::argument("a letter was refused that is none"));
+    };
+    let (path, record) = records.locate(row);
+    let place = match find(records, row, position) {
+        Some((line, byte)) => format!("line {line}, byte {byte}"),
+        None => format!("letter {position}"),
+    };
+    let name = String::from_utf8_lossy(records.names.get(row));
+    let found = quote(char::from(letter).to_string().as_bytes());
+    let message = format!("record {record} ({name}), {place}: expected {expected}, found {found}");
+    Ok(Error::format(path, Fault::whole(message)))
+}
+
+/// Reads a regular file again, to find a letter.
+fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
+    let (path, record) = records.locate(row);
+    let found = path
+        .is_file()
+        .then(|| locate(path, record, as_u64(position)));
+    let found = found?.ok()?;
+    Some((found.line, found.byte))
+}
+
+/// Refuses records with other numbers of positions than the model's.
+fn check_length(
+    records: &Records,
+    encoder: &Encoder,
+    (places, wanted): (&[usize], usize),
+) -> Result<()> {
+    let Some(row) = places.iter().position(|places| *places != wanted) else {
+        return Ok(());
+    };
+    let what = if encoder.has_tokens() {
+        "tokens"
+    } else {
+        "letters"
+    };
+    let found = places.get(row).copied().unwrap_or_default();
+    Err(Error::argument(format!(
+        "this model reads sequences of {wanted} {what}, but {} has {found}; crop all to one \
+         length (parts of a genome: width={wanted}, --intervals BED --length {wanted}), or \
+         train again on sequences of several lengths (in Python: \
+         SequenceCNNConfig(length=None)) for a model of any",
+        quote(records.names.get(row))
+    )))
+}
+
+fn as_i64(row: usize) -> i64 {
+    i64::try_from(row).unwrap_or(i64::MAX)
+}

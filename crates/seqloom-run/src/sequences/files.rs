@@ -1,0 +1,116 @@
+//! Several files of one kind, one after the other.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_core::error::Fault;
+use seqloom_core::number::as_u64;
+use seqloom_core::{Error, Result};
+use seqloom_sequences::options::Format;
+use seqloom_sequences::{Batch, Options, Reader};
+
+use super::records::Records;
+
+/// The records of several files.
+pub(crate) struct Files {
+    paths: std::vec::IntoIter<PathBuf>,
+    options: Options,
+    open: Option<Open>,
+    first: Option<(PathBuf, Format)>,
+    piece: Batch,
+}
+
+/// A file that is being read.
+struct Open {
+    reader: Reader,
+    records: u64,
+}
+
+impl Files {
+    /// `reads_qualities` says what the encoder reads.
+    pub(crate) fn new(paths: Vec<PathBuf>, options: &Options, reads_qualities: bool) -> Self {
+        let options = Options {
+            with_qualities: reads_qualities,
+            ..options.clone()
+        };
+        Self {
+            paths: paths.into_iter(),
+            options,
+            open: None,
+            first: None,
+            piece: Batch::default(),
+        }
+    }
+
+    /// Adds up to `most` records, hardly more letters than `bytes`; says how many. None is
+    /// the end of all files.
+    pub(super) fn read(
+        &mut self,
+        records: &mut Records,
+        (most, bytes): (usize, usize),
+    ) -> Result<usize> {
+        loop {
+            let Some(open) = &mut self.open else {
+                match self.paths.next() {
+                    Some(path) => self.open = Some(self.start(&path)?),
+                    None => return Ok(0),
+                }
+                continue;
+            };
+            if open.reader.read_into(&mut self.piece, most, bytes)? {
+                records.append(&self.piece, (open.reader.path(), open.records));
+                open.records += as_u64(self.piece.len());
+                return Ok(self.piece.len());
+            }
+            self.open = None;
+        }
+    }
+
+    /// Adds `wanted` records, however long they are, or all that are left; says how many.
+    pub(super) fn read_all(&mut self, records: &mut Records, wanted: usize) -> Result<usize> {
+        let mut missing = wanted;
+        while missing > 0 {
+            match self.read(records, (missing, usize::MAX))? {
+                0 => break,
+                found => missing = missing.saturating_sub(found),
+            }
+        }
+        Ok(wanted - missing)
+    }
+
+    fn start(&mut self, path: &Path) -> Result<Open> {
+        let reader = Reader::open(path, &self.options)?;
+        self.check(&reader)?;
+        Ok(Open { reader, records: 0 })
+    }
+
+    /// Refuses a file with qualities beside one without, and one that lacks those that are read.
+    fn check(&mut self, reader: &Reader) -> Result<()> {
+        let (path, format) = (reader.path(), reader.format());
+        if self.options.with_qualities && format == Format::Fasta {
+            return Err(Error::format(
+                path,
+                Fault::whole(
+                    "the model reads the qualities of FASTQ, but the records have none; give \
+                     FASTQ files",
+                ),
+            ));
+        }
+        let known = self
+            .first
+            .get_or_insert_with(|| (path.to_path_buf(), format));
+        if known.1 == format {
+            return Ok(());
+        }
+        let name = |format| match format {
+            Format::Fasta => "FASTA",
+            Format::Fastq => "FASTQ",
+        };
+        let message = format!(
+            "{}, but {} is {}; score each by itself",
+            name(format),
+            known.0.display(),
+            name(known.1)
+        );
+        Err(Error::format(path, Fault::whole(message)))
+    }
+}

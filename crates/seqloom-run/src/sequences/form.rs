@@ -1,0 +1,225 @@
+//! What a batch looks like: which arrays the graph takes, and how records fill them.
+
+use std::sync::Arc;
+
+use seqloom_core::error::Fault;
+use seqloom_core::{Error, Ragged, Result};
+use seqloom_encode::Rows;
+use seqloom_graph::{Dtype, Layout, Manifest};
+
+use super::order::Order;
+use super::records::Records;
+use crate::array::{Array, product, set};
+use crate::column::Column;
+use crate::encoder::{Encoder, Place};
+use crate::feed::Batch;
+
+/// Fills the arrays of batches.
+pub(crate) struct Form {
+    encoder: Arc<Encoder>,
+    /// The graph's inputs, by name and type.
+    inputs: Vec<(String, Dtype)>,
+    layout: Layout,
+    length: Option<usize>,
+    crops: bool,
+    /// Whether a graph without a mask runs where no record is padded.
+    has_unpadded: bool,
+}
+
+/// The names that a graph's inputs may have.
+const INPUTS: [&str; 2] = ["inputs", "input_ids"];
+pub(crate) const MASK: &str = "mask";
+const LENGTHS: &str = "lengths";
+const SEGMENTS: &str = "cu_seqlens";
+
+impl Form {
+    /// Checks that this program can fill all inputs of a graph.
+    pub(crate) fn new(
+        encoder: Arc<Encoder>,
+        manifest: &Manifest,
+        (inputs, has_unpadded): (Vec<(String, Dtype)>, bool),
+    ) -> Result<Self> {
+        for (name, dtype) in &inputs {
+            let is_letters = INPUTS.contains(&name.as_str());
+            let is_known = is_letters || [MASK, LENGTHS, SEGMENTS].contains(&name.as_str());
+            if !is_known || (is_letters && encoder.dtype() != *dtype) {
+                return Err(Error::format(
+                    "graph.json".as_ref(),
+                    Fault::whole(format!(
+                        "an input {name} of {dtype} cannot be made of sequences by this program; \
+                         run the graph on arrays"
+                    )),
+                ));
+            }
+        }
+        Ok(Self {
+            encoder,
+            inputs,
+            layout: manifest.layout,
+            length: manifest.length,
+            crops: manifest.crop.is_some(),
+            has_unpadded,
+        })
+    }
+
+    pub(super) fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    pub(super) fn length(&self) -> Option<usize> {
+        self.length
+    }
+
+    pub(super) fn crops(&self) -> bool {
+        self.crops
+    }
+
+    pub(crate) fn reads_qualities(&self) -> bool {
+        self.encoder.reads_qualities()
+    }
+
+    /// How many records a batch has, and whether the last one is filled up: packed records are
+    /// computed each by itself.
+    pub(super) fn batch_of(&self, size: usize) -> (usize, bool) {
+        (size, self.layout == Layout::Padded)
+    }
+
+    /// Writes the records that were picked into the arrays of a batch.
+    pub(super) fn fill(&self, records: &Records, order: &Order, batch: &mut Batch) -> Result<()> {
+        if batch.arrays.is_empty() {
+            let inputs = self.inputs.iter();
+            batch.arrays = inputs
+                .map(|(name, dtype)| Array::new(name, *dtype))
+                .collect();
+        }
+        let places = batch.rows.iter().map(|row| order.places(*row));
+        let places: Vec<usize> = places.map(|it| self.within(it)).collect();
+        let cut = self.cut(records, batch)?;
+        let Batch {
+            rows,
+            arrays,
+            segments,
+            is_full,
+            ..
+        } = batch;
+        let letters = match &cut {
+            Some(column) => column.rows()?,
+            None => records.letters.picked(rows)?,
+        };
+        let form = Filled {
+            form: self,
+            letters,
+            places: &places,
+        };
+        let width = form.width();
+        *is_full = self.has_unpadded && places.iter().all(|places| *places == width);
+        match self.layout {
+            Layout::Padded => form.pad(width, arrays),
+            Layout::Packed => form.pack(arrays, segments),
+        }
+    }
+
+    /// The positions that are left of a record.
+    fn within(&self, places: usize) -> usize {
+        self.length.map_or(places, |length| places.min(length))
+    }
+
+    /// Cuts what is too long, where the model does so.
+    fn cut(&self, records: &Records, batch: &Batch) -> Result<Option<Column>> {
+        let (Some(length), true) = (self.length, self.crops) else {
+            return Ok(None);
+        };
+        let mut column = Column::default();
+        let rows = records.letters.picked(&batch.rows)?;
+        for row in rows.iter() {
+            let row = self.encoder.letters().stripped(row);
+            let most = self.encoder.letters_within(length, row.len());
+            column.push(row.get(..most).unwrap_or(row));
+        }
+        Ok(Some(column))
+    }
+}
+
+/// The letters of one batch, and the positions of each record.
+struct Filled<'a> {
+    form: &'a Form,
+    letters: Ragged<'a>,
+    places: &'a [usize],
+}
+
+impl Filled<'_> {
+    /// The positions of a padded batch: those of the longest record, unless all are cut or
+    /// padded to one length.
+    fn width(&self) -> usize {
+        let longest = self.places.iter().copied().max().unwrap_or_default();
+        match self.form.length {
+            Some(length) if self.form.crops => length,
+            _ => longest,
+        }
+    }
+
+    /// Fills arrays that have a row for each record, of so many positions.
+    fn pad(&self, width: usize, arrays: &mut [Array]) -> Result<()> {
+        let count = self.places.len();
+        for array in arrays {
+            match array.name.as_str() {
+                MASK => {
+                    array.shape = vec![count, width];
+                    let row = |places: &usize| mask(*places, width);
+                    set(&mut array.values, self.places.iter().flat_map(row));
+                }
+                LENGTHS => self.count(array),
+                _ => {
+                    array.shape = self.form.encoder.shape(count, width);
+                    let size = product(&array.shape)?;
+                    self.encode(size, Rows::Equal, array)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills arrays that have records end to end.
+    fn pack(&self, arrays: &mut [Array], segments: &mut Vec<i64>) -> Result<()> {
+        segments.clear();
+        segments.push(0);
+        let mut end = 0;
+        for places in self.places {
+            end += i64::try_from(*places).unwrap_or(i64::MAX);
+            segments.push(end);
+        }
+        let size = usize::try_from(end).unwrap_or(usize::MAX);
+        for array in arrays {
+            match array.name.as_str() {
+                SEGMENTS => {
+                    array.shape = vec![segments.len()];
+                    set(&mut array.values, segments.iter().copied());
+                }
+                LENGTHS => self.count(array),
+                _ => {
+                    array.shape = vec![size];
+                    self.encode(size, Rows::At(segments), array)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn encode(&self, size: usize, rows: Rows<'_>, array: &mut Array) -> Result<()> {
+        let place = Place { size, rows };
+        let encoder = &self.form.encoder;
+        encoder.fill(&self.letters, place, &mut array.values)
+    }
+
+    fn count(&self, array: &mut Array) {
+        array.shape = vec![self.places.len()];
+        let lengths = self.places.iter();
+        let lengths = lengths.map(|places| i64::try_from(*places).unwrap_or(i64::MAX));
+        set(&mut array.values, lengths);
+    }
+}
+
+/// 1 on a record, 0 after its end.
+fn mask(places: usize, width: usize) -> impl Iterator<Item = i64> {
+    (0..width).map(move |position| i64::from(position < places))
+}

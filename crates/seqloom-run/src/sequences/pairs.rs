@@ -1,0 +1,131 @@
+//! The two reads of each fragment: from two files, or from one that alternates.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_core::error::{Fault, Kind};
+use seqloom_core::number::as_u64;
+use seqloom_core::{Error, Result};
+use seqloom_sequences::{Options, pairs};
+
+use super::files::Files;
+use super::records::Records;
+use crate::text::{quote, thousands};
+
+/// First and second reads; with more than one file or pair of files, one after the other.
+pub(crate) struct Mates {
+    files: Vec<Files>,
+    paths: Vec<PathBuf>,
+    /// How many pairs were read.
+    count: usize,
+}
+
+impl Mates {
+    /// Reads first and second reads of two files, or of one in which they alternate.
+    pub(crate) fn new(paths: &[PathBuf], options: &Options, reads_qualities: bool) -> Self {
+        let open = |path: &PathBuf| Files::new(vec![path.clone()], options, reads_qualities);
+        Self {
+            files: paths.iter().map(open).collect(),
+            paths: paths.to_vec(),
+            count: 0,
+        }
+    }
+
+    /// Adds up to `most` pairs, hardly more letters than `bytes`; says how many.
+    pub(super) fn read(
+        &mut self,
+        lanes: &mut [Records; 2],
+        (most, bytes): (usize, usize),
+    ) -> Result<usize> {
+        let before = lanes[0].len();
+        let found = match self.files.as_mut_slice() {
+            [first, second] => {
+                let found = first.read(&mut lanes[0], (most, bytes))?;
+                // At the end of the first file the second must end too.
+                let mates = second.read_all(&mut lanes[1], found.max(1))?;
+                if mates != found {
+                    return Err(self.missing(lanes, found.min(mates)));
+                }
+                found
+            }
+            [both] => deal(both, (lanes, &self.paths), (most, bytes), self.count)?,
+            _ => 0,
+        };
+        self.check(lanes, before)?;
+        self.count += found;
+        Ok(found)
+    }
+
+    /// Says which file ends first.
+    fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
+        let is_first = one.len() < other.len();
+        let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };
+        let shown = |file: usize| self.paths.get(file).cloned().unwrap_or_default();
+        let record = self.count + found;
+        let row = one.len().min(other.len());
+        let message = format!(
+            "ends after {} records, but {} goes on with record {record} ({}); each pair needs \
+             a read in both files",
+            thousands(as_u64(record)),
+            shown(longer).display(),
+            String::from_utf8_lossy(rest.names.get(row))
+        );
+        fault(&shown(ended), Kind::Count, message)
+    }
+
+    /// Refuses pairs of different fragments.
+    fn check(&self, [one, other]: &[Records; 2], before: usize) -> Result<()> {
+        let mut ids = one.names.iter().zip(other.names.iter()).skip(before);
+        let Some(row) = ids.position(|(first, second)| !pairs::are_mates(first, second)) else {
+            return Ok(());
+        };
+        let both: Vec<String> = self
+            .paths
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        let message = format!(
+            "pair {}: expected two reads of one fragment, found {} and {}; both files need the \
+             same order",
+            self.count + row,
+            quote(one.names.get(before + row)),
+            quote(other.names.get(before + row))
+        );
+        Err(fault(Path::new(&both.join(" and ")), Kind::Names, message))
+    }
+}
+
+/// Reads pairs of a file in which they alternate.
+fn deal(
+    file: &mut Files,
+    (lanes, paths): (&mut [Records; 2], &[PathBuf]),
+    (most, bytes): (usize, usize),
+    count: usize,
+) -> Result<usize> {
+    let path = paths.first().cloned().unwrap_or_default();
+    let mut both = Records::default();
+    let found = file.read(&mut both, (most.saturating_mul(2), bytes))?;
+    if found % 2 == 1 && file.read_all(&mut both, 1)? == 0 {
+        let record = 2 * count + found - 1;
+        let message = format!(
+            "record {record} ({}): expected its mate, found the end of the file: {} records \
+             cannot be pairs",
+            String::from_utf8_lossy(both.names.get(found - 1)),
+            thousands(as_u64(record + 1))
+        );
+        return Err(fault(&path, Kind::Count, message));
+    }
+    for row in 0..both.len() {
+        if let Some(lane) = lanes.get_mut(row % 2) {
+            lane.push(&both, row);
+        }
+    }
+    Ok(both.len() / 2)
+}
+
+fn fault(path: &Path, kind: Kind, message: String) -> Error {
+    let fault = Fault {
+        kind,
+        ..Fault::whole(message)
+    };
+    Error::format(path, fault)
+}

@@ -1,0 +1,154 @@
+//! Records of files, as columns.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_core::Ragged;
+use seqloom_core::number::as_u64;
+use seqloom_sequences::{Batch, pairs};
+
+use crate::column::Column;
+use crate::text::readable;
+
+/// Ids, and the letters or qualities that the encoder reads.
+#[derive(Debug, Default)]
+pub(crate) struct Records {
+    pub(super) names: Column,
+    pub(super) letters: Column,
+    starts: Vec<Start>,
+    /// How many there are, whether or not ids are still here.
+    count: usize,
+}
+
+/// Where the records of a file begin.
+#[derive(Debug)]
+struct Start {
+    row: usize,
+    path: PathBuf,
+    /// The number in its file of the record in that row.
+    record: u64,
+    /// From a row to the next, so many records of the file: 2 where mates alternate.
+    step: u64,
+}
+
+impl Records {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.names.bytes() + self.letters.bytes()
+    }
+
+    /// Adds records of a file, of which the first is number `record`.
+    pub(super) fn append(&mut self, batch: &Batch, (path, record): (&Path, u64)) {
+        self.begin(path, (record, 1));
+        if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {
+            for header in headers.iter() {
+                self.names.push(&readable(pairs::id(header)));
+            }
+        }
+        let letters = if batch.has_qualities {
+            &batch.qualities
+        } else {
+            &batch.data
+        };
+        self.letters.append(letters, &batch.offsets);
+        self.count += batch.len();
+    }
+
+    /// Adds one record of others, which holds every second one.
+    pub(super) fn push(&mut self, others: &Self, row: usize) {
+        let (path, record) = others.locate(row);
+        self.begin(path, (record, 2));
+        self.names.push(others.names.get(row));
+        self.letters.push(others.letters.get(row));
+        self.count += 1;
+    }
+
+    /// Notes where a row comes from, unless it follows the one before.
+    fn begin(&mut self, path: &Path, (record, step): (u64, u64)) {
+        let goes_on = |start: &Start| {
+            let expected = start.record + start.step * as_u64(self.count - start.row);
+            start.path == path && expected == record && start.step == step
+        };
+        if !self.starts.last().is_some_and(goes_on) {
+            self.starts.push(Start {
+                row: self.count,
+                path: path.to_path_buf(),
+                record,
+                step,
+            });
+        }
+    }
+
+    /// The file of a record, and its number there.
+    pub(super) fn locate(&self, row: usize) -> (&Path, u64) {
+        let start = self.starts.iter().rev().find(|start| start.row <= row);
+        start.map_or((Path::new(""), 0), |start| {
+            (
+                &start.path,
+                start.record + start.step * as_u64(row - start.row),
+            )
+        })
+    }
+
+    /// Gives the ids away.
+    pub(super) fn take_names(&mut self) -> Column {
+        std::mem::take(&mut self.names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(ids: &str, letters: &[u8], offsets: &[i64]) -> Batch {
+        let headers: Vec<u8> = ids.split(' ').flat_map(str::bytes).collect();
+        let ends = (0..=i64::try_from(headers.len()).unwrap()).collect();
+        Batch {
+            data: letters.to_vec(),
+            offsets: offsets.to_vec(),
+            headers,
+            header_offsets: ends,
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn a_record_is_found_in_its_file_across_pieces() {
+        let (one, other) = (Path::new("a.fa"), Path::new("b.fa"));
+        let mut records = Records::default();
+        records.append(&batch("a b", b"ACG", &[0, 1, 3]), (one, 7));
+        records.append(&batch("c", b"T", &[0, 1]), (one, 9));
+        records.append(&batch("d e", b"TA", &[0, 1, 2]), (other, 0));
+        assert_eq!(records.locate(2), (one, 9));
+        assert_eq!(records.locate(4), (other, 1));
+        assert_eq!((records.len(), records.names.get(3)), (5, b"d".as_slice()));
+    }
+
+    #[test]
+    fn mates_of_one_file_are_found_at_every_second_record() {
+        let path = Path::new("a.fa");
+        let mut both = Records::default();
+        both.append(&batch("a b c d", b"ACGT", &[0, 1, 2, 3, 4]), (path, 10));
+        let mut second = Records::default();
+        second.push(&both, 1);
+        second.push(&both, 3);
+        assert_eq!(second.locate(1), (path, 13));
+        assert_eq!(
+            (second.names.get(1), second.letters.get(0)),
+            (b"d".as_slice(), b"C".as_slice())
+        );
+    }
+
+    #[test]
+    fn the_same_file_twice_begins_twice() {
+        let path = Path::new("a.fa");
+        let mut records = Records::default();
+        records.append(&batch("a b", b"AC", &[0, 1, 2]), (path, 0));
+        records.append(&batch("a b", b"AC", &[0, 1, 2]), (path, 0));
+        assert_eq!(records.locate(3), (path, 1));
+    }
+}

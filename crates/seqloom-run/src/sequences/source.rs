@@ -1,0 +1,110 @@
+//! Where records come from, and how many are held at once.
+
+use std::path::PathBuf;
+
+use seqloom_core::{Error, Result};
+use seqloom_sequences::Options;
+
+use super::files::Files;
+use super::pairs::Mates;
+use super::records::Records;
+
+/// Records of single reads, or of pairs.
+pub(crate) enum Source {
+    /// Each record is scored by itself.
+    Single(Box<Files>),
+    /// Two records are scored together.
+    Paired(std::vec::IntoIter<Mates>),
+}
+
+/// So many records, and bytes of letters, are read at once.
+const PIECE: (usize, usize) = (1 << 13, 4 << 20);
+
+impl Source {
+    /// The records of files: one after the other; of pairs, two side by side, or one in which
+    /// mates alternate.
+    pub(crate) fn new(
+        paths: &[PathBuf],
+        (is_paired, interleaved): (bool, bool),
+        (options, reads_qualities): (&Options, bool),
+    ) -> Result<Self> {
+        check_paths(paths, (is_paired, interleaved))?;
+        if !is_paired {
+            let files = Files::new(paths.to_vec(), options, reads_qualities);
+            return Ok(Self::Single(Box::new(files)));
+        }
+        let each = if interleaved { 1 } else { 2 };
+        let mates = paths.chunks(each);
+        let mates = mates.map(|paths| Mates::new(paths, options, reads_qualities));
+        Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
+    }
+
+    /// Reads records up to about so many bytes, a multiple of `multiple` unless the files end;
+    /// nothing at the end.
+    pub(super) fn window(&mut self, room: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
+        let mut lanes = [Records::default(), Records::default()];
+        let piece = (PIECE.0, PIECE.1.min(room).max(1));
+        while lanes.iter().map(Records::bytes).sum::<usize>() < room {
+            if self.read(&mut lanes, piece)? == 0 {
+                break;
+            }
+        }
+        while lanes[0].len() % multiple != 0 {
+            let missing = multiple - lanes[0].len() % multiple;
+            if self.read(&mut lanes, (missing, usize::MAX))? == 0 {
+                break;
+            }
+        }
+        let [one, other] = lanes;
+        let is_single = matches!(self, Self::Single(_));
+        let lanes = if is_single {
+            vec![one]
+        } else {
+            vec![one, other]
+        };
+        Ok(lanes
+            .first()
+            .is_some_and(|lane| lane.len() > 0)
+            .then_some(lanes))
+    }
+
+    fn read(&mut self, lanes: &mut [Records; 2], size: (usize, usize)) -> Result<usize> {
+        match self {
+            Self::Single(files) => files.read(&mut lanes[0], size),
+            Self::Paired(mates) => {
+                while let Some(first) = mates.as_mut_slice().first_mut() {
+                    match first.read(lanes, size)? {
+                        0 => drop(mates.next()),
+                        found => return Ok(found),
+                    }
+                }
+                Ok(0)
+            }
+        }
+    }
+}
+
+/// Refuses files that cannot be read so.
+fn check_paths(paths: &[PathBuf], (is_paired, interleaved): (bool, bool)) -> Result<()> {
+    if paths.is_empty() {
+        return Err(Error::argument("expected a file of sequences, got none"));
+    }
+    if paths.len() > 1 && paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Error::argument(
+            "-: standard input is read alone; give it, or files",
+        ));
+    }
+    if is_paired && !interleaved && paths.len() % 2 == 1 {
+        return Err(Error::argument(format!(
+            "the model reads pairs: expected two files for each, R1 R2, got {} files; \
+             --interleaved reads one file in which mates alternate",
+            paths.len()
+        )));
+    }
+    if interleaved && !is_paired {
+        return Err(Error::argument(
+            "--interleaved is of pairs, but the model reads single records",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Scores as a table, as JSON lines, or as NumPy's arrays.
+
+mod json;
+mod npz;
+mod number;
+mod target;
+mod tsv;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use seqloom_core::{Error, Result};
+
+use self::npz::Npz;
+use self::target::Target;
+use crate::scores::Scores;
+
+pub use self::number::write_number;
+
+/// How scores are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A table: the id, then a column for each output.
+    Tsv,
+    /// An object in each line.
+    Jsonl,
+    /// NumPy's arrays `ids`, `columns` and `scores` in one file.
+    Npz,
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "tsv" => Ok(Self::Tsv),
+            "jsonl" => Ok(Self::Jsonl),
+            "npz" => Ok(Self::Npz),
+            _ => Err(Error::argument(format!(
+                "--format must be tsv, jsonl or npz, got {name:?}"
+            ))),
+        }
+    }
+}
+
+impl Format {
+    /// The one that a file's name asks for: a table, unless it ends in `.jsonl` or `.npz`.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|it| it.to_str()) {
+            Some("jsonl") => Self::Jsonl,
+            Some("npz") => Self::Npz,
+            _ => Self::Tsv,
+        }
+    }
+}
+
+/// Writes scores, window after window.
+///
+/// ```
+/// use seqloom_run::{Format, Scores, Writer};
+///
+/// let mut scores = Scores { columns: 2, values: vec![0.9, 0.1], ..Scores::default() };
+/// scores.names.push(b"a");
+/// let mut table = Vec::new();
+/// let columns = ["EI".to_owned(), "IE".to_owned()];
+/// let mut writer = Writer::to_stream(&mut table, Format::Tsv)?;
+/// writer.write(&columns, &scores)?;
+/// writer.finish()?;
+/// assert_eq!(table, b"id\tEI\tIE\na\t0.9\t0.1\n");
+/// # Ok::<(), seqloom_run::Error>(())
+/// ```
+pub struct Writer<'a> {
+    output: Output<'a>,
+    format: Format,
+    path: PathBuf,
+    has_head: bool,
+    line: Vec<u8>,
+}
+
+/// Where bytes go.
+enum Output<'a> {
+    Stream(Box<dyn Write + 'a>),
+    File(Target),
+    Arrays(Npz),
+}
+
+/// The path that stands for standard output.
+const STDOUT: &str = "-";
+/// So many bytes are written at once.
+const BUFFER: usize = 1 << 18;
+
+impl<'a> Writer<'a> {
+    /// Writes to a stream as scores come.
+    ///
+    /// # Errors
+    ///
+    /// NumPy's arrays need a file.
+    pub fn to_stream(stream: impl Write + 'a, format: Format) -> Result<Self> {
+        if format == Format::Npz {
+            return Err(Error::argument(
+                "npz needs a file, because its head is written last: give --out FILE.npz",
+            ));
+        }
+        Ok(Self::new(
+            Output::Stream(Box::new(stream)),
+            format,
+            STDOUT.as_ref(),
+        ))
+    }
+
+    /// Writes a file, whole or not at all: `finish` puts it where it belongs.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn to_file(path: &Path, format: Format) -> Result<Self> {
+        let target = Target::create(path)?;
+        let output = match format {
+            Format::Npz => Output::Arrays(Npz::new(target)?),
+            _ => Output::File(target),
+        };
+        Ok(Self::new(output, format, path))
+    }
+
+    fn new(output: Output<'a>, format: Format, path: &Path) -> Self {
+        Self {
+            output,
+            format,
+            path: path.to_path_buf(),
+            has_head: false,
+            line: Vec::new(),
+        }
+    }
+
+    /// Writes the scores of a window; `columns` are the outputs' names.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full, or nobody reads the stream any more.
+    pub fn write(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
+        let written = self.write_rows(columns, scores);
+        written.map_err(|error| Error::io(&self.path, &error))
+    }
+
+    fn write_rows(&mut self, columns: &[String], scores: &Scores) -> io::Result<()> {
+        if let Output::Arrays(arrays) = &mut self.output {
+            return arrays.write(columns, scores);
+        }
+        if !self.has_head && self.format == Format::Tsv {
+            tsv::write_head(columns, &mut self.line);
+        }
+        self.has_head = true;
+        let id = tsv::id_column(columns);
+        for (name, values) in scores.rows() {
+            match self.format {
+                Format::Jsonl => json::write_row((&id, name), (columns, values), &mut self.line),
+                _ => tsv::write_row(name, values, &mut self.line),
+            }
+            if self.line.len() >= BUFFER {
+                self.flush()?;
+            }
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.output {
+            Output::Stream(stream) => {
+                stream.write_all(&self.line)?;
+                stream.flush()?;
+            }
+            Output::File(target) => target.write_all(&self.line)?,
+            Output::Arrays(_) => {}
+        }
+        self.line.clear();
+        Ok(())
+    }
+
+    /// Ends the file, and puts it where it belongs.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full.
+    pub fn finish(self) -> Result<()> {
+        let finished = match self.output {
+            Output::Stream(mut stream) => stream.flush(),
+            Output::File(target) => target.finish(),
+            Output::Arrays(arrays) => arrays.finish(),
+        };
+        finished.map_err(|error| Error::io(&self.path, &error))
+    }
+}
