@@ -1,0 +1,139 @@
+//! What crosses the border: texts, errors, and no panic.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::ptr;
+
+use seqloom_run::{Error, Result};
+
+thread_local! {
+    /// What went wrong in the last call of this thread.
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Says what went wrong in the last call of this thread: a text that is valid until the next
+/// call, empty where all went well. It must not be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn seqloom_last_error() -> *const c_char {
+    LAST.with_borrow(|text| text.as_ptr())
+}
+
+/// Gives the version of this library, such as "0.1.0". It must not be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn seqloom_version() -> *const c_char {
+    VERSION.as_ptr()
+}
+
+const VERSION: &CStr = match CStr::from_bytes_with_nul(VERSION_BYTES) {
+    Ok(text) => text,
+    Err(_) => c"",
+};
+const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
+
+/// Does the work of a call; what goes wrong is kept, and `failed` is returned.
+pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let (answer, text) = match done {
+        Ok(Ok(answer)) => (answer, String::new()),
+        Ok(Err(error)) => (failed, error.to_string()),
+        Err(panic) => (
+            failed,
+            format!("seqloom failed ({}): please report it", said(&*panic)),
+        ),
+    };
+    keep(&text);
+    answer
+}
+
+fn keep(text: &str) {
+    // A text of C ends at its first zero.
+    let text = text.replace('\0', "\\0");
+    LAST.set(CString::new(text).unwrap_or_default());
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic")
+}
+
+/// The error of an argument that is null.
+pub(crate) fn null(name: &str) -> Error {
+    Error::argument(format!("{name} is null"))
+}
+
+/// What a pointer points to.
+///
+/// # Safety
+///
+/// It is null, or what it points to lives as long as the reference.
+pub(crate) unsafe fn lend<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
+    // SAFETY: the caller's promise.
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// So many things that lie end to end.
+///
+/// # Safety
+///
+/// The pointer is null, or so many lie there, as long as the slice lives.
+pub(crate) unsafe fn lend_all<'a, T>(
+    name: &str,
+    pointer: *const T,
+    count: usize,
+) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    let size = count.checked_mul(size_of::<T>());
+    let fits = size.is_some_and(|size| isize::try_from(size).is_ok());
+    if !pointer.is_aligned() || !fits {
+        return Err(Error::argument(format!(
+            "{name} must be an array of C, whose elements are aligned"
+        )));
+    }
+    // SAFETY: it is not null, aligned and small enough; for the rest there is the promise.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
+/// A path that C has given.
+///
+/// # Safety
+///
+/// The pointer is null, or a text of C.
+pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
+    if text.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    Ok(OsStr::from_bytes(text.to_bytes()).into())
+}
+
+/// Gives memory away, for C to hand back.
+pub(crate) fn give<T>(value: T) -> *mut T {
+    Box::into_raw(Box::new(value))
+}
+
+/// Frees what was given away; null is nothing.
+///
+/// # Safety
+///
+/// The pointer comes from [`give`], and was not freed.
+pub(crate) unsafe fn take<T>(pointer: *mut T) {
+    if !ptr::eq(pointer, ptr::null()) {
+        // SAFETY: the caller's promise.
+        let value = unsafe { Box::from_raw(pointer) };
+        guard((), || {
+            drop(value);
+            Ok(())
+        });
+    }
+}

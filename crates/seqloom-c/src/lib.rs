@@ -1,0 +1,27 @@
+//! An exported model behind a C interface: `include/seqloom.h` says the same in C.
+//!
+//! Every function takes null, catches panics, and may be called by any thread; a model may be
+//! used by several at once. What went wrong is told by [`seqloom_last_error`] to the thread
+//! that called.
+
+#![expect(
+    unsafe_code,
+    reason = "C passes pointers, whose contracts stand at each function"
+)]
+
+mod array;
+mod border;
+mod model;
+mod scores;
+
+pub use array::{
+    SEQLOOM_BOOL, SEQLOOM_FLOAT32, SEQLOOM_FLOAT64, SEQLOOM_INT32, SEQLOOM_INT64, SEQLOOM_UINT8,
+    SEQLOOM_UINT32, SeqloomArray, SeqloomArrays, seqloom_arrays_count, seqloom_arrays_free,
+    seqloom_arrays_get, seqloom_run,
+};
+pub use border::{seqloom_last_error, seqloom_version};
+pub use model::{SeqloomModel, seqloom_column, seqloom_columns, seqloom_free, seqloom_open};
+pub use scores::{
+    SeqloomRow, SeqloomScores, seqloom_predict, seqloom_score, seqloom_scores_columns,
+    seqloom_scores_free, seqloom_scores_id, seqloom_scores_rows, seqloom_scores_values,
+};

@@ -1,0 +1,43 @@
+/* Scores sequences by an exported model: score EXPORT FILE...
+ *
+ * cc score.c -I crates/seqloom-c/include -L target/release -lseqloom -o score
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "seqloom.h"
+
+/* Prints the line of a record; 0 goes on. */
+static int print_row(void *context, const char *id, const float *scores, size_t columns) {
+    FILE *out = context;
+    fputs(id, out);
+    for (size_t column = 0; column < columns; column++) {
+        fprintf(out, "\t%.9g", (double)scores[column]);
+    }
+    return fputc('\n', out) == EOF;
+}
+
+static int fail(void) {
+    fprintf(stderr, "error: %s\n", seqloom_last_error());
+    return 2;
+}
+
+int main(int count, char **words) {
+    if (count < 3) {
+        fprintf(stderr, "usage: score EXPORT FILE...\n");
+        return 2;
+    }
+    SeqloomModel *model = seqloom_open(words[1], 2);
+    if (model == NULL) {
+        return fail();
+    }
+    printf("id");
+    for (size_t column = 0; column < seqloom_columns(model); column++) {
+        printf("\t%s", seqloom_column(model, column));
+    }
+    printf("\n");
+    const char *const *files = (const char *const *)(words + 2);
+    int failed = seqloom_predict(model, files, (size_t)(count - 2), print_row, stdout);
+    seqloom_free(model);
+    return failed ? fail() : 0;
+}

@@ -1,0 +1,3 @@
+module seqloom.example/score
+
+go 1.19

@@ -1,0 +1,107 @@
+// Scores sequences by an exported model: score EXPORT FILE...
+//
+// The flags below find the library and its header from the root of the repository; a program
+// of your own names the folders where it keeps them.
+package main
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../../crates/seqloom-c/include
+#cgo LDFLAGS: -lseqloom
+#include <stdlib.h>
+#include "seqloom.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// Model is an exported model; several goroutines may use it at once.
+type Model struct{ held *C.SeqloomModel }
+
+// Open opens the folder or zip of an exported model.
+func Open(path string, threads int) (*Model, error) {
+	text := C.CString(path)
+	defer C.free(unsafe.Pointer(text))
+	// What went wrong is told to the thread that called.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	held := C.seqloom_open(text, C.size_t(threads))
+	if held == nil {
+		return nil, errors.New(C.GoString(C.seqloom_last_error()))
+	}
+	return &Model{held}, nil
+}
+
+// Close frees the model.
+func (model *Model) Close() { C.seqloom_free(model.held) }
+
+// Columns lists the names of the scores.
+func (model *Model) Columns() []string {
+	names := make([]string, C.seqloom_columns(model.held))
+	for at := range names {
+		names[at] = C.GoString(C.seqloom_column(model.held, C.size_t(at)))
+	}
+	return names
+}
+
+// Score gives the ids of all records of files, and the scores of each.
+func (model *Model) Score(files []string) ([]string, [][]float32, error) {
+	size := C.size_t(unsafe.Sizeof((*C.char)(nil)))
+	held := C.calloc(C.size_t(len(files)+1), size)
+	defer C.free(held)
+	texts := unsafe.Slice((**C.char)(held), len(files)+1)
+	for at, file := range files {
+		texts[at] = C.CString(file)
+		defer C.free(unsafe.Pointer(texts[at]))
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	found := C.seqloom_score(model.held, &texts[0], C.size_t(len(files)))
+	if found == nil {
+		return nil, nil, errors.New(C.GoString(C.seqloom_last_error()))
+	}
+	defer C.seqloom_scores_free(found)
+	rows, columns := int(C.seqloom_scores_rows(found)), int(C.seqloom_scores_columns(found))
+	flat := unsafe.Slice((*float32)(C.seqloom_scores_values(found)), rows*columns)
+	ids, scores := make([]string, rows), make([][]float32, rows)
+	for row := 0; row < rows; row++ {
+		ids[row] = C.GoString(C.seqloom_scores_id(found, C.size_t(row)))
+		scores[row] = append([]float32{}, flat[row*columns:(row+1)*columns]...)
+	}
+	return ids, scores, nil
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fail(errors.New("usage: score EXPORT FILE..."))
+	}
+	model, err := Open(os.Args[1], 2)
+	if err != nil {
+		fail(err)
+	}
+	defer model.Close()
+	ids, scores, err := model.Score(os.Args[2:])
+	if err != nil {
+		fail(err)
+	}
+	fmt.Println("id\t" + strings.Join(model.Columns(), "\t"))
+	for row, id := range ids {
+		fmt.Print(id)
+		for _, score := range scores[row] {
+			fmt.Print("\t", strconv.FormatFloat(float64(score), 'g', 9, 32))
+		}
+		fmt.Println()
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "error:", err)
+	os.Exit(2)
+}
