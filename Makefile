@@ -25,6 +25,8 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMPS := .venv/.stamps
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 EXTENSION := $(STAMPS)/extension
+# What `seqloom run` becomes: it lies beside the extension.
+PROGRAM := $(STAMPS)/program
 
 ##@ Use
 
@@ -35,6 +37,8 @@ demo: $(EXTENSION) ## Train on real splice sites and write a report (installs no
 .PHONY: wheel
 wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPython found
 	rm -rf dist
+	cargo build --quiet --profile small --package seqloom-run
+	cp target/small/seqloom-run python/seqloom/_rust/
 	maturin build --release --zig --compatibility manylinux_2_28 --out dist
 	python tests/wheel/smoke.py dist/*.whl
 
@@ -44,12 +48,12 @@ wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPyth
 check: lint test docs ## What CI runs: lint, test, docs
 
 .PHONY: test
-test: $(STAMPS)/dev $(EXTENSION) ## Run every test and every example; or some: make test ARGS='tests/io -x'
+test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example; or some: make test ARGS='tests/io -x'
 	$(if $(ARGS),,cargo test --quiet --workspace --exclude seqloom-py)
 	pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 .PHONY: soak
-soak: $(STAMPS)/dev $(EXTENSION) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
+soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
 	pytest tests/soak -rs $(ARGS)
 	$(if $(ARGS),,pytest -m soak)
 
@@ -68,8 +72,10 @@ lint-python: $(STAMPS)/dev $(EXTENSION)
 
 lint-rust: $(STAMPS)/base
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features seqloom-py/stubs --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --features seqloom-py/stubs,seqloom-c/header --quiet -- -D warnings
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
+	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
+	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
@@ -98,8 +104,10 @@ fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
 	ruff format --quiet
 
 STUB := python/seqloom/_rust/_native.pyi
+HEADER := crates/seqloom-c/include/seqloom.h
 .PHONY: stubs
-stubs: $(STAMPS)/base ## Write the extension's stub from its Rust source
+stubs: $(STAMPS)/base ## Write the extension's stub, and the header for C, from their Rust source
+	cargo run --quiet --package seqloom-c --features header --bin header_gen -- $(HEADER)
 	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
 
 .PHONY: pins
@@ -111,7 +119,7 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist seqloom-demo site target python/seqloom/_rust/*.so
+	rm -rf .venv dist seqloom-demo site target python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help
@@ -143,4 +151,9 @@ $(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev
 
 $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
 	uv pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(PROGRAM): $(RUST) | $(STAMPS)/base
+	cargo build --quiet --release --package seqloom-run
+	cp target/release/seqloom-run python/seqloom/_rust/
 	@touch $@

@@ -22,6 +22,7 @@ mod kernels;
 mod lend;
 mod load;
 mod pool;
+mod run;
 
 /// What the stub generator knows about this module; `stub_gen` writes it down.
 #[cfg(feature = "stubs")]
@@ -140,4 +141,6 @@ mod _native {
     use super::load::store::{ColumnBuilder, RecordStore, first_words, header_ids, turn_rows};
     #[pymodule_export]
     use super::pool::claim_global_pool;
+    #[pymodule_export]
+    use super::run::exported::ExportedPredictor;
 }

@@ -15,6 +15,7 @@ from seqloom.cli._index import index
 from seqloom.cli._inspect import inspect
 from seqloom.cli._machine import version
 from seqloom.cli._predict import predict
+from seqloom.cli._run import run as run_program
 from seqloom.cli._train import train
 
 TRACEBACK = "--traceback"
@@ -42,6 +43,8 @@ USAGES: dict[object, str] = {
 for position, command in enumerate(COMMANDS):
     app.command(command, sort_key=position, usage=USAGES.get(command))
 app.command(bed)
+# Its own help is what the program prints.
+app.command(run_program, sort_key=len(COMMANDS), help_flags=[], version_flags=[])
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -114,6 +114,14 @@ def check_no_file_options(sequences: SequenceOptions) -> None:
     _refuse(_find_changed(sequences), "only for files; save standard input to a file first")
 
 
+def check_exported(*options: Any) -> None:
+    """Refuses options that an exported model, which runs without Python, does not take."""
+    for group in options:
+        given = _find_changed(group)
+        given.pop("--threads", None)
+        _refuse(given, "not with an exported model; give the run folder that it is of")
+
+
 def check_model(model: Path, trained: Any, kind: Kind) -> None:
     """Refuses records of another kind than those the model was trained on."""
     from seqloom.data import EmbeddingEncoder, GenotypeEncoder

@@ -9,7 +9,13 @@ from rich.console import Console
 
 from seqloom.cli._check import check_free
 from seqloom.cli._genotypes import files_read, open_unlabelled
-from seqloom.cli._kinds import Kind, check_model, check_no_file_options, check_reading
+from seqloom.cli._kinds import (
+    Kind,
+    check_exported,
+    check_model,
+    check_no_file_options,
+    check_reading,
+)
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
     COVARIATE_DEFAULTS,
@@ -58,7 +64,7 @@ def predict(
     In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
 
     Args:
-        model: A run folder that `seqloom train` wrote.
+        model: A run folder that `seqloom train` wrote, or what `seqloom export` wrote.
         files: Sequence files, tables with a column of sequences, - for standard input, or
             a PLINK .bed; its variants are found by id and alleles. With --intervals a
             genome. Of a head on embeddings the folder that `seqloom embed` wrote.
@@ -73,7 +79,6 @@ def predict(
     """
     from seqloom.infer import predict as score
     from seqloom.infer._score_bar import score_bar
-    from seqloom.models import load
 
     console = open_console(stderr=out == STREAM, quiet=shown.quiet)
     announce(console, machine)
@@ -82,19 +87,38 @@ def predict(
     kind = check_reading(paths, covariates, **options)
     besides = [*covariates.covariates, *intervals.intervals]
     _check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
-    trained = load(model, **machine.to_keywords())
-    check_model(model, trained, kind)
     options |= {"kind": kind, "id_column": id_column, "covariates": covariates}
-    data = _open_data(console, paths, trained.encoder, **options)
-    if hasattr(data, "report"):
-        show_letters(console, data)
-        show_left_out(console, data)
+    trained, data = _open(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out
     console.print(f"scored {len(scores):,} {noun}: {where}")
+
+
+def _open(
+    console: Console,
+    model: Path,
+    paths: list[Path],
+    *,
+    machine: TrainedOptions,
+    options: dict[str, Any],
+) -> tuple[Any, Any]:
+    """Opens a model and files as it reads them; an exported one opens files itself."""
+    from seqloom.infer._exported import find_exported
+    from seqloom.models import load
+
+    if (export := find_exported(model)) is not None:
+        check_exported(machine, *map(options.get, ("sequences", "intervals", "covariates")))
+        return export, paths
+    trained = load(model, **machine.to_keywords())
+    check_model(model, trained, options["kind"])
+    data = _open_data(console, paths, trained.encoder, **options)
+    if hasattr(data, "report"):
+        show_letters(console, data)
+        show_left_out(console, data)
+    return trained, data
 
 
 def _paths_of(files: list[str]) -> list[Path]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError
+from seqloom.infer._exported import find_exported, predict_exported
 from seqloom.infer._loop import run_model, warn_of_moving
 from seqloom.infer._open import (
     FilePath,
@@ -43,7 +44,8 @@ def predict(
     """Scores every record once, in input order.
 
     Args:
-        model: A trained model, the run that made it, or its run folder.
+        model: A trained model, the run that made it, or its run folder; or the folder or
+            zip of an exported model, which reads files, and of pairs two side by side.
         data: Sequence files, an open one, sequences from memory (a list, a dict, a data
             frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
             are found by id and alleles, in whatever order they are. What a
@@ -78,6 +80,9 @@ def predict(
         ['0', '1']
     """
     threads = count_threads(num_threads)
+    if (export := find_exported(model)) is not None:
+        with report_batches(progress) as tell:
+            return predict_exported(export, data, num_threads=threads, progress=tell)
     trained = _find_judged(model, threads)
     with (
         limit_blas(threads),

@@ -6,5 +6,5 @@ pub(crate) mod locate;
 pub(crate) mod plink;
 pub(crate) mod profile;
 pub(crate) mod reader;
-mod source;
+pub(crate) mod source;
 pub(crate) mod write;

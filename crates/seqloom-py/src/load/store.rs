@@ -226,7 +226,7 @@ pub(super) fn raised<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
 }
 
 /// A header's bytes as text, whatever they are.
-pub(super) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(PyString::new(py, text));
     }

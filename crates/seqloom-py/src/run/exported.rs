@@ -1,0 +1,109 @@
+//! An exported model, and the scores that it gives files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use seqloom_core::{Error, Result};
+use seqloom_macros::native;
+use seqloom_run::{Options, Predictor, Scores, Watch};
+
+use crate::formats::source::Failure;
+use crate::load::store::text;
+use crate::pool;
+
+/// The outputs' names, the records' ids, and the scores row by row.
+type Scored<'py> = (
+    Vec<String>,
+    Vec<Bound<'py, PyString>>,
+    Bound<'py, PyArray1<f32>>,
+);
+
+/// An exported model that was opened and checked; several threads may use it.
+#[native(frozen)]
+pub(crate) struct ExportedPredictor {
+    predictor: Predictor,
+}
+
+#[native]
+impl ExportedPredictor {
+    /// Opens a folder or a zip.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, threads: usize) -> PyResult<Self> {
+        let predictor = pool::run(py, 1, || Predictor::open(&path, threads))?;
+        Ok(Self { predictor })
+    }
+
+    /// What records are called, in the plural.
+    #[getter]
+    fn noun(&self) -> &'static str {
+        self.predictor.noun()
+    }
+
+    /// Scores every record of files once, in input order. `progress` is called after each
+    /// batch with the records done, and those that were read so far.
+    #[pyo3(signature = (files, progress=None, *, interleaved=false))]
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        files: Vec<PathBuf>,
+        progress: Option<Py<PyAny>>,
+        interleaved: bool,
+    ) -> PyResult<Scored<'py>> {
+        let options = Options {
+            interleaved,
+            ..Options::default()
+        };
+        let failure = Failure::default();
+        let mut kept = Kept {
+            progress,
+            failure: failure.clone(),
+            columns: Vec::new(),
+            scores: Scores::default(),
+        };
+        let work = || {
+            let predictor = &self.predictor;
+            predictor.predict_watched(&files, &options, &mut kept)
+        };
+        let done = pool::run(py, 1, work);
+        done.map_err(|error| failure.take().unwrap_or(error))?;
+        let names = kept.scores.names.iter().map(|name| text(py, name));
+        Ok((
+            kept.columns,
+            names.collect::<PyResult<_>>()?,
+            kept.scores.values.into_pyarray(py),
+        ))
+    }
+}
+
+/// All scores, and whoever hears how far they are.
+struct Kept {
+    progress: Option<Py<PyAny>>,
+    failure: Failure,
+    columns: Vec<String>,
+    scores: Scores,
+}
+
+impl Watch for Kept {
+    fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        for name in scores.names.iter() {
+            self.scores.names.push(name);
+        }
+        self.scores.values.extend_from_slice(&scores.values);
+        Ok(())
+    }
+
+    fn batch(&mut self, done: (u64, u64), _: Duration) -> Result<()> {
+        let Some(progress) = &self.progress else {
+            return Ok(());
+        };
+        let called = Python::try_attach(|py| progress.call1(py, done).map(drop));
+        let called = called.unwrap_or(Ok(()));
+        called.map_err(|error| Error::argument(self.failure.keep(error).to_string()))
+    }
+}

@@ -1,0 +1,3 @@
+//! `seqloom-run`.
+
+pub(crate) mod exported;

@@ -1,0 +1,49 @@
+"""Scores by an exported model: its graph runs in Rust, without the network's Python."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from seqloom._arguments import quote
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+from seqloom.infer._progress import OnBatch
+from seqloom.infer._scores import Scores
+
+# The file that names a folder as an exported model's.
+MANIFEST = "export.json"
+
+
+def find_exported(model: object) -> Path | None:
+    """Gives the path of an exported model, a folder or a zip; None of anything else."""
+    if not isinstance(model, (str, os.PathLike)):
+        return None
+    path = Path(cast("str | os.PathLike[str]", model))
+    is_export = (path / MANIFEST).is_file() or (path.suffix == ".zip" and path.is_file())
+    return path if is_export else None
+
+
+def predict_exported(
+    export: Path, data: object, *, num_threads: int, progress: OnBatch | None
+) -> Scores:
+    """Scores files by an exported model, every record once, in input order."""
+    model = _native.ExportedPredictor(export, num_threads)
+    files = _files_of(data)
+    columns, ids, flat = model.score([os.fspath(file) for file in files], progress)
+    return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
+
+
+def _files_of(data: object) -> Sequence[Any]:
+    """Lists the files that are meant."""
+    if isinstance(data, (str, os.PathLike)):
+        return [data]
+    found: list[Any] = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
+    if not found or not all(isinstance(file, (str, os.PathLike)) for file in found):
+        raise ArgumentError(
+            "an exported model reads files: data must be a path or several, got "
+            f"{quote(data)}; a run folder reads datasets and sequences from memory too"
+        )
+    return found

@@ -1,0 +1,91 @@
+"""`predict` with an exported model: its graph runs in Rust, and gives the same scores."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported_networks import Recurrent, ready
+from seqloom.cli import main
+from seqloom.errors import ArgumentError, FormatError
+
+DNA = sl.encode.OneHot("dna")
+TASK = sl.models.Classify(("no", "yes"))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A trained network, its export as a folder, and as a zip."""
+    trained = sl.models.Trained(ready(Recurrent()), DNA, TASK, batch_size=8)
+    home = tmp_path_factory.mktemp("exported")
+    sl.export.save(trained, home / "model")
+    sl.export.save(trained, home / "model.zip")
+    return trained, home / "model", home / "model.zip"
+
+
+@pytest.fixture
+def fasta(tmp_path):
+    """Records of several lengths."""
+    rows = (f">r{row} x\n{'ACGT' * (1 + row % 5)}\n" for row in range(50))
+    (tmp_path / "a.fa").write_text("".join(rows))
+    return tmp_path / "a.fa"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_scores_are_those_of_the_network(model, fasta, threads):
+    trained, *exports = model
+    wanted = sl.infer.predict(trained, fasta)
+    for export in exports:
+        found = sl.infer.predict(export, fasta, num_threads=threads)
+        assert (found.ids, found.classes) == (wanted.ids, wanted.classes)
+        assert np.array_equal(found, wanted)
+
+
+def test_several_files_are_one_after_the_other(model, fasta):
+    _, export, _ = model
+    both = sl.infer.predict(str(export), [fasta, str(fasta)])
+    assert both.ids == [f"r{row}" for row in range(50)] * 2
+
+
+def test_progress_is_told_after_each_batch(model, fasta):
+    told = []
+    sl.infer.predict(model[1], fasta, progress=lambda *numbers: told.append(numbers))
+    assert told == [(min(8 * batch, 50), 50) for batch in range(1, 8)]
+
+
+def test_an_error_of_progress_ends_the_work(model, fasta):
+    def refuse(done, total):
+        raise KeyError(done, total)
+
+    with pytest.raises(KeyError, match="8, 50"):
+        sl.infer.predict(model[1], fasta, progress=refuse)
+
+
+def test_faults_of_files_are_those_of_the_readers(model, tmp_path):
+    (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nAC!T\n")
+    trained, export, _ = model
+    with pytest.raises(FormatError) as found:
+        sl.infer.predict(export, tmp_path / "a.fa")
+    with pytest.raises(sl.errors.LetterError) as wanted:
+        sl.infer.predict(trained, tmp_path / "a.fa")
+    assert str(found.value) == str(wanted.value)
+
+
+def test_what_is_no_file_is_refused(model):
+    with pytest.raises(ArgumentError, match="an exported model reads files"):
+        sl.infer.predict(model[1], {"a": "ACGT"}.values())
+    with pytest.raises(ArgumentError, match="an exported model reads files"):
+        sl.infer.predict(model[1], [])
+
+
+def test_the_command_takes_an_export(model, fasta, tmp_path, monkeypatch):
+    trained, export, _ = model
+    monkeypatch.chdir(tmp_path)
+    sl.infer.predict(trained, fasta).to_tsv("wanted.tsv")
+    words = ["predict", str(export), "a.fa", "--out", "a.tsv", "--quiet", "--threads", "1"]
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 0
+    assert (tmp_path / "a.tsv").read_bytes() == (tmp_path / "wanted.tsv").read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main([*words[:4], "b.tsv", "--whitespace", "strip"])
+    assert ended.value.code == 2

@@ -1,0 +1,85 @@
+"""The program seqloom-run, and exported models of each kind with their trained ones."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import seqloom as sl
+from exported_networks import Dilated, Recurrent, ready
+from seqloom import _demo
+from seqloom.cli._run import PROGRAM
+
+DNA = sl.encode.OneHot("dna")
+YES_NO = sl.models.Classify(("no", "yes"))
+
+
+def splice() -> Any:
+    """The demo's network, which reads 60 letters."""
+    config = sl.models.SequenceCNNConfig(
+        channels=4, outputs=3, length=60, widths=(8, 8), pools=(1, 2)
+    )
+    task = sl.models.Classify(("EI", "IE", "N"))
+    return sl.models.Trained(ready(config.init("numpy")), DNA, task, batch_size=256)
+
+
+def genotypes() -> Any:
+    """A network of the demo's variants, standardised by its samples."""
+    data = sl.data.GenotypeDataset(_demo.path("genotypes/example.bed"), phenotype=False)
+    data = data.with_encoder(data.encoder.fit(data))
+    network = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
+    task = sl.models.Regress(("trait",), mean=(0.5,), deviation=(2.0,))
+    return sl.models.Trained(ready(network.init("numpy")), data.encoder, task, 64)
+
+
+def counts() -> Any:
+    """A network of counts of words, whatever the length."""
+    encoder = sl.encode.Kmer(3, counts=True)
+    config = sl.models.SequenceCNNConfig(channels=64, outputs=2, length=1, inputs="counts")
+    task = sl.models.Multilabel(("a", "b"))
+    return sl.models.Trained(ready(config.init("numpy")), encoder, task, 32)
+
+
+def of_any_length(network: Any) -> Callable[[], Any]:
+    """A network of letters, of records of any length."""
+    return lambda: sl.models.Trained(ready(network()), DNA, YES_NO, batch_size=16)
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "splice": splice,
+    "genotypes": genotypes,
+    "counts": counts,
+    "lstm": of_any_length(Recurrent),
+    "dilated": of_any_length(Dilated),
+}
+
+
+@pytest.fixture(scope="session")
+def program() -> Callable[..., subprocess.CompletedProcess[bytes]]:
+    """Runs seqloom-run with some words."""
+    if not PROGRAM.is_file():
+        pytest.skip(f"{PROGRAM} is not built: make test builds it")
+
+    def run(*words: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        command = [str(PROGRAM), *map(str, words)]
+        return subprocess.run(command, capture_output=True, check=False, **options)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
+    """Makes a trained model of a kind, once, and its export."""
+    made: dict[str, tuple[Any, Path]] = {}
+
+    def make(kind: str) -> tuple[Any, Path]:
+        if kind not in made:
+            trained = KINDS[kind]()
+            path = tmp_path_factory.mktemp("exported") / kind
+            sl.export.save(trained, path)
+            made[kind] = trained, path
+        return made[kind]
+
+    return make

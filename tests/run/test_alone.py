@@ -1,0 +1,68 @@
+"""seqloom-run needs the C library alone, and opens nothing but the files that are named."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seqloom import _demo
+from seqloom.cli._run import PROGRAM
+
+# What the C library reads of the process itself, and of the machine, to begin a program.
+OF_THE_SYSTEM = ("/etc/ld.so", "/lib/", "/lib64/", "/usr/lib/", "/proc/self/maps")
+
+
+def libraries():
+    """The libraries that the loader finds for the program."""
+    found = subprocess.run(["ldd", PROGRAM], capture_output=True, check=True)  # noqa: S607
+    return [Path(it) for it in re.findall(r"(/\S+) \(0x", found.stdout.decode())]
+
+
+def test_the_c_library_is_all_it_needs(program):
+    del program  # skips where there is none
+    names = {path.name.split(".")[0].split("-")[0] for path in libraries()}
+    assert names <= {"ld", "libc", "libm"}
+
+
+def test_an_empty_root_is_enough(program, exported, tmp_path):
+    _, export = exported("splice")
+    if os.geteuid() != 0 or shutil.which("chroot") is None:
+        pytest.skip("only root may change the root folder")
+    for path in libraries():
+        (tmp_path / path.parent.relative_to("/")).mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, tmp_path / path.relative_to("/"))
+    shutil.copy(PROGRAM, tmp_path / "seqloom-run")
+    shutil.copytree(export, tmp_path / "model")
+    shutil.copy(_demo.path("test.fa.gz"), tmp_path / "a.fa.gz")
+    command = ["chroot", tmp_path, "/seqloom-run", "/model", "/a.fa.gz", "--quiet"]
+    found = subprocess.run(command, capture_output=True, check=False)
+    if b"cannot change root" in found.stderr:
+        pytest.skip("this machine does not let root change the root folder")
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert found.stdout == program(export, _demo.path("test.fa.gz")).stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_no_socket_and_no_other_file_is_opened(program, exported, tmp_path, threads):
+    del program
+    _, export = exported("splice")
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    log, path = tmp_path / "log", _demo.path("test.fa.gz")
+    calls = "trace=%network,open,openat,openat2,creat,execve,memfd_create"
+    tracer = ["strace", "-f", "-o", log, "-e", calls]
+    words = [PROGRAM, export, path, "--threads", str(threads)]
+    found = subprocess.run([*tracer, *words], capture_output=True, check=False)
+    if b"Operation not permitted" in found.stderr:
+        pytest.skip("this machine does not let processes be traced")
+    assert found.returncode == 0
+    lines = log.read_text().splitlines()
+    opened = {it for line in lines for it in re.findall(r'open\w*\(.*?"([^"]*)"', line)}
+    strange = {it for it in opened if not it.startswith(OF_THE_SYSTEM)}
+    named = {str(it) for it in [path, *Path(export).iterdir()]}
+    assert strange <= named
+    others = [it for it in lines if not re.search(r"\b(open\w*|execve)\(|\+\+\+|---", it)]
+    assert others == []

@@ -1,0 +1,154 @@
+"""seqloom-run gives the bytes of `predict`, and says what it says."""
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import _demo
+from seqloom.errors import SeqloomError
+
+DATA = Path(os.environ.get("SEQLOOM_DATA", "shared/data"))
+# Tables of sequences are read in Python alone.
+TABLES = {".tsv", ".csv", ".txt", ".yml", ".md"}
+
+
+def sequence_files():
+    """Every file of the shared data that may hold sequences."""
+    folders = ("fastx", "protein", "splice")
+    paths = (path for folder in folders for path in sorted((DATA / folder).rglob("*")))
+    return [it for it in paths if it.is_file() and it.suffix not in TABLES]
+
+
+def said_by_python(trained, path, out):
+    """The table that `predict` writes, or what it says."""
+    try:
+        sl.infer.predict(trained, path, num_threads=1).to_tsv(out)
+    except SeqloomError as error:
+        return None, str(error)
+    return out.read_bytes(), ""
+
+
+def check(program, exported, kind, path, tmp_path, threads):
+    trained, export = exported(kind)
+    table, fault = said_by_python(trained, path, tmp_path / "python.tsv")
+    found = program("predict", export, path, "--threads", threads, "--quiet")
+    if table is None:
+        said = found.stderr.decode()
+        assert (found.returncode, said) == (2, f"error: {fault}\n")
+    else:
+        assert (found.returncode, found.stdout) == (0, table)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["splice", "counts", "lstm", "dilated"])
+def test_a_table_has_the_bytes_of_predict(program, exported, tmp_path, kind, threads):
+    path = _demo.path("test.fa.gz")
+    check(program, exported, kind, path, tmp_path, threads)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_table_of_genotypes_has_the_bytes_of_predict(
+    program, exported, tmp_path, threads
+):
+    path = _demo.path("genotypes/example.bed")
+    check(program, exported, "genotypes", path, tmp_path, threads)
+
+
+@pytest.mark.parametrize("kind", ["counts", "lstm", "dilated"])
+@pytest.mark.parametrize("name", ["sanger_93.fastq", "example.fastq.bgz", "tricky.fastq"])
+def test_records_of_several_lengths_have_the_bytes_of_predict(
+    program, exported, tmp_path, kind, name
+):
+    path = DATA / "fastx" / "quality" / name
+    if not path.exists():
+        pytest.skip("SEQLOOM_DATA does not name the shared data")
+    check(program, exported, kind, path, tmp_path, 2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["splice", "counts", "lstm", "dilated"])
+def test_every_file_has_the_bytes_of_predict(program, exported, tmp_path, kind, threads):
+    paths = sequence_files()
+    assert len(paths) > 150
+    for path in paths:
+        if path.stat().st_size < 1 << 20 or kind == "counts":
+            check(program, exported, kind, path, tmp_path, threads)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_bed_has_the_bytes_of_predict(program, tmp_path, threads):
+    for path in sorted((DATA / "plink").glob("*.bed")):
+        data = sl.data.GenotypeDataset(path, phenotype=False)
+        encoder = data.encoder.fit(data)
+        config = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
+        task = sl.models.Regress(("trait",))
+        trained = sl.models.Trained(config.init("numpy").eval(), encoder, task, 64)
+        sl.export.save(trained, tmp_path / "model", overwrite=True)
+        kinds = {"": (trained, tmp_path / "model")}
+        check(program, kinds.get, "", path, tmp_path, threads)
+
+
+@pytest.mark.parametrize(("kind", "longest"), [("splice", 0), ("lstm", 32)])
+def test_windows_keep_the_order_of_the_input(program, exported, tmp_path, kind, longest):
+    _, export = exported(kind)
+    each = range(4, longest, 4) if longest else [15]
+    rows = (f">r{row}\n{'ACGT' * each[row % len(each)]}\n" for row in range(20_000))
+    (tmp_path / "a.fa").write_text("".join(rows))
+    outs = tmp_path / "whole.tsv", tmp_path / "cut.tsv"
+    for out, memory in zip(outs, ("4G", "4M"), strict=True):
+        words = ("predict", export, tmp_path / "a.fa", "--out", out, "--memory", memory)
+        assert program(*words).returncode == 0
+    whole, cut = map(sl.infer.Scores.read_tsv, outs)
+    assert cut.ids == whole.ids == [f"r{row}" for row in range(20_000)]
+    if longest:  # records of other lengths are padded otherwise, which may be rounded
+        np.testing.assert_allclose(cut, whole, rtol=0, atol=1e-6)
+    else:
+        assert np.array_equal(cut, whole)
+
+
+def test_several_files_are_one_after_the_other(program, exported, tmp_path):
+    _, export = exported("splice")
+    text = gzip.decompress(_demo.path("test.fa.gz").read_bytes()).split(b">")[1:]
+    parts = text[:100], text[100:300]
+    for number, part in enumerate(parts):
+        (tmp_path / f"{number}.fa").write_bytes(b"".join(b">" + it for it in part))
+    (tmp_path / "both.fa").write_bytes(b"".join(b">" + it for it in text[:300]))
+    apart = program(export, tmp_path / "0.fa", tmp_path / "1.fa")
+    assert apart.stdout == program(export, tmp_path / "both.fa").stdout
+    assert apart.stdout.count(b"\n") == 301
+
+
+def test_standard_input_is_read(program, exported):
+    _, export = exported("splice")
+    path = _demo.path("test.fa.gz")
+    piped = program(export, "-", input=path.read_bytes())
+    assert (piped.returncode, piped.stdout) == (0, program(export, path).stdout)
+
+
+def test_ids_that_are_no_text_look_as_in_python(program, exported, tmp_path):
+    trained, export = exported("lstm")
+    (tmp_path / "a.fa").write_bytes(b">\xffa\xe9 rest\nACGT\n>caf\xc3\xa9\nAC\n")
+    sl.infer.predict(trained, tmp_path / "a.fa").to_tsv(tmp_path / "a.tsv")
+    assert program(export, tmp_path / "a.fa").stdout == (tmp_path / "a.tsv").read_bytes()
+
+
+def test_variants_are_found_by_id_and_alleles(program, exported, tmp_path):
+    trained, export = exported("genotypes")
+    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    # Half of the variants, those with exchanged alleles, and the others before them.
+    values, order = bed.read(dtype="int8"), list(reversed(range(bed.sid_count)))
+    properties = {name: bed.properties[name][order] for name in ("sid", "chromosome")}
+    one, other = bed.allele_1[order].copy(), bed.allele_2[order].copy()
+    values = values[:, order]
+    values[:, ::2] = [[2 - it if it >= 0 else it for it in row] for row in values[:, ::2]]
+    one[::2], other[::2] = other[::2], one[::2].copy()
+    properties |= {"allele_1": one, "allele_2": other, "iid": bed.iid, "fid": bed.fid}
+    sl.io.to_bed(tmp_path / "a.bed", values, properties=properties)
+    sl.infer.predict(trained, tmp_path / "a.bed").to_tsv(tmp_path / "a.tsv")
+    assert program(export, tmp_path / "a.bed").stdout == (tmp_path / "a.tsv").read_bytes()
