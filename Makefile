@@ -42,6 +42,10 @@ wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPyth
 	maturin build --release --zig --compatibility manylinux_2_28 --out dist
 	python tests/wheel/smoke.py dist/*.whl
 
+.PHONY: web
+web: $(EXTENSION) ## Build the page that runs a model in a browser into web/dist
+	web/build
+
 ##@ Check
 
 .PHONY: check
@@ -119,7 +123,7 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist seqloom-demo site target python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
+	rm -rf .venv dist seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help

@@ -127,6 +127,7 @@ macro_rules! by_float {
                 type $T = f32;
                 $body
             }
+            #[cfg(feature = "float64")]
             $crate::Dtype::Float64 => {
                 type $T = f64;
                 $body

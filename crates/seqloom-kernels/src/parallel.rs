@@ -16,7 +16,8 @@ const BRIEF: usize = 50_000;
 /// Whether work is done by the calling thread: also outside a pool, where rayon would build
 /// its global one, which nobody owns.
 pub fn is_alone(threads: usize) -> bool {
-    threads <= 1 || rayon::current_thread_index().is_none()
+    // WebAssembly has one thread, and its modules need no code for more.
+    cfg!(target_family = "wasm") || threads <= 1 || rayon::current_thread_index().is_none()
 }
 
 /// Fills an output in chunks of `size`, each told its number. One thread takes them in

@@ -58,6 +58,7 @@ impl<'a> Object<'a> {
     }
 
     /// Texts.
+    #[cfg(feature = "genotypes")]
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<&'a str>> {
         self.get(key, "a list of texts", |value| {
             value.as_array()?.iter().map(Value::as_str).collect()

@@ -13,6 +13,7 @@ mod array;
 mod column;
 mod encoder;
 mod feed;
+#[cfg_attr(not(feature = "genotypes"), path = "genotypes/left_out.rs")]
 mod genotypes;
 mod json;
 mod network;

@@ -1,9 +1,11 @@
 //! An exported model that scores files.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seqloom_compression::input::Input as Compressed;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
@@ -158,6 +160,14 @@ impl Predictor {
         &self.manifest
     }
 
+    /// What turns letters into numbers; none of a model of other things.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        match &self.reads {
+            Reads::Sequences(encoder) => Some(encoder),
+            Reads::Genotypes(_) | Reads::Arrays => None,
+        }
+    }
+
     /// Runs the graph on arrays; nothing is encoded, and the task's function is left out.
     ///
     /// # Errors
@@ -209,6 +219,39 @@ impl Predictor {
         watch: &mut dyn Watch,
     ) -> Result<Summary> {
         let mut feed = self.open_files(files, options)?;
+        self.score(&mut *feed, watch)
+    }
+
+    /// Scores every record of a stream, in which the mates of pairs alternate; errors call it
+    /// `name`.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict); or the model reads no sequences.
+    pub fn predict_stream(
+        &self,
+        (name, stream): (&Path, Box<dyn Read + Send + Sync>),
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary> {
+        let Reads::Sequences(encoder) = &self.reads else {
+            return Err(Error::argument(
+                "this model reads no sequences: run it on files or arrays",
+            ));
+        };
+        let form = Form::new(Arc::clone(encoder), &self.manifest, self.inputs.clone())?;
+        let reading = self.reading(options);
+        let how = (&reading, form.reads_qualities());
+        let is_paired = self.manifest.pair.is_some();
+        let source = Source::of_stream((name, Compressed::new(stream)), is_paired, how);
+        let size = self.manifest.batch_size;
+        self.score(
+            &mut Sequences::new(source, form, size, options.window),
+            watch,
+        )
+    }
+
+    fn score(&self, feed: &mut dyn Feed, watch: &mut dyn Watch) -> Result<Summary> {
         let mut course = Course {
             predictor: self,
             watch,
@@ -219,9 +262,9 @@ impl Predictor {
         };
         let step = |piece| course.step(piece);
         if self.threads > 1 {
-            run_ahead(&mut *feed, step)?;
+            run_ahead(feed, step)?;
         } else {
-            run_here(&mut *feed, step)?;
+            run_here(feed, step)?;
         }
         course.finish()
     }
@@ -246,16 +289,21 @@ impl Predictor {
     ) -> Result<Box<dyn Feed>> {
         let form = Form::new(Arc::clone(encoder), &self.manifest, self.inputs.clone())?;
         let pairs = (self.manifest.pair.is_some(), options.interleaved);
-        let reading = seqloom_sequences::Options {
-            threads: self.threads,
-            ..options.reading.clone()
-        };
+        let reading = self.reading(options);
         let source = Source::new(files, pairs, (&reading, form.reads_qualities()))?;
         let size = self.manifest.batch_size;
         let is_equal = self.manifest.length.is_some() || encoder.counts_words();
         let most = if is_equal { EQUAL } else { usize::MAX };
         let room = options.window.min(most);
         Ok(Box::new(Sequences::new(source, form, size, room)))
+    }
+
+    /// How sequences are read by so many threads.
+    fn reading(&self, options: &Options) -> seqloom_sequences::Options {
+        seqloom_sequences::Options {
+            threads: self.threads,
+            ..options.reading.clone()
+        }
     }
 
     fn open_genotypes(
@@ -306,9 +354,9 @@ impl Course<'_> {
     }
 
     fn compute(&mut self, batch: &Batch) -> Result<()> {
-        let begun = Instant::now();
+        let begun = now();
         let outputs = self.predictor.network.outputs(batch)?;
-        let graph = begun.elapsed();
+        let graph = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         self.place(batch, &outputs)?;
         self.summary.batches += 1;
         self.done += as_u64(batch.real);
@@ -361,4 +409,9 @@ impl Course<'_> {
         }
         Ok(self.summary)
     }
+}
+
+/// This moment; none where there is no clock, as in a browser's WebAssembly.
+fn now() -> Option<Instant> {
+    (!cfg!(target_family = "wasm")).then(Instant::now)
 }

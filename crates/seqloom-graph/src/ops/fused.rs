@@ -134,10 +134,12 @@ fn add(
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
-            if is_double {
-                walk.go::<f64>(reads, write, threads)
-            } else {
-                walk.go::<f32>(reads, write, threads)
+            match is_double {
+                false => walk.go::<f32>(reads, write, threads),
+                #[cfg(feature = "float64")]
+                true => walk.go::<f64>(reads, write, threads),
+                #[cfg(not(feature = "float64"))]
+                true => Err("float64 is not computed by this program".to_owned()),
             }
         },
     );

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use seqloom_compression::input::Input;
 use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
@@ -13,6 +14,8 @@ use super::records::Records;
 /// The records of several files.
 pub(crate) struct Files {
     paths: std::vec::IntoIter<PathBuf>,
+    /// What is read instead of the first file.
+    stream: Option<Input>,
     options: Options,
     open: Option<Open>,
     first: Option<(PathBuf, Format)>,
@@ -34,10 +37,24 @@ impl Files {
         };
         Self {
             paths: paths.into_iter(),
+            stream: None,
             options,
             open: None,
             first: None,
             piece: Batch::default(),
+        }
+    }
+
+    /// Reads a stream; `name` is what errors call it.
+    pub(crate) fn of_stream(
+        (name, stream): (&Path, Input),
+        options: &Options,
+        reads_qualities: bool,
+    ) -> Self {
+        let stream = Some(stream);
+        Self {
+            stream,
+            ..Self::new(vec![name.to_path_buf()], options, reads_qualities)
         }
     }
 
@@ -78,7 +95,10 @@ impl Files {
     }
 
     fn start(&mut self, path: &Path) -> Result<Open> {
-        let reader = Reader::open(path, &self.options)?;
+        let reader = match self.stream.take() {
+            Some(stream) => Reader::new(path, stream, &self.options),
+            None => Reader::open(path, &self.options),
+        }?;
         self.check(&reader)?;
         Ok(Open { reader, records: 0 })
     }

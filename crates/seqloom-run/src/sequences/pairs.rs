@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use seqloom_compression::input::Input;
 use seqloom_core::error::{Fault, Kind};
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
@@ -26,6 +27,20 @@ impl Mates {
         Self {
             files: paths.iter().map(open).collect(),
             paths: paths.to_vec(),
+            count: 0,
+        }
+    }
+
+    /// Reads a stream in which first and second reads alternate.
+    pub(crate) fn of_stream(
+        (name, stream): (&Path, Input),
+        options: &Options,
+        reads_qualities: bool,
+    ) -> Self {
+        let files = Files::of_stream((name, stream), options, reads_qualities);
+        Self {
+            files: vec![files],
+            paths: vec![name.to_path_buf()],
             count: 0,
         }
     }

@@ -1,7 +1,8 @@
 //! Where records come from, and how many are held at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use seqloom_compression::input::Input;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::Options;
 
@@ -37,6 +38,20 @@ impl Source {
         let mates = paths.chunks(each);
         let mates = mates.map(|paths| Mates::new(paths, options, reads_qualities));
         Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
+    }
+
+    /// The records of a stream, in which the mates of pairs alternate; errors call it `name`.
+    pub(crate) fn of_stream(
+        (name, stream): (&Path, Input),
+        is_paired: bool,
+        (options, reads_qualities): (&Options, bool),
+    ) -> Self {
+        if is_paired {
+            let mates = Mates::of_stream((name, stream), options, reads_qualities);
+            return Self::Paired(vec![mates].into_iter());
+        }
+        let files = Files::of_stream((name, stream), options, reads_qualities);
+        Self::Single(Box::new(files))
     }
 
     /// Reads records up to about so many bytes, a multiple of `multiple` unless the files end;

@@ -1,0 +1,58 @@
+"""The module of the browser in Node, beside the command on one thread."""
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from statistics import median
+
+from benchmarks._measure import HOME
+from benchmarks.run._command import command_path
+
+_MODULE = HOME / "web/dist/seqloom_web.wasm"
+_ROUNDS = 9
+# ort-wasm-simd-threaded.wasm, the smallest of onnxruntime-web's, is 12,810,620 bytes large:
+# https://github.com/surisuririsu/gakumas-tools/pull/114 (September 2026).
+_THEIRS = 12_810_620
+
+
+def tell_web(folder: Path, reads: Path, records: int) -> str:
+    """Tells size and speed, at `model.seqloom.zip` of a folder and so many reads."""
+    if not _MODULE.exists() or not shutil.which("node"):
+        return "WebAssembly: not measured, it needs Node and web/dist (make web)."
+    model = folder / "model.seqloom.zip"
+    ours, native = _time(model, reads)
+    content = _MODULE.read_bytes()
+    packed = len(gzip.compress(content, 9))
+    return (
+        f"WebAssembly in Node on one thread, from a file of {records:,} records to scores: "
+        f"{ours:,.0f} records/s, **{ours / native:.2f}** of the command's speed on one "
+        f"thread. The module has {len(content) / 1e6:.2f} MB, {packed / 1e3:.0f} kB "
+        f"gzipped; that of onnxruntime-web has {_THEIRS / 1e6:.1f} MB, uncompressed."
+    )
+
+
+def _time(model: Path, reads: Path) -> tuple[float, float]:
+    """Gives the median records/s of both sides, in turn."""
+    speeds = [(_in_node(model, reads), _natively(model, reads)) for _ in range(_ROUNDS)]
+    return median(it[0] for it in speeds), median(it[1] for it in speeds)
+
+
+def _in_node(model: Path, reads: Path) -> float:
+    """Gives the records/s of one file, the engine warm."""
+    script = HOME / "benchmarks/run/web.mjs"
+    said = _run(["node", str(script), str(_MODULE), str(model), str(reads)])
+    return json.loads(said)["speed"]
+
+
+def _natively(model: Path, reads: Path) -> float:
+    """Gives the records/s of the command on one thread, as it says itself."""
+    said = _run([str(command_path()), "bench", str(model), str(reads), "--threads", "1"])
+    return float(re.findall(r"^speed +(\d+)", said, re.MULTILINE)[0])
+
+
+def _run(command: list[str]) -> str:
+    """Gives what a program prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout

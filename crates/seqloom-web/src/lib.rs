@@ -1,0 +1,21 @@
+//! An exported model in a browser: scores, and where it looked.
+//!
+//! A page (`web/`) gives the bytes of an export and of a file of sequences, and gets facts,
+//! scores and importances back. The module is compiled for `wasm32-unknown-unknown`, has one
+//! thread, and asks its host for three things only:
+//!
+//! ```text
+//! page ── open, predict, look ──> border ──> session ──> seqloom-run ──> seqloom-graph
+//! page <── read, rows, progress ── host  <──────┘
+//! ```
+//!
+//! Bytes cross in two buffers that the module owns, [`border`] says how. No pointer comes in,
+//! so that nothing here reads memory that it does not own.
+
+pub mod border;
+mod facts;
+pub mod host;
+mod occlusion;
+mod record;
+pub mod session;
+mod table;

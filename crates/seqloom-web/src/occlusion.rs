@@ -1,0 +1,175 @@
+//! Where a model looked: how scores change when some positions are covered.
+//!
+//! A letter is covered by the one that says "unknown" (N of DNA, X of proteins). Where the
+//! encoder takes none, each letter of the alphabet stands there once, and the change is the mean.
+
+use seqloom_core::{Error, Result};
+use seqloom_encode::Letters;
+use seqloom_run::Predictor;
+use serde_json::json;
+
+use crate::record::Record;
+use crate::session::Kept;
+use crate::table;
+
+/// The letters that cover others, one after the other.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Cover(Vec<u8>);
+
+/// So many letters are made of one record at most: of a long one, several are covered at once.
+const MOST: usize = 4 << 20;
+
+/// So many parts of a record are covered at most.
+const PARTS: usize = 2000;
+
+impl Cover {
+    /// What a model takes for unknown letters.
+    pub(crate) fn of(predictor: &Predictor) -> Result<Self> {
+        let encoder = predictor.encoder();
+        let encoder = encoder.filter(|it| !it.reads_qualities());
+        let is_paired = predictor.manifest().pair.is_some();
+        match encoder {
+            Some(encoder) if !is_paired => Ok(Self::of_letters(encoder.letters())),
+            _ => Err(Error::argument(
+                "where it looked can be told of a model of letters only, one record at a time",
+            )),
+        }
+    }
+
+    fn of_letters(letters: &Letters) -> Self {
+        let refused = letters.refused();
+        let codes = letters.ambiguities().iter();
+        let codes = codes.filter(|(code, _)| !refused.contains(code));
+        let unknown = codes.max_by_key(|(_, members)| members.len());
+        Self(unknown.map_or_else(|| letters.members().to_vec(), |(code, _)| vec![*code]))
+    }
+}
+
+/// A record, and how it is covered.
+#[derive(Debug)]
+pub(crate) struct Look {
+    record: Record,
+    cover: Cover,
+    /// Positions that are covered at once.
+    step: usize,
+}
+
+impl Look {
+    pub(crate) fn new(predictor: &Predictor, record: Record) -> Result<Self> {
+        let cover = Cover::of(predictor)?;
+        let length = record.letters.len();
+        let parts = (MOST / length.max(1) / cover.0.len().max(1)).clamp(1, PARTS);
+        Ok(Self {
+            record,
+            cover,
+            step: length.div_ceil(parts).max(1),
+        })
+    }
+
+    /// The record as it is, then with each part covered by each letter, in FASTA.
+    fn text(&self) -> Vec<u8> {
+        let letters = &self.record.letters;
+        let mut text = Vec::new();
+        put(&mut text, letters);
+        for start in (0..letters.len()).step_by(self.step) {
+            for &cover in &self.cover.0 {
+                let mut covered = letters.clone();
+                let part = covered.iter_mut().skip(start).take(self.step);
+                part.for_each(|letter| *letter = cover);
+                put(&mut text, &covered);
+            }
+        }
+        text
+    }
+
+    /// For each part and column, how much less the score is where the part is covered.
+    fn importances(&self, values: &[f32], columns: usize) -> Vec<f32> {
+        let columns = columns.max(1);
+        let (whole, covered) = values.split_at(columns.min(values.len()));
+        let parts = covered.chunks_exact(columns * self.cover.0.len().max(1));
+        let of_part = |part: &[f32]| -> Vec<f32> {
+            let mean = |column| mean(part.iter().skip(column).step_by(columns));
+            let each = whole.iter().enumerate();
+            each.map(|(column, score)| score - mean(column)).collect()
+        };
+        parts.flat_map(of_part).collect()
+    }
+}
+
+/// Scores a record and all that it is covered to, and says what changes.
+pub(crate) fn answer(look: &Look, score: impl FnOnce(Vec<u8>) -> Result<Kept>) -> Result<Vec<u8>> {
+    let kept = score(look.text())?;
+    let columns = kept.columns.len();
+    let record = &look.record;
+    let facts = json!({
+        "id": record.id,
+        "letters": String::from_utf8_lossy(&record.letters),
+        "columns": kept.columns,
+        "scores": kept.values.get(..columns),
+        "step": look.step,
+        "cover": String::from_utf8_lossy(&look.cover.0),
+    });
+    let mut bytes = facts.to_string().into_bytes();
+    bytes.push(b'\n');
+    table::put_floats(&mut bytes, &look.importances(&kept.values, columns));
+    Ok(bytes)
+}
+
+/// Adds a record to a text.
+fn put(text: &mut Vec<u8>, letters: &[u8]) {
+    text.extend_from_slice(b">x\n");
+    text.extend_from_slice(letters);
+    text.push(b'\n');
+}
+
+fn mean<'a>(scores: impl Iterator<Item = &'a f32>) -> f32 {
+    let (sum, count) = scores.fold((0.0, 0.0), |(sum, count), score| (sum + score, count + 1.0));
+    if count > 0.0 { sum / count } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(cover: &[u8], step: usize) -> Look {
+        Look {
+            record: Record {
+                id: "a".to_owned(),
+                letters: b"ACG".to_vec(),
+            },
+            cover: Cover(cover.to_vec()),
+            step,
+        }
+    }
+
+    #[test]
+    fn each_part_is_covered_by_each_letter() {
+        assert_eq!(
+            look(b"N", 1).text(),
+            b">x\nACG\n>x\nNCG\n>x\nANG\n>x\nACN\n"
+        );
+        let two = look(b"AC", 2).text();
+        assert_eq!(two, b">x\nACG\n>x\nAAG\n>x\nCCG\n>x\nACA\n>x\nACC\n");
+    }
+
+    #[test]
+    fn an_importance_is_the_score_less_the_mean_of_the_covered() {
+        let one = look(b"N", 2).importances(&[0.75, 0.25, 0.5, 0.5, 1.0, 0.0], 2);
+        assert_eq!(one, [0.25, -0.25, -0.25, 0.25]);
+        let two = look(b"AC", 2).importances(&[1.0, 0.5, 0.0, 0.25, 0.25], 1);
+        assert_eq!(two, [0.75, 0.75]);
+    }
+
+    #[test]
+    fn the_widest_code_that_is_taken_covers_and_else_all_letters() {
+        let policy = seqloom_encode::Policy::default();
+        let dna = Letters::new("dna", policy).map(|it| Cover::of_letters(&it));
+        assert_eq!(dna, Ok(Cover(b"N".to_vec())));
+        let strict = seqloom_encode::Policy {
+            codes: false,
+            ..policy
+        };
+        let strict = Letters::new("dna", strict).map(|it| Cover::of_letters(&it));
+        assert_eq!(strict, Ok(Cover(b"ACGT".to_vec())));
+    }
+}

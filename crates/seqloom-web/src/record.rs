@@ -1,0 +1,74 @@
+//! One record of a file.
+
+use std::io::Read;
+use std::path::Path;
+
+use seqloom_compression::input::Input;
+use seqloom_core::number::as_u64;
+use seqloom_core::{Error, Ragged, Result};
+use seqloom_sequences::{Batch, Options, Reader, pairs};
+
+/// A record of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) id: String,
+    pub(crate) letters: Vec<u8>,
+}
+
+/// So many records, and letters, are read at once.
+const PIECE: (usize, usize) = (4096, 1 << 20);
+
+/// Reads a file up to the record of that number, the first of which is 0.
+pub(crate) fn find(
+    name: &str,
+    stream: impl Read + Send + Sync + 'static,
+    number: u64,
+) -> Result<Record> {
+    let input = Input::new(Box::new(stream));
+    let mut reader = Reader::new(Path::new(name), input, &Options::default())?;
+    let (mut batch, mut before) = (Batch::default(), 0);
+    while reader.read_into(&mut batch, PIECE.0, PIECE.1)? {
+        let behind = before + as_u64(batch.len());
+        if number < behind {
+            return row(&batch, usize::try_from(number - before).unwrap_or_default());
+        }
+        before = behind;
+    }
+    Err(Error::argument(format!(
+        "{name} has no record {number}, it has {before}"
+    )))
+}
+
+fn row(batch: &Batch, row: usize) -> Result<Record> {
+    let headers = Ragged::new(&batch.headers, &batch.header_offsets)?;
+    let letters = Ragged::new(&batch.data, &batch.offsets)?;
+    let found = headers.iter().zip(letters.iter()).nth(row);
+    let (header, letters) = found.unwrap_or_default();
+    Ok(Record {
+        id: String::from_utf8_lossy(pairs::id(header)).into_owned(),
+        letters: letters.to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn a_record_is_found_by_its_number() {
+        let found = find("x.fa", Cursor::new(">a\nAC\n>b c\nGT\nA\n"), 1).unwrap();
+        let expected = Record {
+            id: "b".to_owned(),
+            letters: b"GTA".to_vec(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_number_behind_the_last_record_is_an_error() {
+        let error = find("x.fa", Cursor::new(">a\nAC\n"), 1).unwrap_err();
+        assert_eq!(error.to_string(), "x.fa has no record 1, it has 1");
+    }
+}

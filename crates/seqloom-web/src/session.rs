@@ -1,0 +1,134 @@
+//! A model that is open, and what it is asked.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use seqloom_core::Result;
+use seqloom_graph::{Export, Limits};
+use seqloom_run::{Options, Predictor, Scores, Watch};
+use serde_json::json;
+
+use crate::facts::Facts;
+use crate::host::{Host, Stream};
+use crate::occlusion::{self, Look};
+use crate::{record, table};
+
+/// A model that is open.
+pub struct Session {
+    predictor: Predictor,
+    facts: Facts,
+}
+
+/// The most memory of weights and values: half of what the module may have.
+const MEMORY: usize = 512 << 20;
+
+/// Letters and ids that are held and sorted together: few, so that scores come soon.
+const WINDOW: usize = 1 << 20;
+
+impl Session {
+    /// Opens the bytes of an exported model.
+    ///
+    /// # Errors
+    ///
+    /// They are no export that this program knows, or one that needs too much memory.
+    pub fn open(zip: Vec<u8>) -> Result<Self> {
+        let limits = Limits {
+            memory_bytes: MEMORY,
+        };
+        let export = Export::from_zip(zip)?;
+        let facts = Facts::of(&export);
+        let predictor = Predictor::new(export, limits, 1)?;
+        Ok(Self { predictor, facts })
+    }
+
+    /// What the model reads and says, in JSON.
+    pub fn facts(&self) -> String {
+        self.facts.to_json(&self.predictor)
+    }
+
+    /// Scores every record of the host's file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds a record that the model does not read.
+    pub fn predict(&self, name: &str, host: &impl Host) -> Result<String> {
+        host.rewind();
+        let mut telling = Telling {
+            host,
+            has_begun: false,
+        };
+        let stream = Box::new(Stream(host.clone()));
+        let summary = self.score(name, stream, &mut telling)?;
+        Ok(json!({"records": summary}).to_string())
+    }
+
+    /// Says where the model looked in a record of the host's file, the first of which is 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`predict`](Self::predict); and there is no such record, or the model reads no letters.
+    pub fn look(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
+        host.rewind();
+        let record = record::find(name, Stream(host.clone()), number)?;
+        let look = Look::new(&self.predictor, record)?;
+        occlusion::answer(&look, |text| {
+            let mut kept = Kept::default();
+            let stream = Box::new(std::io::Cursor::new(text));
+            self.score(name, stream, &mut kept)?;
+            Ok(kept)
+        })
+    }
+
+    fn score(
+        &self,
+        name: &str,
+        stream: Box<dyn Read + Send + Sync>,
+        watch: &mut dyn Watch,
+    ) -> Result<u64> {
+        let options = Options {
+            window: WINDOW,
+            interleaved: self.predictor.manifest().pair.is_some(),
+            ..Options::default()
+        };
+        let summary = self
+            .predictor
+            .predict_stream((Path::new(name), stream), &options, watch)?;
+        Ok(summary.records)
+    }
+}
+
+/// Hands scores to the host.
+struct Telling<'a, H> {
+    host: &'a H,
+    has_begun: bool,
+}
+
+impl<H: Host> Watch for Telling<'_, H> {
+    fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
+        let table = table::of(columns, scores, !self.has_begun)?;
+        self.has_begun = true;
+        self.host.rows(&table);
+        Ok(())
+    }
+
+    fn batch(&mut self, (done, _): (u64, u64), _: Duration) -> Result<()> {
+        self.host.progress(done);
+        Ok(())
+    }
+}
+
+/// Scores that are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) columns: Vec<String>,
+    pub(crate) values: Vec<f32>,
+}
+
+impl Watch for Kept {
+    fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
+        self.columns = columns.to_vec();
+        self.values.extend_from_slice(&scores.values);
+        Ok(())
+    }
+}

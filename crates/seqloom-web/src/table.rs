@@ -1,0 +1,66 @@
+//! Scores as bytes: see [`border`](crate::border).
+
+use seqloom_core::Result;
+use seqloom_run::{Format, Scores, Writer};
+
+/// The bytes of a table: with a head or, behind another table, without.
+pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(8 + 4 * scores.values.len() + 32 * scores.len());
+    put(&mut bytes, scores.len());
+    put(&mut bytes, scores.columns);
+    put_floats(&mut bytes, &scores.values);
+    let text = text_of(columns, scores)?;
+    let head = text.iter().position(|byte| *byte == b'\n');
+    let start = head.filter(|_| !has_head).map_or(0, |head| head + 1);
+    bytes.extend_from_slice(text.get(start..).unwrap_or_default());
+    Ok(bytes)
+}
+
+/// The text that `seqloom-run` writes.
+fn text_of(columns: &[String], scores: &Scores) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut writer = Writer::to_stream(&mut text, Format::Tsv)?;
+    writer.write(columns, scores)?;
+    writer.finish()?;
+    Ok(text)
+}
+
+/// Adds floats.
+pub(crate) fn put_floats(bytes: &mut Vec<u8>, floats: &[f32]) {
+    bytes.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
+}
+
+fn put(bytes: &mut Vec<u8>, size: usize) {
+    let size = u32::try_from(size).unwrap_or(u32::MAX);
+    bytes.extend_from_slice(&size.to_le_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores() -> Scores {
+        let mut scores = Scores {
+            columns: 1,
+            values: vec![0.5, 1.0],
+            ..Scores::default()
+        };
+        scores.names.push(b"a");
+        scores.names.push(b"bc");
+        scores
+    }
+
+    #[test]
+    fn a_table_has_its_sizes_its_scores_and_their_text() {
+        let mut expected = vec![2, 0, 0, 0, 1, 0, 0, 0];
+        expected.extend([0, 0, 0, 0x3F, 0, 0, 0x80, 0x3F]);
+        expected.extend(b"id\tEI\na\t0.5\nbc\t1.0\n");
+        assert_eq!(of(&["EI".to_owned()], &scores(), true).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_table_behind_another_has_no_head() {
+        let table = of(&["EI".to_owned()], &scores(), false).unwrap();
+        assert_eq!(&table[16..], b"a\t0.5\nbc\t1.0\n");
+    }
+}

@@ -1,0 +1,117 @@
+"""The module in Node: Python's scores, and errors where a file is damaged."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from web_page import HOME, MODULE, ask, fasta, needs_module, needs_node, packed, records
+
+pytestmark = [needs_module, needs_node]
+
+GOLDEN = HOME / "tests/export/data"
+LENGTHS = (30, 24, 30, 17, 9)
+NAMES = ("cnn", "lstm")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """A golden export as a zip, and the records whose scores are kept beside it."""
+    five = [
+        (name, it[:length]) for (name, it), length in zip(records(5), LENGTHS, strict=True)
+    ]
+    model = packed(GOLDEN / "version_1_cnn", tmp_path / "model.zip")
+    return model, fasta(tmp_path / "five.fa", five)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_are_those_of_python(name: str, files: tuple[str, str], tmp_path: Path):
+    model = packed(GOLDEN / f"version_1_{name}", tmp_path / "other.zip")
+    _, found = ask({"do": "open", "path": model}, {"do": "predict", "path": files[1]})
+    wanted = np.array(json.loads((GOLDEN / f"version_1_{name}.json").read_text()))
+    np.testing.assert_allclose(np.reshape(found["scores"], wanted.shape), wanted, atol=1e-6)
+
+
+def test_a_file_in_gzip_and_in_small_pieces_has_the_same_scores(files, tmp_path: Path):
+    model, plain = files
+    small = tmp_path / "five.fa.gz"
+    small.write_bytes(gzip.compress(Path(plain).read_bytes()))
+    paths = ({"path": plain}, {"path": str(small)}, {"path": str(small), "most": 3})
+    _, *found = ask(
+        {"do": "open", "path": model}, *({"do": "predict"} | it for it in paths)
+    )
+    assert found[0] == found[1] == found[2]
+    assert found[0]["records"] == len(LENGTHS)
+
+
+def test_lines_hold_the_shortest_numbers_that_are_the_scores(files):
+    _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": files[1]})
+    head, *lines = found["text"].splitlines()
+    assert head == "id\tEI\tIE\tN"
+    numbers = np.array([line.split("\t")[1:] for line in lines], np.float32)
+    np.testing.assert_array_equal(numbers.ravel(), np.array(found["scores"], np.float32))
+
+
+def test_an_importance_is_what_the_score_loses_where_a_letter_is_unknown(files, tmp_path):
+    name, letters = records(1)[0]
+    covered = [letters[:at] + "N" + letters[at + 1 :] for at in range(len(letters))]
+    path = fasta(tmp_path / "one.fa", [(name, letters)])
+    all_paths = fasta(tmp_path / "all.fa", [("x", it) for it in [letters, *covered]])
+    _, seen, scored = ask(
+        {"do": "open", "path": files[0]},
+        {"do": "look", "path": path, "record": 0},
+        {"do": "predict", "path": all_paths},
+    )
+    scores = np.reshape(scored["scores"], (len(letters) + 1, 3))
+    expected = (scores[0] - scores[1:]).ravel()
+    np.testing.assert_allclose(seen["importances"], expected, atol=1e-6)
+    assert (seen["id"], seen["letters"], seen["cover"]) == (name, letters, "N")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b">a\nACGT!\n", "expected one of ACGT"),
+        (b"hello", "expected FASTA or FASTQ"),
+        (b"BZh91AY&SY", "bzip2"),
+        (b"", "the file is empty"),
+    ],
+)
+def test_a_file_that_cannot_be_scored_is_an_error_in_words(
+    files, tmp_path, content, message
+):
+    path = tmp_path / "odd.fa"
+    path.write_bytes(content)
+    _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": str(path)})
+    assert message in found["error"]
+    assert not found["is_trap"]
+
+
+def test_a_zip_that_is_cut_or_changed_is_an_error_and_no_trap(files):
+    size = Path(files[0]).stat().st_size
+    cuts = [
+        {"do": "spoil", "path": files[0], "cut": size * part // 60} for part in range(60)
+    ]
+    flips = [{"do": "spoil", "path": files[0], "flips": [at]} for at in range(0, size, 97)]
+    answers = ask(*cuts, *flips)
+    assert not [it for it in answers if it.get("is_trap")]
+    # What no hash covers is of the zip: times and attributes of its entries.
+    harmless = sum("error" not in it for it in answers)
+    assert harmless < len(answers) / 4
+
+
+def test_the_next_question_is_answered_after_an_error(files):
+    bad, good, found = ask(
+        {"do": "open", "path": [1, 2, 3]},
+        {"do": "open", "path": files[0]},
+        {"do": "predict", "path": files[1]},
+    )
+    assert "zip" in bad["error"]
+    assert good["columns"] == ["EI", "IE", "N"]
+    assert found["records"] == len(LENGTHS)
+
+
+def test_the_module_is_no_larger_than_a_picture():
+    assert len(gzip.compress(MODULE.read_bytes(), 9)) < 700_000

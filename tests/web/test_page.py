@@ -1,0 +1,146 @@
+"""The page in Chromium: what a person does with it."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chromium import Page
+from web_page import DEMO, DIST, HOME, fasta, needs_browser, needs_page, packed, records
+
+pytestmark = [needs_page, needs_browser]
+
+SCORED = "document.querySelectorAll('#letters .letter').length > 0"
+READY = "!document.getElementById('score').disabled"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing."""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The page, as any server of files gives it."""
+    handler = functools.partial(Quiet, directory=str(DIST))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def page(address: str, tmp_path: Path) -> Iterator[Page]:
+    """The page, with its model open."""
+    with Page(tmp_path / "profile") as made:
+        made.open(address)
+        made.wait(READY)
+        yield made
+
+
+def text(page: Page, selector: str) -> str:
+    """What a person reads there."""
+    return page.value(f"document.querySelector({selector!r}).innerText")
+
+
+def click(page: Page, name: str) -> None:
+    """Clicks on what has that id."""
+    page.value(f"document.getElementById({name!r}).click()")
+
+
+def test_the_example_is_scored_and_looked_into(page: Page):
+    click(page, "score")
+    page.wait(SCORED)
+    assert "8 records" in text(page, "#status")
+    assert "Strongest positions for" in text(page, "#strongest")
+    assert page.value("document.querySelectorAll('#table tbody tr').length") == 8
+    assert not page.messages
+
+
+def test_nothing_but_the_pages_own_files_is_asked_for(page: Page, address: str):
+    click(page, "score")
+    page.wait(SCORED)
+    asked = {it for it in page.requests if not it.startswith("data:")}
+    assert {it.removeprefix(address).split("/")[0] for it in asked} <= {
+        "",
+        *(file.name for file in DIST.iterdir()),
+    }
+
+
+def test_a_file_in_gzip_is_scored_page_by_page(page: Page):
+    page.choose("#records-file", DEMO)
+    page.wait(SCORED)
+    assert text(page, "#status") == "1,186 records of test.fa.gz"
+    click(page, "after")
+    assert text(page, "#shown") == "21 to 40 of 1,186"
+
+
+def test_the_saved_table_has_a_line_for_each_record(page: Page):
+    page.choose("#records-file", DEMO)
+    page.wait(SCORED)
+    page.value("URL.createObjectURL = (blob) => ((window.saved = blob), 'blob:x')")
+    click(page, "save")
+    lines = page.value("window.saved.text()").splitlines()
+    assert len(lines) == 1187
+    assert lines[0] == "id\tEI\tIE\tN"
+
+
+def test_another_model_is_opened(page: Page, tmp_path: Path):
+    model = packed(HOME / "tests/export/data/version_1_lstm", tmp_path / "lstm.zip")
+    page.choose("#model-file", Path(model))
+    page.wait("document.getElementById('model-name').innerText == 'lstm.zip'")
+    assert "any" in text(page, "#facts")
+    click(page, "score")
+    page.wait(SCORED)
+
+
+def test_an_error_is_said_in_words_and_goes_with_the_next_click(page: Page, tmp_path: Path):
+    page.choose("#model-file", Path(fasta(tmp_path / "no.zip", records(1))))
+    page.wait("!document.getElementById('error').hidden")
+    assert "zip" in text(page, "#error")
+    page.choose("#model-file", DIST / "splice.seqloom.zip")
+    page.wait("document.getElementById('error').hidden")
+
+
+def test_letters_alone_are_a_record(page: Page):
+    letters = records(1)[0][1]
+    page.value(f"document.getElementById('pasted').value = {letters!r}")
+    click(page, "score")
+    page.wait(SCORED)
+    assert text(page, "#table tbody th") == "pasted"
+
+
+def test_a_record_is_chosen_by_the_keyboard(page: Page):
+    click(page, "score")
+    page.wait(SCORED)
+    page.value("document.querySelectorAll('#table tbody button')[2].focus()")
+    page.press("Enter", 13)
+    third = page.value("document.querySelectorAll('#table tbody th')[2].innerText")
+    page.wait(f"document.getElementById('look-status').innerText.includes({third!r})")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_a_phone(address: str, tmp_path: Path, scheme: str):
+    with Page(tmp_path / "profile", width=390, dark=scheme == "dark") as page:
+        page.open(address)
+        page.wait(READY)
+        click(page, "score")
+        page.wait(SCORED)
+        assert page.value("document.documentElement.scrollWidth") <= 390
+        page.picture(tmp_path / "phone.png")
+        assert (tmp_path / "phone.png").stat().st_size > 20_000
+
+
+def test_everything_that_is_filled_in_has_a_label(page: Page):
+    unlabelled = (
+        "[...document.querySelectorAll('input, textarea, select, progress')]"
+        ".filter((it) => !it.labels?.length && !it.ariaLabel).map((it) => it.id)"
+    )
+    assert page.value(unlabelled) == []
