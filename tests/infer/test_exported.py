@@ -71,10 +71,9 @@ def test_faults_of_files_are_those_of_the_readers(model, tmp_path):
 
 
 def test_what_is_no_file_is_refused(model):
-    with pytest.raises(ArgumentError, match="an exported model reads files"):
-        sl.infer.predict(model[1], {"a": "ACGT"}.values())
-    with pytest.raises(ArgumentError, match="an exported model reads files"):
-        sl.infer.predict(model[1], [])
+    for data in ({"a": "ACGT"}, [("a", "ACGT")], [], 7, sl.data.SequenceDataset(["AC"])):
+        with pytest.raises(ArgumentError, match="an exported model reads files"):
+            sl.infer.predict(model[1], data)
 
 
 def test_the_command_takes_an_export(model, fasta, tmp_path, monkeypatch):

@@ -93,8 +93,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Says what went wrong in the last call of this thread: a text that is valid until the next
- * call, empty where all went well. It must not be freed.
+ * Says what went wrong in the last call of this thread, but for those that free: a text that
+ * is valid until the next call, empty where all went well. It must not be freed.
  */
 const char *seqloom_last_error(void);
 

@@ -15,8 +15,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Says what went wrong in the last call of this thread: a text that is valid until the next
-/// call, empty where all went well. It must not be freed.
+/// Says what went wrong in the last call of this thread, but for those that free: a text that
+/// is valid until the next call, empty where all went well. It must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
@@ -131,9 +131,7 @@ pub(crate) unsafe fn take<T>(pointer: *mut T) {
     if !ptr::eq(pointer, ptr::null()) {
         // SAFETY: the caller's promise.
         let value = unsafe { Box::from_raw(pointer) };
-        guard((), || {
-            drop(value);
-            Ok(())
-        });
+        // What went wrong before is still to be told.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
     }
 }

@@ -14,6 +14,7 @@ __all__ = [
     "ColumnBuilder",
     "ElementwiseProgram",
     "ExportedModel",
+    "ExportedPredictor",
     "GenotypeCodes",
     "GenotypeLayer",
     "GenotypeSurvey",
@@ -264,6 +265,26 @@ class ExportedModel:
     def run(self, inputs: dict, threads: builtins.int) -> builtins.list[typing.Any]:
         r"""
         The outputs for inputs by name, arrays in C order.
+        """
+
+@typing.final
+class ExportedPredictor:
+    r"""
+    An exported model that was opened and checked; several threads may use it.
+    """
+    @property
+    def noun(self) -> builtins.str:
+        r"""
+        What records are called, in the plural.
+        """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, threads: builtins.int) -> ExportedPredictor:
+        r"""
+        Opens a folder or a zip.
+        """
+    def score(self, files: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], progress: typing.Optional[typing.Any] = None, *, interleaved: builtins.bool = ...) -> tuple[builtins.list[builtins.str], builtins.list[str], numpy.typing.NDArray[numpy.float32]]:
+        r"""
+        Scores every record of files once, in input order. `progress` is called after each
+        batch with the records done, and those that were read so far.
         """
 
 @typing.final

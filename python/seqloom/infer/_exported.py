@@ -1,7 +1,6 @@
 """Scores by an exported model: its graph runs in Rust, without the network's Python."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,19 +30,19 @@ def predict_exported(
 ) -> Scores:
     """Scores files by an exported model, every record once, in input order."""
     model = _native.ExportedPredictor(export, num_threads)
-    files = _files_of(data)
-    columns, ids, flat = model.score([os.fspath(file) for file in files], progress)
+    columns, ids, flat = model.score(_files_of(data), progress)
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 
-def _files_of(data: object) -> Sequence[Any]:
+def _files_of(data: Any) -> list[str]:
     """Lists the files that are meant."""
     if isinstance(data, (str, os.PathLike)):
-        return [data]
-    found: list[Any] = list(cast("Any", data)) if hasattr(data, "__iter__") else [None]
+        return [os.fspath(cast("str | os.PathLike[str]", data))]
+    is_list = hasattr(data, "__iter__") and not hasattr(data, "keys")
+    found: list[Any] = list(data) if is_list else []
     if not found or not all(isinstance(file, (str, os.PathLike)) for file in found):
         raise ArgumentError(
             "an exported model reads files: data must be a path or several, got "
             f"{quote(data)}; a run folder reads datasets and sequences from memory too"
         )
-    return found
+    return [os.fspath(file) for file in found]
