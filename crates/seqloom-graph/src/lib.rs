@@ -16,6 +16,7 @@ mod model;
 mod ops;
 mod plan;
 mod program;
+mod reads;
 mod source;
 mod tensors;
 #[cfg(test)]

@@ -10,18 +10,25 @@ use crate::graph::{Dim, Graph, Operation, Sizes};
 use crate::memory::Outcome;
 use crate::ops::{self, Call};
 use crate::plan::{Builder, Item, Origin, Plan};
+use crate::reads::{Role, Source, count_uses, find_roles};
 
 /// A graph, and a plan for each set of input shapes that it was used with.
 pub(crate) struct Program {
     pub(crate) graph: Graph,
     /// Where in the memory each of its weights begins.
     starts: Vec<usize>,
+    /// How often each value is read.
+    uses: Vec<usize>,
+    roles: Vec<Role>,
     plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,
 }
 
 impl Program {
     pub(crate) fn new(graph: Graph, starts: Vec<usize>) -> Self {
+        let uses = count_uses(&graph);
         Self {
+            roles: find_roles(&graph, &uses),
+            uses,
             graph,
             starts,
             plans: Mutex::default(),
@@ -88,15 +95,23 @@ impl Program {
         let mut sizes = Sizes::default();
         let mut values: Vec<Option<Item>> = vec![None; self.graph.values];
         self.admit(&mut builder, shapes, &mut sizes, &mut values)?;
-        for operation in &self.graph.operations {
-            builder.operation = operation.number;
-            let made = ops::apply(&mut builder, &Call::new(operation, &values, &sizes));
-            let made = made.and_then(|made| check(operation, &made, &mut sizes).map(|()| made));
-            let made = made.map_err(|message| self.fault(operation.number, &message))?;
-            for (item, declared) in made.into_iter().zip(&operation.outputs) {
-                values[declared.value] = Some(item);
+        let mut state = State {
+            builder,
+            sizes,
+            values,
+        };
+        for (operation, role) in self.graph.operations.iter().zip(&self.roles) {
+            match role {
+                Role::Waits => {}
+                Role::Own => self.add(&mut state, operation)?,
+                Role::Reads(source) => self.add_reader(&mut state, operation, source)?,
             }
         }
+        let State {
+            mut builder,
+            values,
+            ..
+        } = state;
         let outputs = self.graph.outputs.iter();
         let outputs = outputs.filter_map(|(_, value)| values[*value].clone());
         let outputs: Outcome<Vec<Item>> = outputs.map(|item| builder.plain(&item)).collect();
@@ -106,6 +121,47 @@ impl Program {
             Some(operation) => self.fault(operation, &message),
             None => Error::full(message),
         })
+    }
+
+    /// Adds an operation.
+    fn add(&self, state: &mut State, operation: &Operation) -> Result<()> {
+        state.builder.operation = operation.number;
+        let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
+        let made = ops::apply(&mut state.builder, &call);
+        let made = made.map_err(|message| self.fault(operation.number, &message))?;
+        self.keep(state, operation, made)
+    }
+
+    /// Makes what an operation has made known.
+    fn keep(&self, state: &mut State, operation: &Operation, made: Vec<Item>) -> Result<()> {
+        let checked = check(operation, &made, &mut state.sizes);
+        checked.map_err(|message| self.fault(operation.number, &message))?;
+        for (item, declared) in made.into_iter().zip(&operation.outputs) {
+            state.values[declared.value] = Some(item);
+        }
+        Ok(())
+    }
+
+    /// Adds what reads one state of each sequence: of all states, where not all numbers of one
+    /// are read.
+    fn add_reader(&self, state: &mut State, reader: &Operation, source: &Source) -> Result<()> {
+        let operations = &self.graph.operations;
+        state.builder.operation = reader.number;
+        let call = |operation| Call::new(operation, &state.values, &state.sizes, &self.uses);
+        let layers = source
+            .layers
+            .iter()
+            .filter_map(|&number| operations.get(number));
+        let layers: Vec<Call<'_>> = layers.map(call).collect();
+        let made = ops::read_states(&mut state.builder, &call(reader), &layers);
+        if let Some(made) = made.map_err(|message| self.fault(reader.number, &message))? {
+            return self.keep(state, reader, vec![made]);
+        }
+        let all = source.layers.iter().chain(&source.join);
+        let mut all = all
+            .chain([&reader.number])
+            .filter_map(|&number| operations.get(number));
+        all.try_for_each(|operation| self.add(state, operation))
     }
 
     /// Makes inputs and weights known.
@@ -141,6 +197,13 @@ impl Program {
         let place = self.graph.operations.get(operation).map(Operation::place);
         Error::argument(format!("{}: {message}", place.unwrap_or_default()))
     }
+}
+
+/// A plan while it is made.
+struct State {
+    builder: Builder,
+    sizes: Sizes,
+    values: Vec<Option<Item>>,
 }
 
 /// Plans that are kept.

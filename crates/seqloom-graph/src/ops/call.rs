@@ -10,6 +10,8 @@ pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
     values: &'a [Option<Item>],
     sizes: &'a Sizes,
+    /// How often each value is read.
+    uses: &'a [usize],
 }
 
 /// An argument whose sizes are known.
@@ -33,12 +35,20 @@ impl<'a> Call<'a> {
         operation: &'a Operation,
         values: &'a [Option<Item>],
         sizes: &'a Sizes,
+        uses: &'a [usize],
     ) -> Self {
         Self {
             operation,
             values,
             sizes,
+            uses,
         }
+    }
+
+    /// Whether anybody reads the result of this number.
+    pub(crate) fn is_read(&self, output: usize) -> bool {
+        let made = self.operation.outputs.get(output);
+        made.is_some_and(|made| self.uses.get(made.value).is_some_and(|&uses| uses > 0))
     }
 
     pub(crate) fn name(&self) -> &'static str {

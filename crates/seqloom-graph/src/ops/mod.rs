@@ -19,6 +19,7 @@ mod reduce;
 mod scalars;
 mod search;
 mod shapes;
+mod states;
 mod take;
 mod walk;
 mod windows;
@@ -42,6 +43,16 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
         "rotary_linear" => dense::rotary(b, call),
         _ => one(b, call).map(|item| vec![item]),
     }
+}
+
+/// Adds recurrent layers of which a call reads one state of each sequence; none where it
+/// reads something else.
+pub(crate) fn read_states(
+    b: &mut Builder,
+    reader: &Call<'_>,
+    layers: &[Call<'_>],
+) -> Outcome<Option<Item>> {
+    states::read(b, reader, layers)
 }
 
 /// The same of operations with one result.

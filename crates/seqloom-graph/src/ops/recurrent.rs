@@ -5,6 +5,7 @@ use seqloom_kernels::recurrent::{Gru, Layer, Lstm, Outputs, Sums, forward};
 
 use super::call::Call;
 use super::product::layer;
+use super::states::inferred;
 use super::windows::require_one_type;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Taken, Write, by_float};
@@ -12,32 +13,49 @@ use crate::plan::{Builder, Item};
 
 /// Sizes of sequences, positions and states, and how the layer runs.
 #[derive(Clone, Copy)]
-struct Sizes {
-    batch: usize,
-    length: usize,
-    width: usize,
-    has_cells: bool,
-    is_reverse: bool,
+pub(super) struct Sizes {
+    pub(super) batch: usize,
+    pub(super) length: usize,
+    pub(super) width: usize,
+    pub(super) has_cells: bool,
+    pub(super) is_reverse: bool,
     /// Whether states have a bias, and positions a mask.
-    has: [bool; 2],
+    pub(super) has: [bool; 2],
 }
 
 impl Sizes {
-    fn gates(&self) -> usize {
+    pub(super) fn gates(&self) -> usize {
         if self.has_cells { 4 } else { 3 }
     }
 
     /// Numbers that are kept for each of a state.
-    fn kept(&self) -> usize {
+    pub(super) fn kept(&self) -> usize {
         self.gates() + 1
     }
 
-    fn cost(&self) -> usize {
+    pub(super) fn cost(&self) -> usize {
         self.batch * self.length * self.width * (self.width * self.gates() / 32 + 10)
     }
 
+    /// The layer of first states and cells, and of weights, which come next.
+    pub(super) fn layer<'a, T: Float>(
+        &self,
+        given: &mut Taken<'_, 'a>,
+        mask: Option<&'a [bool]>,
+    ) -> Outcome<Layer<'a, T>> {
+        Ok(Layer {
+            states: given.take()?,
+            cells: given.take_if(self.has_cells)?.unwrap_or_default(),
+            weight: given.take()?,
+            mask,
+            length: self.length,
+            width: self.width,
+            reverse: self.is_reverse,
+        })
+    }
+
     /// Those of arrays that fit together.
-    fn of(call: &Call<'_>) -> Outcome<Self> {
+    pub(super) fn of(call: &Call<'_>) -> Outcome<Self> {
         let (x, h0, w_hh) = (call.array("x")?, call.array("h0")?, call.array("w_hh")?);
         let has_cells = call.name() == "lstm";
         let c0 = if has_cells {
@@ -78,9 +96,47 @@ impl Sizes {
     }
 }
 
-/// Every state, the last ones, and what a gradient reads.
+/// Every state, the last ones, and what a gradient reads; only what is read is computed.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     let sizes = Sizes::of(call)?;
+    let results = call.operation.outputs.len();
+    if (2..results).any(|number| call.is_read(number)) {
+        return whole(b, call, sizes);
+    }
+    let Sizes {
+        batch,
+        length,
+        width,
+        ..
+    } = sizes;
+    let dtype = call.array("x")?.dtype;
+    let last = if sizes.is_reverse { 0 } else { length - 1 };
+    let (states, ended) = if call.is_read(0) {
+        let states = inferred(b, call, sizes, None)?;
+        let ended = states.seen(states.layout.at(1, last));
+        (states, ended)
+    } else {
+        let place = super::create::fill(
+            b,
+            Dtype::Int64,
+            &[batch],
+            super::call::to_float(last.cast_signed() as i64),
+        )?;
+        (
+            b.room(dtype, &[batch, length, width])?,
+            inferred(b, call, sizes, Some(place))?,
+        )
+    };
+    let mut made = vec![states, ended];
+    if sizes.has_cells {
+        made.push(b.room(dtype, &[batch, width])?);
+    }
+    made.push(b.room(dtype, &[batch, length, sizes.kept() * width])?);
+    Ok(made)
+}
+
+/// All results, with those that a gradient reads.
+fn whole(b: &mut Builder, call: &Call<'_>, sizes: Sizes) -> Outcome<Vec<Item>> {
     let Sizes {
         batch,
         length,
@@ -105,6 +161,17 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     Ok(vec![states, ended, cell, kept])
 }
 
+/// First states and cells, weights of states, and their bias where it is given.
+pub(super) fn state_arrays(call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> {
+    let mut given = vec![call.array("h0")?];
+    if sizes.has_cells {
+        given.push(call.array("c0")?);
+    }
+    given.push(call.array("w_hh")?);
+    given.extend(call.array_if("b_hh")?);
+    Ok(given)
+}
+
 /// What the inputs add, first states and cells, weights, and a bias and a mask where given.
 fn reads(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> {
     let (x, w_ih, b_ih) = (
@@ -112,12 +179,7 @@ fn reads(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> 
         call.array("w_ih")?,
         call.array_if("b_ih")?,
     );
-    let mut given = vec![call.array("h0")?];
-    if sizes.has_cells {
-        given.push(call.array("c0")?);
-    }
-    given.push(call.array("w_hh")?);
-    given.extend(call.array_if("b_hh")?);
+    let mut given = state_arrays(call, sizes)?;
     let all: Vec<Option<&Item>> = given.iter().map(Some).collect();
     require_one_type(&[&[Some(&x), Some(&w_ih), b_ih.as_ref()], &all[..]].concat())?;
     let seen = layer(b, &x, &w_ih, b_ih.as_ref())?;
@@ -130,7 +192,7 @@ fn reads(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> 
     given.iter().map(|item| b.plain(item)).collect()
 }
 
-fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>> {
+pub(super) fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>> {
     let Some(mask) = call.array_if("mask")? else {
         return Ok(None);
     };
@@ -150,21 +212,10 @@ fn run<T: Float>(
     let [states, kept] = writes else {
         return Ok(());
     };
-    let (mask, reads) = match reads.split_last() {
-        Some((mask, reads)) if sizes.has[1] => (Some(mask.truths()?), reads),
-        _ => (None, reads),
-    };
+    let (mask, reads) = masked(&sizes, reads)?;
     let mut given = Taken::new(reads);
     let seen = given.take::<T>()?;
-    let layer = Layer {
-        states: given.take()?,
-        cells: given.take_if(sizes.has_cells)?.unwrap_or_default(),
-        weight: given.take()?,
-        mask,
-        length: sizes.length,
-        width: sizes.width,
-        reverse: sizes.is_reverse,
-    };
+    let layer = sizes.layer(&mut given, mask)?;
     let bias = given.take_if(sizes.has[0])?;
     let outputs = Outputs {
         states: states.plain()?,
@@ -177,4 +228,15 @@ fn run<T: Float>(
         forward(Gru, &layer, Sums { seen, bias }, outputs, threads);
     }
     Ok(())
+}
+
+/// The mask, which is last where there is one, and the other arrays.
+pub(super) fn masked<'r, 'a>(
+    sizes: &Sizes,
+    reads: &'r [Read<'a>],
+) -> Outcome<(Option<&'a [bool]>, &'r [Read<'a>])> {
+    match reads.split_last() {
+        Some((mask, reads)) if sizes.has[1] => Ok((Some(mask.truths()?), reads)),
+        _ => Ok((None, reads)),
+    }
 }

@@ -76,10 +76,10 @@ impl Plan {
             arena: &places,
             is_once: true,
         };
-        let kept = run_once(&placer.steps(once), kept_size, weights)?;
+        let kept = run_once(&placer.steps(once, &[]), kept_size, weights)?;
         placer.is_once = false;
         Ok(Self {
-            steps: placer.steps(each),
+            steps: placer.steps(each, outputs),
             outputs: outputs.iter().map(|item| placer.operand(item)).collect(),
             kept,
             arena: size,
@@ -199,12 +199,15 @@ struct Placer<'a> {
 }
 
 impl Placer<'_> {
-    fn steps(&self, steps: Vec<Step>) -> Vec<Placed> {
+    fn steps(&self, steps: Vec<Step>, outputs: &[Item]) -> Vec<Placed> {
         let mut last = vec![0; self.storages.len()];
         for (number, step) in steps.iter().enumerate() {
             let reads = step.reads.iter().map(|item| item.storage);
             let touched = reads.chain(step.writes.iter().copied());
             touched.for_each(|storage| last[storage] = number);
+        }
+        for item in outputs {
+            last[item.storage] = usize::MAX;
         }
         let steps = steps.into_iter().enumerate();
         steps

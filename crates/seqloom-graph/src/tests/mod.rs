@@ -1,6 +1,11 @@
-//! Exports made by hand, opened.
+//! Exports made by hand: opened, run, and spoiled.
 
 mod files;
+mod graphs;
+mod hostile;
 mod opening;
+mod poison;
+mod running;
 
 pub(crate) use files::Files;
+pub(crate) use graphs::{Maker, run, run_poisoned};

@@ -1,0 +1,139 @@
+//! Recurrent layers of which one state of each sequence is read.
+//!
+//! What comes after that state need not be computed, so that such layers wait for whoever
+//! reads them: an index along time, straight or after both directions were joined.
+
+use crate::graph::{Argument, Graph, Operation};
+
+/// What becomes of an operation when its turn comes.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Role {
+    /// It is computed.
+    #[default]
+    Own,
+    /// It is computed by its reader.
+    Waits,
+    /// It reads one state of each sequence.
+    Reads(Source),
+}
+
+/// What a reader reads: layers by their numbers, and the operation that joins them.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) layers: Vec<usize>,
+    pub(crate) join: Option<usize>,
+}
+
+/// How often each value is read; an output of the graph is read once more.
+pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
+    let mut uses = vec![0; graph.values];
+    let read = graph.operations.iter().flat_map(Operation::values);
+    let given = graph.outputs.iter().map(|(_, value)| *value);
+    read.chain(given).for_each(|value| uses[value] += 1);
+    uses
+}
+
+/// The role of each operation.
+pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
+    let mut makers = vec![None; graph.values];
+    for operation in &graph.operations {
+        for made in &operation.outputs {
+            makers[made.value] = Some(operation.number);
+        }
+    }
+    let finder = Finder {
+        graph,
+        uses,
+        makers,
+    };
+    let mut roles = vec![Role::Own; graph.operations.len()];
+    for operation in graph.operations.iter().filter(|it| reads_one_place(it)) {
+        let Some(source) = finder.source(operation) else {
+            continue;
+        };
+        for &number in source.layers.iter().chain(&source.join) {
+            roles[number] = Role::Waits;
+        }
+        roles[operation.number] = Role::Reads(source);
+    }
+    roles
+}
+
+/// Whether an operation takes one place of the second axis of three.
+fn reads_one_place(operation: &Operation) -> bool {
+    match operation.name() {
+        "take_along_axis" => operation.argument("axis") == Some(&Argument::Int(1)),
+        "index" => place(operation).is_some(),
+        _ => false,
+    }
+}
+
+/// The number in the key `[:, number]`, with a whole third axis or without.
+pub(crate) fn place(operation: &Operation) -> Option<i64> {
+    let Some(Argument::List(parts)) = operation.argument("key") else {
+        return None;
+    };
+    match &parts[..] {
+        [first, Argument::Int(place)] if is_whole(first) => Some(*place),
+        [first, Argument::Int(place), last] if is_whole(first) && is_rest(last) => Some(*place),
+        _ => None,
+    }
+}
+
+fn is_whole(part: &Argument) -> bool {
+    let Argument::Slice(bounds) = part else {
+        return false;
+    };
+    bounds.iter().all(|bound| *bound == Argument::Null)
+}
+
+fn is_rest(part: &Argument) -> bool {
+    is_whole(part) || *part == Argument::Ellipsis
+}
+
+struct Finder<'a> {
+    graph: &'a Graph,
+    uses: &'a [usize],
+    /// The operation that makes each value.
+    makers: Vec<Option<usize>>,
+}
+
+impl Finder<'_> {
+    fn source(&self, reader: &Operation) -> Option<Source> {
+        let Some(Argument::Value(value)) = reader.argument("x") else {
+            return None;
+        };
+        if let Some(layer) = self.layer(*value) {
+            return Some(Source {
+                layers: vec![layer],
+                join: None,
+            });
+        }
+        let join = self.graph.operations.get(self.makers[*value]?)?;
+        let is_last = matches!(join.argument("axis"), Some(Argument::Int(2 | -1)));
+        let (1, "concat", true) = (self.uses[*value], join.name(), is_last) else {
+            return None;
+        };
+        let Some(Argument::List(parts)) = join.argument("arrays") else {
+            return None;
+        };
+        let layers = parts.iter().map(|part| match part {
+            Argument::Value(value) => self.layer(*value),
+            _ => None,
+        });
+        Some(Source {
+            layers: layers.collect::<Option<_>>()?,
+            join: Some(join.number),
+        })
+    }
+
+    /// The recurrent layer whose states a value is, if nobody else reads anything of it.
+    fn layer(&self, value: usize) -> Option<usize> {
+        let layer = self.graph.operations.get(self.makers[value]?)?;
+        let (states, others) = layer.outputs.split_first()?;
+        let is_recurrent = matches!(layer.name(), "lstm" | "gru");
+        let is_sole = states.value == value && self.uses[value] == 1;
+        let are_unread = others.iter().all(|other| self.uses[other.value] == 0);
+        (is_recurrent && is_sole && are_unread).then_some(layer.number)
+    }
+}

@@ -1,0 +1,110 @@
+//! Makes graphs, and runs them.
+
+use serde_json::{Value, json};
+
+use super::Files;
+use crate::{Array, Data, Input, Limits, Model};
+
+/// A graph that grows.
+#[derive(Clone, Debug)]
+pub(crate) struct Maker {
+    inputs: Vec<Value>,
+    operations: Vec<Value>,
+    outputs: Vec<Value>,
+    next: u64,
+}
+
+impl Maker {
+    /// With inputs of single floats, which are numbered from 0.
+    pub(crate) fn new(inputs: &[Value]) -> Self {
+        let mut made = Self {
+            inputs: Vec::new(),
+            operations: Vec::new(),
+            outputs: Vec::new(),
+            next: 0,
+        };
+        for shape in inputs {
+            let number = made.next;
+            made.inputs.push(json!({
+                "name": format!("in{number}"), "value": number, "dtype": "float32", "shape": shape,
+            }));
+            made.next += 1;
+        }
+        made
+    }
+
+    /// Adds an operation; `outputs` are types and shapes. Returns the number of the first.
+    pub(crate) fn add(&mut self, name: &str, args: &Value, outputs: &[(&str, Value)]) -> u64 {
+        let first = self.next;
+        let declared: Vec<Value> = outputs
+            .iter()
+            .map(|(dtype, shape)| {
+                self.next += 1;
+                json!({"value": self.next - 1, "dtype": dtype, "shape": shape})
+            })
+            .collect();
+        self.operations.push(json!({
+            "name": name, "args": args, "options": {}, "outputs": declared, "line": "net.py:1",
+        }));
+        first
+    }
+
+    /// Gives the last operation an option.
+    pub(crate) fn option(&mut self, name: &str, value: Value) {
+        if let Some(last) = self.operations.last_mut() {
+            last["options"][name] = value;
+        }
+    }
+
+    /// Makes a value an output.
+    pub(crate) fn give(&mut self, value: u64) {
+        let name = format!("out{}", self.outputs.len());
+        self.outputs.push(json!({"name": name, "value": value}));
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "version": 1, "inputs": self.inputs, "weights": [], "operations": self.operations,
+            "outputs": self.outputs,
+        })
+    }
+}
+
+/// What a graph makes of inputs.
+pub(crate) fn run(graph: &Value, inputs: &[(&[usize], Vec<f32>)]) -> Result<Vec<Array>, String> {
+    run_with(graph, inputs, false)
+}
+
+/// The same where memory that is free is NaN.
+pub(crate) fn run_poisoned(
+    graph: &Value,
+    inputs: &[(&[usize], Vec<f32>)],
+) -> Result<Vec<Array>, String> {
+    run_with(graph, inputs, true)
+}
+
+fn run_with(
+    graph: &Value,
+    inputs: &[(&[usize], Vec<f32>)],
+    is_poisoned: bool,
+) -> Result<Vec<Array>, String> {
+    let export = Files::new(graph, &[]).open()?;
+    let names: Vec<String> = (0..inputs.len())
+        .map(|number| format!("in{number}"))
+        .collect();
+    let given: Vec<Input<'_>> = inputs
+        .iter()
+        .zip(&names)
+        .map(|((shape, numbers), name)| Input {
+            name,
+            shape,
+            data: Data::F32(numbers),
+        })
+        .collect();
+    let limits = Limits {
+        memory_bytes: 1 << 22,
+    };
+    let model = Model::new(export, limits).map_err(|error| error.to_string())?;
+    let found = model.run_with(&given, 1, is_poisoned);
+    found.map_err(|error| format!("{error:?}"))
+}

@@ -1,0 +1,154 @@
+//! Exports that somebody has spoiled: an error, never a panic.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Files, Maker, run};
+use crate::{Data, Export, Input, Limits, Model};
+
+/// A graph with operations of every kind.
+fn graph() -> Value {
+    let mut maker = Maker::new(&[json!(["batch", 4, "length"]), json!([4, 2, 3])]);
+    let conv = add_windows(&mut maker);
+    let key = json!([{"ellipsis": true}, {"slice": [0, -1, 2]}]);
+    let shape = json!(["batch", 4, "n2"]);
+    let index = maker.add(
+        "index",
+        &json!([{"value": conv}, key]),
+        &[("float32", shape)],
+    );
+    let shape = json!(["batch", 4]);
+    let total = maker.add("sum", &json!([{"value": index}]), &[("float32", shape)]);
+    maker.option("axis", json!(-1));
+    let size = json!({"size": ["batch"], "times": 1, "over": 1, "plus": 0});
+    let args = json!([{"value": total}, [3, size, 4]]);
+    let shape = json!([3, "batch", 4]);
+    let wide = json!({"value": maker.add("broadcast_to", &args, &[("float32", shape.clone())])});
+    let turned = json!([3, 4, "batch"]);
+    let turned = maker.add("matrix_transpose", &json!([wide]), &[("float32", turned)]);
+    let args = json!([{"value": turned}, wide]);
+    let product = maker.add("matmul", &args, &[("float32", json!([3, 4, 4]))]);
+    maker.give(product);
+    maker.to_json()
+}
+
+/// Adds windows that slide, of which one result is an output.
+fn add_windows(maker: &mut Maker) -> u64 {
+    let args = json!([{"value": 0}, {"value": 1}]);
+    let conv = maker.add(
+        "conv1d",
+        &args,
+        &[("float32", json!(["batch", 4, "length"]))],
+    );
+    maker.option("padding", json!([1]));
+    maker.option("groups", json!(2));
+    let shape = json!(["batch", 4, "n1"]);
+    let outputs = [("float32", shape.clone()), ("int64", shape)];
+    let pooled = maker.add("max_pool1d", &json!([{"value": conv}]), &outputs);
+    maker.option("kernel", json!([2]));
+    maker.option("stride", json!([2]));
+    let args = json!([{"value": pooled}, [{"size": ["batch"]}, -1]]);
+    let flat = maker.add("reshape", &args, &[("float32", json!(["batch", "n3"]))]);
+    maker.give(flat);
+    conv
+}
+
+/// What a spoiled place of the graph holds.
+fn spoils() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!(null)),
+        Just(json!(true)),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!("conjure")),
+        Just(json!({"value": 3})),
+        Just(json!({"size": ["batch", "length"], "times": i64::MAX, "over": 1, "plus": 1})),
+        Just(json!({"float": "nan"})),
+        Just(json!({"slice": [null, null, 0]})),
+        any::<i64>().prop_map(|number| json!(number)),
+        (-3_i64..9).prop_map(|number| json!(number)),
+        any::<f64>().prop_map(|number| json!(number)),
+    ]
+}
+
+/// All places of a value that may be spoiled.
+fn places(json: &Value, here: &str, found: &mut Vec<String>) {
+    found.push(here.to_owned());
+    match json {
+        Value::Array(parts) => {
+            let each = parts.iter().enumerate();
+            each.for_each(|(at, part)| places(part, &format!("{here}/{at}"), found));
+        }
+        Value::Object(parts) => {
+            parts
+                .iter()
+                .for_each(|(key, part)| places(part, &format!("{here}/{key}"), found));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn a_spoiled_graph_is_an_error_or_runs(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), spoils()), 1..4)
+    ) {
+        let mut graph = graph();
+        for (place, value) in changes {
+            let mut all = Vec::new();
+            places(&graph, "", &mut all);
+            if let Some(slot) = graph.pointer_mut(place.get(&all[..]).as_str()) {
+                *slot = value;
+            }
+        }
+        let inputs = [(&[2, 4, 6][..], vec![0.5; 48]), (&[4, 2, 3], vec![0.25; 24])];
+        if let Err(message) = run(&graph, &inputs) {
+            // A panic under a run is told as a fault of the file.
+            prop_assert!(!message.starts_with("Format"), "{}", message);
+        }
+    }
+}
+
+#[test]
+fn every_flipped_byte_of_an_export_is_an_error_or_harmless() {
+    let zip = Files::small().zip();
+    let scores = |zip: Vec<u8>| {
+        let model = Model::new(Export::from_zip(zip)?, Limits::default())?;
+        let input = Input {
+            name: "inputs",
+            shape: &[1, 3],
+            data: Data::F32(&[1.0, 2.0, 3.0]),
+        };
+        model.run(&[input], 1)
+    };
+    let wanted = scores(zip.clone()).unwrap();
+    for at in 0..zip.len() {
+        let mut flipped = zip.clone();
+        flipped[at] ^= 0x11;
+        if let Ok(found) = scores(flipped) {
+            assert_eq!(found, wanted, "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn what_is_larger_than_the_limit_is_refused_before_it_is_made() {
+    let mut maker = Maker::new(&[json!(["batch"])]);
+    let size = json!([[1 << 20, 1 << 20, 1 << 20]]);
+    let shape = json!([1 << 20, 1 << 20, 1 << 20]);
+    let made = maker.add("zeros", &size, &[("float32", shape)]);
+    maker.give(made);
+    let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
+    assert!(message.contains("is larger than the"), "{message}");
+}
+
+#[test]
+fn the_graph_that_is_spoiled_runs_as_it_is() {
+    let inputs = [
+        (&[2, 4, 6][..], vec![0.5; 48]),
+        (&[4, 2, 3], vec![0.25; 24]),
+    ];
+    assert_eq!(run(&graph(), &inputs).unwrap().len(), 2);
+}

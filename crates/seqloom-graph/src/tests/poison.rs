@@ -1,0 +1,84 @@
+//! Memory that is free is never read.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Maker, run, run_poisoned};
+
+/// One more operation on values of 3 by 4 numbers: which, and of which values.
+type Choice = (u8, prop::sample::Index, prop::sample::Index);
+
+/// A graph whose values all are 3 by 4, in one order of memory or the other.
+fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
+    let mut maker = Maker::new(&[json!([3, 4])]);
+    let mut known = vec![0];
+    for (which, one, other) in choices {
+        let (x, y) = (*one.get(&known), *other.get(&known));
+        let value = grow(
+            &mut maker,
+            *which,
+            &json!({"value": x}),
+            &json!({"value": y}),
+        );
+        known.push(value);
+    }
+    for output in outputs {
+        maker.give(*output.get(&known));
+    }
+    maker.to_json()
+}
+
+/// Adds operations that make 3 by 4 numbers of others.
+fn grow(maker: &mut Maker, which: u8, x: &Value, y: &Value) -> u64 {
+    let mut add =
+        |name: &str, args: &Value, shape: Value| maker.add(name, args, &[("float32", shape)]);
+    let shape = json!([3, 4]);
+    match which % 7 {
+        0 => add("add", &json!([x, y]), shape),
+        1 => add("multiply", &json!([x, 0.5]), shape),
+        2 => add("relu", &json!([x]), shape),
+        3 => {
+            let both = add("concat", &json!([[x, y]]), json!([6, 4]));
+            let key = json!([{"slice": [1, 4, null]}]);
+            add("index", &json!([{"value": both}, key]), shape)
+        }
+        4 => {
+            let turned = add("permute_dims", &json!([x, [1, 0]]), json!([4, 3]));
+            add("reshape", &json!([{"value": turned}, [3, 4]]), shape)
+        }
+        5 => fold(maker, "max", &json!([x]), y),
+        _ => {
+            let wide = add("broadcast_to", &json!([x, [2, 3, 4]]), json!([2, 3, 4]));
+            let mean = add("mean", &json!([{"value": wide}]), shape);
+            maker.option("axis", json!(0));
+            mean
+        }
+    }
+}
+
+/// Adds a fold of columns, which is subtracted.
+fn fold(maker: &mut Maker, name: &str, args: &Value, from: &Value) -> u64 {
+    let total = maker.add(name, args, &[("float32", json!([4]))]);
+    maker.option("axis", json!(0));
+    let args = json!([from, {"value": total}]);
+    maker.add("subtract", &args, &[("float32", json!([3, 4]))])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn free_memory_that_is_nan_changes_nothing(
+        choices in prop::collection::vec(any::<Choice>(), 1..40),
+        outputs in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
+    ) {
+        let graph = graph(&choices, &outputs);
+        let x: Vec<f32> = (0..12_u8).map(|i| f32::from(i) - 5.5).collect();
+        let inputs = [(&[3, 4][..], x)];
+        let plain = run(&graph, &inputs).unwrap();
+        let numbers = plain.iter().flat_map(|array| array.values.as_f32().unwrap());
+        let is_finite = numbers.into_iter().all(|x| x.is_finite());
+        prop_assert!(is_finite);
+        prop_assert_eq!(plain, run_poisoned(&graph, &inputs).unwrap());
+    }
+}

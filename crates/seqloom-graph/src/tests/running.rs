@@ -1,0 +1,200 @@
+//! What graphs compute, beside values that were worked out by hand.
+
+use serde_json::json;
+
+use super::{Files, Maker, run};
+use crate::{Array, Data, Input, Limits, Model, Values};
+
+fn numbers(array: &Array) -> &[f32] {
+    array.values.as_f32().unwrap()
+}
+
+fn steps(count: u16) -> Vec<f32> {
+    (0..count).map(f32::from).collect()
+}
+
+#[test]
+fn weights_and_numbers_meet_inputs() {
+    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+    let input = Input {
+        name: "inputs",
+        shape: &[2, 3],
+        data: Data::F32(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
+    };
+    let found = model.run(&[input], 1).unwrap();
+    assert_eq!(numbers(&found[0]), [1.0, 4.0, 7.0, 7.0, 10.0, 13.0]);
+    assert_eq!(
+        (found[0].name.as_str(), &found[0].shape[..]),
+        ("outputs", &[2, 3][..])
+    );
+}
+
+#[test]
+fn a_size_of_another_batch_is_another_plan() {
+    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+    for batch in [1, 3, 1] {
+        let data = vec![0.5; batch * 3];
+        let input = Input {
+            name: "inputs",
+            shape: &[batch, 3],
+            data: Data::F32(&data),
+        };
+        assert_eq!(
+            numbers(&model.run(&[input], 1).unwrap()[0]).len(),
+            batch * 3
+        );
+    }
+}
+
+#[test]
+fn a_shape_that_the_graph_does_not_take_is_named() {
+    let model = Model::new(Files::small().open().unwrap(), Limits::default()).unwrap();
+    let input = Input {
+        name: "inputs",
+        shape: &[2, 4],
+        data: Data::F32(&[0.0; 8]),
+    };
+    let message = model.run(&[input], 1).unwrap_err().to_string();
+    assert_eq!(message, "inputs: axis 1 of [2, 4]: expected 3, got 4");
+}
+
+#[test]
+fn a_convolution_slides_over_the_last_axis() {
+    let mut maker = Maker::new(&[json!(["batch", 1, "length"]), json!([1, 1, 2])]);
+    let args = json!([{"value": 0}, {"value": 1}]);
+    let made = maker.add("conv1d", &args, &[("float32", json!(["batch", 1, "n1"]))]);
+    maker.give(made);
+    let inputs = [(&[1, 1, 4][..], steps(4)), (&[1, 1, 2], vec![1.0, 10.0])];
+    let found = run(&maker.to_json(), &inputs).unwrap();
+    assert_eq!(numbers(&found[0]), [10.0, 21.0, 32.0]);
+}
+
+#[test]
+fn a_key_of_index_takes_parts_of_axes() {
+    let mut maker = Maker::new(&[json!([3, 4])]);
+    let key = json!([{"slice": [null, null, -1]}, {"slice": [1, null, 2]}, {"newaxis": true}]);
+    let made = maker.add(
+        "index",
+        &json!([{"value": 0}, key]),
+        &[("float32", json!([3, 2, 1]))],
+    );
+    maker.give(made);
+    let found = run(&maker.to_json(), &[(&[3, 4], steps(12))]).unwrap();
+    assert_eq!(numbers(&found[0]), [9.0, 11.0, 5.0, 7.0, 1.0, 3.0]);
+}
+
+#[test]
+fn places_count_from_the_end_below_0_and_beyond_it_are_an_error() {
+    let graph = |place: i64| {
+        let mut maker = Maker::new(&[json!([3])]);
+        let arange = json!([place, {"size": [1], "plus": place}]);
+        let places = maker.add("arange", &arange, &[("int64", json!([1]))]);
+        let args = json!([{"value": 0}, {"value": places}]);
+        let made = maker.add("take", &args, &[("float32", json!([1]))]);
+        maker.option("axis", json!(0));
+        maker.give(made);
+        run(&maker.to_json(), &[(&[3], steps(3))])
+    };
+    assert_eq!(numbers(&graph(-1).unwrap()[0]), [2.0]);
+    assert!(
+        graph(3)
+            .unwrap_err()
+            .contains("operation 1, take (net.py:1): index 3 of an axis")
+    );
+}
+
+#[test]
+fn truths_choose() {
+    let mut maker = Maker::new(&[json!([4])]);
+    let truths = maker.add(
+        "greater",
+        &json!([{"value": 0}, 1.5]),
+        &[("bool", json!([4]))],
+    );
+    let args = json!([{"value": truths}, {"value": 0}, {"float": "-inf"}]);
+    let made = maker.add("where", &args, &[("float32", json!([4]))]);
+    maker.give(truths);
+    maker.give(made);
+    let found = run(&maker.to_json(), &[(&[4], steps(4))]).unwrap();
+    assert_eq!(
+        found[0].values,
+        Values::Bool(vec![false, false, true, true])
+    );
+    assert_eq!(
+        numbers(&found[1]),
+        [f32::NEG_INFINITY, f32::NEG_INFINITY, 2.0, 3.0]
+    );
+}
+
+/// Adds a layer in both directions; the states of both, side by side.
+fn add_layers(maker: &mut Maker) -> u64 {
+    let mut states = Vec::new();
+    for reverse in [false, true] {
+        let first = json!({"value": 1});
+        let args = json!([{"value": 0}, first, first, {"value": 2}, {"value": 3}]);
+        let last = ("float32", json!(["batch", 3]));
+        let all = ("float32", json!(["batch", "length", 3]));
+        let kept = ("float32", json!(["batch", "length", 15]));
+        states.push(maker.add("lstm", &args, &[all, last.clone(), last, kept]));
+        maker.option("reverse", json!(reverse));
+    }
+    let parts = json!([[{"value": states[0]}, {"value": states[1]}]]);
+    let both = maker.add(
+        "concat",
+        &parts,
+        &[("float32", json!(["batch", "length", 6]))],
+    );
+    maker.option("axis", json!(2));
+    both
+}
+
+/// Adds places 0, 1, 2 and so on, one for each sequence.
+fn add_places(maker: &mut Maker) -> u64 {
+    let size = json!({"size": ["batch"]});
+    let counts = maker.add("arange", &json!([size]), &[("int64", json!(["batch"]))]);
+    let args = json!([{"value": counts}, [size, 1, 1]]);
+    let wide = maker.add("reshape", &args, &[("int64", json!(["batch", 1, 1]))]);
+    let args = json!([{"value": wide}, [size, 1, 6]]);
+    maker.add("broadcast_to", &args, &[("int64", json!(["batch", 1, 6]))])
+}
+
+/// Layers of which one place of each sequence is read, and perhaps all.
+fn recurrent(reads_all: bool) -> Vec<Array> {
+    let first = [json!(["batch", "length", 2]), json!(["batch", 3])];
+    let mut maker = Maker::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());
+    let (both, places) = (add_layers(&mut maker), add_places(&mut maker));
+    let args = json!([{"value": both}, {"value": places}]);
+    let made = maker.add(
+        "take_along_axis",
+        &args,
+        &[("float32", json!(["batch", 1, 6]))],
+    );
+    maker.option("axis", json!(1));
+    maker.give(made);
+    if reads_all {
+        maker.give(both);
+    }
+    let wave = |count: u16| {
+        (0..count)
+            .map(|i| (f32::from(i) * 0.7).sin())
+            .collect::<Vec<f32>>()
+    };
+    let inputs = [
+        (&[5, 6, 2][..], wave(60)),
+        (&[5, 3], wave(15)),
+        (&[12, 2], wave(24)),
+        (&[12, 3], wave(36)),
+    ];
+    run(&maker.to_json(), &inputs).unwrap()
+}
+
+#[test]
+fn a_state_that_alone_is_read_is_that_among_all() {
+    let (alone, among) = (recurrent(false), recurrent(true));
+    assert_eq!(alone[0], among[0]);
+    let all = numbers(&among[1]);
+    let picked: Vec<f32> = (0..5)
+        .flat_map(|row| all[(row * 6 + row) * 6..][..6].to_vec())
+        .collect();
+    assert_eq!(numbers(&alone[0]), picked);
+}
