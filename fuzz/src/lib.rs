@@ -2,6 +2,8 @@
 //! records and the same verdict whatever the size of the pieces in which the
 //! bytes come and whatever the number of threads.
 
+pub mod exported;
+
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
