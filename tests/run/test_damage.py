@@ -85,3 +85,22 @@ def test_a_model_of_genotypes_names_what_is_missing(program, exported, tmp_path)
     (tmp_path / "a.bim").unlink()
     found = program(export, "a.bed", cwd=tmp_path)
     assert found.stderr.decode() == "error: a.bim: no such file\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b">x\nAC GT\n", "--whitespace strip leaves blanks out"),
+        (b"; old\n>x\nACGT\n", "--comments skip leaves them out"),
+        (b">\nACGT\n", "--ids number takes its number as the id"),
+    ],
+)
+def test_an_odd_file_is_told_the_option_that_helps(
+    program, exported, tmp_path, content, said
+):
+    _, export = exported("lstm")
+    (tmp_path / "a.fa").write_bytes(content)
+    found = program(export, tmp_path / "a.fa")
+    assert (found.returncode, said in found.stderr.decode()) == (2, True)
+    option = said.split(maxsplit=2)[:2]
+    assert program("predict", export, tmp_path / "a.fa", *option).returncode == 0

@@ -23,12 +23,25 @@ def sequence_files():
     return [it for it in paths if it.is_file() and it.suffix not in TABLES]
 
 
+# What Python offers where a file is odd, and what is typed for it.
+DATASET = "SequenceDataset(data, encoder=model.encoder, {})"
+REMEDIES = {
+    DATASET.format('whitespace="strip"'): "--whitespace strip",
+    DATASET.format('comments="skip"'): "--comments skip",
+    DATASET.format('ids="number"'): "--ids number",
+    ", or " + DATASET.format('on_error="skip"') + " leaves the record out": "",
+}
+
+
 def said_by_python(trained, path, out):
-    """The table that `predict` writes, or what it says."""
+    """The table that `predict` writes, or what it says, as it is typed."""
     try:
         sl.infer.predict(trained, path, num_threads=1).to_tsv(out)
     except SeqloomError as error:
-        return None, str(error)
+        text = str(error)
+        for python, typed in REMEDIES.items():
+            text = text.replace(python, typed)
+        return None, text
     return out.read_bytes(), ""
 
 

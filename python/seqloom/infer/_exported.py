@@ -11,6 +11,7 @@ from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._scores import Scores
+from seqloom.io._settings import replace_remedies
 
 # The file that names a folder as an exported model's.
 MANIFEST = "export.json"
@@ -30,7 +31,8 @@ def predict_exported(
 ) -> Scores:
     """Scores files by an exported model, every record once, in input order."""
     model = _native.ExportedPredictor(export, num_threads)
-    columns, ids, flat = model.score(_files_of(data), progress)
+    with replace_remedies("seqloom convert {shell}"):
+        columns, ids, flat = model.score(_files_of(data), progress)
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 

@@ -5,6 +5,7 @@ mod bench;
 mod help;
 mod inspect;
 mod predict;
+mod remedies;
 mod signals;
 mod size;
 mod threads;
@@ -37,7 +38,8 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(Outcome::Unwanted) => ExitCode::from(UNWANTED),
         Err(error) => signals::came().map_or_else(
             || {
-                say(&format!("error: {error}"));
+                let text = remedies::named(&error.to_string());
+                say(&format!("error: {text}"));
                 ExitCode::from(BAD_INPUT)
             },
             |signal| {
