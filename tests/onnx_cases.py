@@ -1,6 +1,7 @@
 """One small file for each operator of ONNX, and each of its odd settings."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from onnx import helper
@@ -13,11 +14,11 @@ class Case:
     """A file: its nodes, its inputs and its weights."""
 
     name: str
-    nodes: list
-    inputs: dict
-    weights: dict = field(default_factory=dict)
+    nodes: list[Any]
+    inputs: dict[str, Any]
+    weights: dict[str, Any] = field(default_factory=dict[str, Any])
     opset: int = 21
-    outputs: tuple = ("y",)
+    outputs: tuple[str, ...] = ("y",)
 
 
 X = floats(2, 3, 10)
@@ -67,7 +68,9 @@ ELEMENTWISE = [
     *(one(it, "x z", given=WHOLE, name="integers") for it in ("Add", "Sub", "Mul", "Div")),
     one("Mod", "x z", given=WHOLE, name="integers"),
     one("Mod", "x z", given=WHOLE, fmod=1),
-    one("Mod", "x z", given={"x": X, "z": np.float32([0.7])}, fmod=1, name="floats"),
+    one(
+        "Mod", "x z", given={"x": X, "z": np.array([0.7], "float32")}, fmod=1, name="floats"
+    ),
     *(
         one(it, "x z", given={"x": TRUTHS, "z": TRUTHS[::-1].copy()})
         for it in ("And", "Or")
@@ -95,7 +98,7 @@ ELEMENTWISE = [
     one("Clip", "x a b", weights={"a": np.float32(-0.5), "b": np.float32(0.4)}),
     one("Clip", "x - b", weights={"b": np.float32(0.4)}, name="above"),
     one("Clip", opset=7, min=-0.3, max=0.2),
-    one("IsInf", given={"x": np.float32([np.inf, 1, -np.inf])}, detect_negative=0),
+    one("IsInf", given={"x": np.array([np.inf, 1, -np.inf], "float32")}, detect_negative=0),
     one("Where", "c x z", given={"c": X[:, :1] > 0, **PAIR}),
     one(
         "Where",
@@ -319,7 +322,7 @@ INDEXING = [
         "OneHot",
         "x d v",
         given={"x": integers([1, -1], [0, 2])},
-        weights={"d": np.int64(3), "v": np.float32([0, 2])},
+        weights={"d": np.int64(3), "v": np.array([0, 2], "float32")},
     ),
     one(
         "OneHot",

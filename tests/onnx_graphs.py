@@ -1,5 +1,7 @@
 """Small ONNX files for tests, and what ONNX Runtime makes of them."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -28,7 +30,7 @@ def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST):
     return path
 
 
-def reference(path, inputs):
+def reference(path, inputs) -> Any:
     """Computes the outputs by ONNX Runtime."""
     import onnxruntime
 

@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -99,7 +100,7 @@ def export(name, folder):
         torch.onnx.export(
             net,
             (torch.from_numpy(x),),
-            stream,
+            cast("Any", stream),
             input_names=["x"],
             dynamic_axes={"x": sizes},
             opset_version=14,

@@ -131,7 +131,7 @@ def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
 
 def test_a_weight_of_words_is_an_error(tmp_path):
     def change(model):
-        words = helper.make_tensor("w", onnx.TensorProto.STRING, [1], [b"a"])
+        words = helper.make_tensor("w", onnx.TensorProto.STRING, [1], np.array([b"a"]))
         model.graph.initializer[0].CopyFrom(words)
 
     with pytest.raises(FormatError, match="only truths, integers and floats"):

@@ -1,5 +1,7 @@
 """Each operator of an ONNX file computes what ONNX Runtime computes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -57,7 +59,7 @@ def test_an_operator_computes_what_onnx_defines(case, tmp_path):
 @pytest.mark.parametrize("case", RECORDS[:2], ids=lambda case: case.name)
 def test_one_position_of_each_record_is_taken_along_an_axis(case, tmp_path):
     net = sl.models.from_onnx(write(case, tmp_path))
-    watcher = Watcher()
+    watcher: Any = Watcher()
     observers.append(watcher)
     try:
         net(*case.inputs.values())

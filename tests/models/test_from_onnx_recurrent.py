@@ -1,5 +1,7 @@
 """Recurrent operators of an ONNX file compute what ONNX Runtime computes."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -26,7 +28,7 @@ def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
     }
 
 
-def agree(path, operator, inputs="x w r b", given_=None, more=None, **attributes):
+def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **attributes):
     """Compares all outputs of one node."""
     kind = attributes.get("direction", "forward")
     arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}

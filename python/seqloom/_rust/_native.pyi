@@ -257,12 +257,12 @@ class ExportedModel:
         r"""
         What the model is, as JSON.
         """
-    def __new__(cls, path_or_bytes: pathlib.Path | builtins.list[builtins.int], memory_limit: typing.Optional[builtins.int] = None) -> ExportedModel:
+    def __new__(cls, path_or_bytes: builtins.str | os.PathLike[str] | pathlib.Path | bytes, memory_limit: typing.Optional[builtins.int] = None) -> ExportedModel:
         r"""
         Opens and checks an export; it uses no more than `memory_limit` bytes, where that is
         given.
         """
-    def run(self, inputs: dict, threads: builtins.int) -> builtins.list[typing.Any]:
+    def run(self, inputs: typing.Mapping[builtins.str, typing.Any], threads: builtins.int) -> builtins.list[typing.Any]:
         r"""
         The outputs for inputs by name, arrays in C order.
         """

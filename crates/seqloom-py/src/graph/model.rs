@@ -1,5 +1,6 @@
 //! An exported model, run on arrays of Python.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use numpy::{
@@ -8,7 +9,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 use seqloom_graph::{Array, Data, Export, Input, Limits, Model, Values};
 use seqloom_macros::native;
 
@@ -31,7 +32,7 @@ enum Place<'py> {
 #[cfg(feature = "stubs")]
 impl pyo3_stub_gen::PyStubType for Place<'_> {
     fn type_output() -> pyo3_stub_gen::TypeInfo {
-        PathBuf::type_output() | Vec::<u8>::type_output()
+        PathBuf::type_input() | Bound::<'_, PyBytes>::type_output()
     }
 }
 
@@ -69,12 +70,11 @@ impl ExportedModel {
     fn run<'py>(
         &self,
         py: Python<'py>,
-        inputs: &Bound<'py, PyDict>,
+        inputs: HashMap<String, Bound<'py, PyAny>>,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let mut given = Vec::with_capacity(inputs.len());
         for (name, array) in inputs {
-            let name: String = name.extract()?;
             let array = array.cast_into::<PyUntypedArray>()?;
             let numbers = Numbers::borrow(&array, &name)?;
             given.push((name, array.shape().to_vec(), numbers));
