@@ -1,8 +1,8 @@
 //! The functions that the page calls.
 //!
-//! To give bytes, the page calls [`room`] with their number and writes them where it says. Each
-//! of [`open`], [`predict`] and [`look`] returns 0 for an answer and 1 for an error; the answer,
-//! or the error's text, are [`answer_size`] bytes from [`answer`] on, until the next call.
+//! To give bytes, the page calls `room` with their number and writes them where it says. Each
+//! of `open`, `predict` and `look` returns 0 for an answer and 1 for an error; the answer,
+//! or the error's text, are `answer_size` bytes from `answer` on, until the next call.
 //!
 //! | function | takes | answers |
 //! |---|---|---|
