@@ -80,7 +80,7 @@ def test_the_rate_is_that_of_the_schedule_at_each_step(start):
 
 
 def test_a_plateau_falls_where_the_validation_loss_stays(start):
-    run = start(out=None, epochs=8, schedule=sl.optim.Plateau(1.0, patience=0, factor=0.5))
+    run = start(out=None, epochs=24, schedule=sl.optim.Plateau(1.0, patience=0, factor=0.5))
     expected, schedule = [], sl.optim.Plateau(1.0, patience=0, factor=0.5)
     for row in run.history:
         expected.append(schedule(0))
