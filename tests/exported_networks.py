@@ -146,6 +146,25 @@ class Centre(nn.Module):
         return self.head(apply("concat", [flat, share], axis=1))
 
 
+# What reads records of several lengths, and what reads lengths that it can halve or cut.
+OF_ANY_LENGTH: dict[str, Any] = {
+    "lstm": lambda: Recurrent(nn.LSTM),
+    "gru": lambda: Recurrent(nn.GRU),
+    "two layers": lambda: Recurrent(nn.LSTM, 2),
+    "lengths": ByLengths,
+    "dilated": Dilated,
+    "attention": Attention,
+    "rotary": lambda: Attention(rotary=10_000.0),
+}
+OF_SOME_LENGTHS: dict[str, Any] = {"pyramid": Pyramid, "centre": Centre}
+
+
+def draw_records(lengths, seed=0):
+    """Letters of DNA at random, of these lengths."""
+    rng = np.random.default_rng(seed)
+    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+
+
 def ready(model: Any, seed=0) -> Any:
     """The network with numbers drawn at random, in evaluation mode."""
     model = model.bind("numpy", sl.Key(seed)).eval()

@@ -9,8 +9,9 @@ from safetensors.numpy import save
 
 import seqloom as sl
 from seqloom._rust import _native
-from seqloom.export._manifest import MANIFEST, seal
+from seqloom.export._manifest import seal
 from seqloom.export._write import _pack
+from seqloom.infer._exported import MANIFEST
 
 B: Any = sl.tensor.backend("numpy", num_threads=1)
 FACTS = {

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from statistics import median
 
-import seqloom
 from benchmarks._measure import HOME, interleave
+from seqloom.cli._run import PROGRAM
 
 _ROUNDS = 15
 _THEIRS = """
@@ -18,15 +18,10 @@ print(session.run(None, {"inputs": np.zeros((1, 4, 60), "float32")})[0])
 """
 
 
-def command_path() -> Path:
-    """Finds the command that the package carries."""
-    return Path(seqloom.__file__).parent / "_rust/seqloom-run"
-
-
 def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
     """Scores a file."""
     options = ["--out", str(out), "--threads", str(threads), "--overwrite", "--quiet"]
-    command = [str(command_path()), "predict", str(model), str(reads), *options]
+    command = [str(PROGRAM), "predict", str(model), str(reads), *options]
     subprocess.run(command, check=True)
 
 
@@ -34,7 +29,7 @@ def time_start(folder: Path) -> tuple[float, float]:
     """Gives the seconds from a process's start to its first score, ours and theirs."""
     record = folder / "one.fa"
     record.write_text(">a\n" + "ACGT" * 15 + "\n")
-    ours = [str(command_path()), "predict", str(folder / "model.seqloom"), str(record)]
+    ours = [str(PROGRAM), "predict", str(folder / "model.seqloom"), str(record)]
     theirs = [sys.executable, "-c", _THEIRS, str(folder / "model.onnx")]
     sides = {
         "ours": lambda: _first_line(ours),

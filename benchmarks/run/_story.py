@@ -15,10 +15,11 @@ import seqloom as sl
 from benchmarks._measure import HOME, interleave
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_reads
-from benchmarks.run._command import command_path, run_command, time_start
+from benchmarks.run._command import run_command, time_start
 from benchmarks.run._networks import BATCH, NETWORKS, inputs_of, make
 from benchmarks.run._sides import SIDES
 from benchmarks.tensor._sides import environment
+from seqloom.cli._run import PROGRAM
 from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
@@ -196,7 +197,7 @@ def _tell_start() -> str:
 
 def _tell_size() -> str:
     """Says how large the program is."""
-    binary = command_path().read_bytes()
+    binary = PROGRAM.read_bytes()
     packed = len(gzip.compress(binary))
     return (
         f"The command `seqloom-run` has {len(binary) / 1e6:.2f} MB (at most "

@@ -10,37 +10,21 @@ import pytest
 import seqloom as sl
 from exported import batch_of
 from exported_networks import (
-    Attention,
-    ByLengths,
-    Centre,
-    Dilated,
-    Pyramid,
-    Recurrent,
+    OF_ANY_LENGTH,
+    OF_SOME_LENGTHS,
+    draw_records,
     ready,
 )
-from seqloom import nn
 from seqloom._rust import _native
 from seqloom.infer._forward import Forward
 
 DNA = sl.encode.OneHot("dna")
 CNN = Path(__file__).parent / "data" / "version_1_cnn"
-NETWORKS: dict[str, Any] = {
-    "lstm": lambda: Recurrent(nn.LSTM),
-    "gru": lambda: Recurrent(nn.GRU),
-    "two layers": lambda: Recurrent(nn.LSTM, 2),
-    "lengths": ByLengths,
-    "dilated": Dilated,
-    "attention": Attention,
-    "rotary": lambda: Attention(rotary=10_000.0),
-    "pyramid": Pyramid,
-    "centre": Centre,
+NETWORKS = {
+    **OF_ANY_LENGTH,
+    **OF_SOME_LENGTHS,
     "cnn": lambda: sl.models.SequenceCNNConfig(channels=4, outputs=3).build(),
 }
-
-
-def records(lengths):
-    rng = np.random.default_rng(0)
-    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
 
 
 # Positions by NumPy's sine and cosine, which differ from Rust's in their last bits.
@@ -67,7 +51,7 @@ def test_rust_gives_the_bits_of_predict(tmp_path, name, lengths, threads):
     network = ready(NETWORKS[name]())
     sl.export.save(network, tmp_path / "model", encoder=DNA)
     model, names = open_model(tmp_path / "model")
-    batch = batch_of(DNA, records(lengths), "float32")
+    batch = batch_of(DNA, draw_records(lengths), "float32")
     (found,) = model.run(given(batch, names), threads)
     if batch["mask"].all():
         del batch["mask"]

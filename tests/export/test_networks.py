@@ -1,6 +1,5 @@
 """Networks of every kind, exported: a reader computes their bits at any size."""
 
-from typing import Any
 
 import numpy as np
 import pytest
@@ -8,14 +7,12 @@ import pytest
 import seqloom as sl
 from exported import Run, batch_of, graph, manifest, operations
 from exported_networks import (
-    Attention,
-    ByLengths,
-    Centre,
-    Dilated,
-    Pyramid,
+    OF_ANY_LENGTH,
+    OF_SOME_LENGTHS,
     Recurrent,
     Short,
     Tokens,
+    draw_records,
     ready,
 )
 from onnx_graphs import floats, node, save
@@ -23,27 +20,12 @@ from seqloom import nn
 from seqloom.infer._forward import Forward
 
 DNA = sl.encode.OneHot("dna")
-NETWORKS: dict[str, Any] = {
-    "lstm": lambda: Recurrent(nn.LSTM),
-    "gru": lambda: Recurrent(nn.GRU),
-    "two layers": lambda: Recurrent(nn.LSTM, 2),
-    "lengths": ByLengths,
-    "dilated": Dilated,
-    "attention": Attention,
-    "rotary": lambda: Attention(rotary=10_000.0),
-    "pyramid": Pyramid,
-    "centre": Centre,
-}
-
-
-def records(lengths, seed=0):
-    rng = np.random.default_rng(seed)
-    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
+NETWORKS = {**OF_ANY_LENGTH, **OF_SOME_LENGTHS}
 
 
 def check(model, place, encoder, lengths, dtype="float32"):
     """Compares the bits of a reader with those of the evaluation loop."""
-    batch = batch_of(encoder, records(lengths), dtype)
+    batch = batch_of(encoder, draw_records(lengths), dtype)
     name = "graph.json"
     if batch["mask"].all():
         del batch["mask"]
@@ -125,7 +107,7 @@ def test_a_file_of_onnx_keeps_encoder_length_and_pair(tmp_path):
     facts = manifest(tmp_path / "model")
     kept = {name: facts[name] for name in ("length", "crop", "pair")}
     assert kept == {"length": 6, "crop": "pad", "pair": "sum"}
-    batch = DNA.batch(records((6, 6, 6)))
+    batch = DNA.batch(draw_records((6, 6, 6)))
     found = Run(tmp_path / "model")({"inputs": batch})
     assert found.tobytes() == net.logits(batch).numpy().tobytes()
 
@@ -135,7 +117,7 @@ def test_records_that_are_padded_to_one_length_have_a_mask(tmp_path):
     sl.export.save(model, place, encoder=DNA, length=12, crop="pad")
     shapes = {it["name"]: it["shape"] for it in graph(place)["inputs"]}
     assert shapes == {"inputs": ["batch", 4, 12], "mask": ["batch", 12]}
-    batch = batch_of(DNA, records((12, 5, 7)))
+    batch = batch_of(DNA, draw_records((12, 5, 7)))
     found = Run(place)(batch)
     wanted = Forward.of(model)(model, batch, encoder=DNA).numpy()
     assert found.tobytes() == wanted.tobytes()

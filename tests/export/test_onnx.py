@@ -9,13 +9,11 @@ import pytest
 import seqloom as sl
 from exported import batch_of
 from exported_networks import (
-    Attention,
-    ByLengths,
-    Centre,
+    OF_ANY_LENGTH,
+    OF_SOME_LENGTHS,
     Dilated,
-    Pyramid,
-    Recurrent,
     Tokens,
+    draw_records,
     ready,
 )
 from seqloom import nn
@@ -34,27 +32,12 @@ def cnn(**options: Any):
     return sl.models.SequenceCNNConfig(channels=4, outputs=2, **options).build()
 
 
-NETWORKS: dict[str, Any] = {
-    "cnn": cnn,
-    "lstm": lambda: Recurrent(nn.LSTM),
-    "gru": lambda: Recurrent(nn.GRU),
-    "two layers": lambda: Recurrent(nn.LSTM, 2),
-    "lengths": ByLengths,
-    "dilated": Dilated,
-    "attention": Attention,
-    "rotary": lambda: Attention(rotary=10_000.0),
-}
+NETWORKS = {"cnn": cnn, **OF_ANY_LENGTH}
 OF_ONE_LENGTH: dict[str, Any] = {
     "cnn of one length": lambda: cnn(length=24, pools=(1, 2, 2)),
     "aligned": lambda: cnn(length=24, aligned=4),
-    "pyramid": Pyramid,
-    "centre": Centre,
+    **OF_SOME_LENGTHS,
 }
-
-
-def records(lengths, seed=0):
-    rng = np.random.default_rng(seed)
-    return ["".join(rng.choice(list("ACGT"), length)) for length in lengths]
 
 
 def run(path, arrays):
@@ -76,7 +59,7 @@ def wanted(model, batch, encoder):
 def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):
     model, path = ready(NETWORKS[name]()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, records(lengths))
+    batch = batch_of(DNA, draw_records(lengths))
     found, outputs = run(path, batch), wanted(model, batch, DNA)
     np.testing.assert_allclose(found["outputs"], outputs, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(found["scores"], TASK.activate(outputs), atol=1e-5)
@@ -87,7 +70,7 @@ def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):
 def test_networks_without_a_mask_give_the_same_scores(tmp_path, name, count):
     model, path = ready(OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, records([24] * count))
+    batch = batch_of(DNA, draw_records([24] * count))
     del batch["mask"]
     found = run(path, batch)["outputs"]
     np.testing.assert_allclose(found, wanted(model, batch, DNA), rtol=1e-5, atol=1e-5)
@@ -97,7 +80,7 @@ def test_tokens_are_integers(tmp_path):
     encoder, path = sl.encode.Integer("dna"), tmp_path / "model.onnx"
     model = ready(Tokens())
     sl.export.onnx(model, path, encoder=encoder)
-    batch = batch_of(encoder, records((9, 4)), "int32")
+    batch = batch_of(encoder, draw_records((9, 4)), "int32")
     found = run(path, batch)
     assert list(found) == ["outputs"]
     np.testing.assert_allclose(
@@ -175,7 +158,7 @@ def test_a_recurrent_layer_over_gaps_gives_the_same_states(tmp_path, kind):
     inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
     model, path = ready(Masked(kind)), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=inputs)
-    batch = batch_of(DNA, records((9, 2, 1, 14)))
+    batch = batch_of(DNA, draw_records((9, 2, 1, 14)))
     arrays = {"x": batch["inputs"], "mask": batch["mask"]}
     expected = model(
         model.backend.tensor(arrays["x"]), model.backend.tensor(arrays["mask"])

@@ -1,5 +1,6 @@
 """The program seqloom-run, and exported models of each kind with their trained ones."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from exported_networks import Dilated, Recurrent, ready
 from seqloom import _demo
 from seqloom.cli._run import PROGRAM
 
+HOME = Path(__file__).parents[2]
 DNA = sl.encode.OneHot("dna")
 YES_NO = sl.models.Classify(("no", "yes"))
 
@@ -83,3 +85,24 @@ def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
         return made[kind]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def library():
+    """The shared library, as cargo builds it."""
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("the Rust toolchain is not installed")
+    command = [cargo, "build", "--quiet", "--package", "seqloom-c", "--message-format=json"]
+    built = subprocess.run(command, cwd=HOME, capture_output=True, check=True)
+    names = [word for word in built.stdout.decode().split('"') if "libseqloom." in word]
+    return Path(next(name for name in names if name.endswith((".so", ".dylib"))))
+
+
+@pytest.fixture(scope="session")
+def compiler():
+    """A C compiler."""
+    found = shutil.which("cc")
+    if found is None:
+        pytest.skip("there is no C compiler")
+    return found

@@ -30,7 +30,8 @@ def run(*words: Annotated[str, WORDS]) -> None:
     if not PROGRAM.is_file():
         raise MissingFileError(
             f"{PROGRAM}: no such file; the wheel of seqloom brings it, and in a checkout "
-            "cargo install --path crates/seqloom-run builds it: call seqloom-run then"
+            "cargo install --path crates/seqloom-run --profile small builds it: call "
+            "seqloom-run then"
         )
     sys.stdout.flush()
     # In our place, so that signals, streams and the exit code are its own.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from seqloom.models import Task
 
-MANIFEST, FORMAT, VERSION = "export.json", "seqloom-export", 1
+FORMAT, VERSION = "seqloom-export", 1
 _PLACE = "0" * 64
 
 

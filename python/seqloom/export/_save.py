@@ -9,9 +9,10 @@ from seqloom.errors import ArgumentError
 from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
 from seqloom.export._encoder import check_encoder, describe, learned_arrays
 from seqloom.export._graph_json import Weights, to_json
-from seqloom.export._manifest import MANIFEST, describe_task, seal, to_bytes
+from seqloom.export._manifest import describe_task, seal, to_bytes
 from seqloom.export._prepare import Subject, check_reads, is_packed, prepare, setting_of
 from seqloom.export._write import check_target, write
+from seqloom.infer._exported import MANIFEST
 from seqloom.models._reads import counts_words
 from seqloom.record import Record, Safetensors
 
@@ -90,7 +91,7 @@ def save(
     target = as_path("path", path)
     check_target(target, overwrite=as_flag("overwrite", overwrite))
     subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
-    facts = _facts(model, subject, length=length, crop=crop, pair=pair, pool=pool)
+    facts = _facts(subject, length=length, crop=crop, pair=pair, pool=pool)
     reading = Reading(
         subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
     )
@@ -99,12 +100,11 @@ def save(
     write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
 
 
-def _facts(model: Any, subject: Subject, **given: Any) -> dict[str, Any]:
+def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
     """Collects what export.json says beside versions and files."""
     held = subject.model
     known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
-    del model
     choices = {"crop": ["pad"], "pair": ["sum"], "pool": ["mean", "cls"]}
     for name, known_choices in choices.items():
         if found[name] is not None:

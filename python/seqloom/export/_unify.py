@@ -21,13 +21,12 @@ def unify(graphs: Sequence[Graph], sizes: Sequence[Mapping[str, int]]) -> Graph:
     names = {name: tuple(it[name] for it in sizes) for name in sizes[0]}
     writer = _Writer(len(graphs), names)
     _check_counts(graphs)
-    first, *others = graphs
+    first = graphs[0]
     inputs = [writer.value(row) for row in _rows(it.inputs for it in graphs)]
     constants = {number: _constant(graphs, number) for number in first.constants}
     for number in first.constants:
         writer.values[number] = _find_constant(first, number)
     operations = [writer.operation(row) for row in _rows(it.operations for it in graphs)]
-    del others
     outputs = [writer.values[value.number] for value in first.outputs]
     return Graph(inputs, constants, operations, outputs)
 

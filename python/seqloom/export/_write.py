@@ -11,7 +11,8 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 from seqloom._files import write_atomic
 from seqloom.errors import FileError, RunFolderError
 from seqloom.export._folder import write_folder
-from seqloom.export._manifest import FORMAT, MANIFEST
+from seqloom.export._manifest import FORMAT
+from seqloom.infer._exported import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

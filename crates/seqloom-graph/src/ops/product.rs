@@ -1,6 +1,5 @@
 //! Products of matrices, as NumPy's backend hands them to Rust.
 
-use seqloom_kernels::Float;
 use seqloom_kernels::product::{Matrix, products};
 
 use super::call::Call;
@@ -169,8 +168,8 @@ fn product(
             };
             let threads = seqloom_kernels::worth_waking(threads, work / 40);
             by_float!(dtype, T => {
-                let left = matrix(x.onward::<T>()?, [rows, depth], are_turned[0]);
-                let right = matrix(y.onward::<T>()?, [columns, depth], are_turned[1]);
+                let left = Matrix::plain(x.onward::<T>()?, [rows, depth], are_turned[0]);
+                let right = Matrix::plain(y.onward::<T>()?, [columns, depth], are_turned[1]);
                 let bias = bias.first().map(Read::plain::<T>).transpose()?;
                 products(left, right, bias, write.plain()?, threads);
                 Ok(())
@@ -179,18 +178,6 @@ fn product(
     );
     b.step(reads, &[&made], kernel)?;
     Ok(made)
-}
-
-/// Lines that are rows of memory or, transposed, its columns.
-fn matrix<T: Float>(values: &[T], [lines, depth]: [usize; 2], is_turned: bool) -> Matrix<'_, T> {
-    let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
-    Matrix {
-        values,
-        lines,
-        depth,
-        line_step,
-        depth_step,
-    }
 }
 
 pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {

@@ -23,6 +23,20 @@ pub struct Matrix<'a, T> {
     pub depth_step: usize,
 }
 
+impl<'a, T> Matrix<'a, T> {
+    /// Lines that lie one after another; turned, they are the columns of rows that do.
+    pub fn plain(values: &'a [T], [lines, depth]: [usize; 2], is_turned: bool) -> Self {
+        let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
+        Self {
+            values,
+            lines,
+            depth,
+            line_step,
+            depth_step,
+        }
+    }
+}
+
 impl<T: Float> Lines<T> for Matrix<'_, T> {
     fn count(&self) -> usize {
         self.lines

@@ -13,18 +13,6 @@ pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
         .collect()
 }
 
-/// A matrix whose lines are rows of memory, or columns.
-fn matrix<T>(values: &[T], lines: usize, depth: usize, rows: bool) -> Matrix<'_, T> {
-    let (line_step, depth_step) = if rows { (depth, 1) } else { (1, lines) };
-    Matrix {
-        values,
-        lines,
-        depth,
-        line_step,
-        depth_step,
-    }
-}
-
 fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
     matrix.values[line * matrix.line_step + position * matrix.depth_step].wide()
 }
@@ -35,8 +23,8 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
         numbers::<T>(lines * depth, 1),
         numbers::<T>(columns * depth, 2),
     );
-    let left = matrix(&a, lines, depth, by_rows[0]);
-    let right = matrix(&b, columns, depth, by_rows[1]);
+    let left = Matrix::plain(&a, [lines, depth], !by_rows[0]);
+    let right = Matrix::plain(&b, [columns, depth], !by_rows[1]);
     let expected = (0..lines * columns).map(|number| {
         let (row, column) = (number / columns, number % columns);
         let terms =
@@ -91,8 +79,8 @@ fn each_line_gets_the_bias() {
             numbers(columns * depth, 2),
         );
         let (left, right) = (
-            matrix(&a, lines, depth, rows),
-            matrix(&b, columns, depth, rows),
+            Matrix::plain(&a, [lines, depth], !rows),
+            Matrix::plain(&b, [columns, depth], !rows),
         );
         let bias = numbers::<f64>(columns, 3);
         let [mut plain, mut biased] = [vec![0.0; lines * columns], vec![0.0; lines * columns]];
@@ -107,10 +95,10 @@ fn each_line_gets_the_bias() {
 #[test]
 fn a_line_that_nothing_is_summed_for_is_the_bias() {
     let mut out = vec![7.0_f32; 6];
-    let nothing = matrix(&[], 3, 0, true);
+    let nothing = Matrix::plain(&[], [3, 0], false);
     products(
         nothing,
-        matrix(&[], 2, 0, true),
+        Matrix::plain(&[], [2, 0], false),
         Some(&[1.0, 2.0]),
         &mut out,
         1,
@@ -135,8 +123,8 @@ fn threads_change_no_bit() {
             numbers::<f32>(lines * depth, 1),
             numbers(columns * depth, 2),
         );
-        let left = matrix(&a, lines, depth, rows[0]);
-        let right = matrix(&b, columns, depth, rows[1]);
+        let left = Matrix::plain(&a, [lines, depth], !rows[0]);
+        let right = Matrix::plain(&b, [columns, depth], !rows[1]);
         let bias = numbers(columns, 3);
         let outs = [1, 2, 4].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);

@@ -241,10 +241,10 @@ impl<T: Float, C: Cell> Run<'_, T, C> {
         };
         let seen = MatrixMut::new(seen, going, columns, columns);
         let weights = self.shared.weights;
-        let rows = lines(inputs, going, given.inside);
+        let rows = Matrix::plain(inputs, [going, given.inside], false);
         weights.inputs.multiply(&rows, seen, goal(given.bias));
         let recurrent = MatrixMut::new(recurrent, going, columns, columns);
-        let rows = lines(state, going, width);
+        let rows = Matrix::plain(state, [going, width], false);
         weights
             .states
             .multiply(&rows, recurrent, goal(given.bias_of_states));
@@ -290,16 +290,5 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T, C>) {
 /// The weights of the inputs, as a right factor.
 fn by_inputs<'a, T>(inputs: &Inputs<'a, T>) -> Matrix<'a, T> {
     let count = inputs.weight.len() / inputs.inside.max(1);
-    lines(inputs.weight, count, inputs.inside)
-}
-
-/// Rows that lie one after another.
-fn lines<T>(values: &[T], count: usize, depth: usize) -> Matrix<'_, T> {
-    Matrix {
-        values,
-        lines: count,
-        depth,
-        line_step: depth,
-        depth_step: 1,
-    }
+    Matrix::plain(inputs.weight, [count, inputs.inside], false)
 }

@@ -2,6 +2,7 @@ use super::{
     Answers, Cell, Grads, Gru, Inputs, Layer, Lstm, Outputs, Sums, Wanted, backward, forward, infer,
 };
 use crate::machine::tests::on_every_machine;
+use crate::product::{Matrix, products};
 
 const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions, width
 
@@ -150,17 +151,11 @@ fn inputs<C: Cell>(_: C) -> [Vec<f64>; 3] {
 fn seen<C: Cell>(cell: C) -> Vec<f64> {
     let [values, weight, bias] = inputs(cell);
     let columns = bias.len();
-    let lines = |values, lines| crate::product::Matrix {
-        values,
-        lines,
-        depth: INSIDE,
-        line_step: INSIDE,
-        depth_step: 1,
-    };
     let rows = values.len() / INSIDE;
     let mut out = vec![f64::NAN; rows * columns];
-    let (left, right) = (lines(&values[..], rows), lines(&weight[..], columns));
-    crate::product::products(left, right, Some(&bias), &mut out, 1);
+    let left = Matrix::plain(&values[..], [rows, INSIDE], false);
+    let right = Matrix::plain(&weight[..], [columns, INSIDE], false);
+    products(left, right, Some(&bias), &mut out, 1);
     out
 }
 

@@ -36,8 +36,8 @@ pub(crate) fn products(
         let left = left.read::<T>("left", &shape(rows, left_turned))?;
         let right = right.read::<T>("right", &shape(columns, !right_turned))?;
         let mut out = out.write::<T>("out", &[count, rows, columns])?;
-        let left = matrix(left.as_slice()?, [rows, depth], left_turned);
-        let right = matrix(right.as_slice()?, [columns, depth], !right_turned);
+        let left = Matrix::plain(left.as_slice()?, [rows, depth], left_turned);
+        let right = Matrix::plain(right.as_slice()?, [columns, depth], !right_turned);
         let out = out.as_slice_mut()?;
         pool::run_kernel(py, threads, || kernel::products(left, right, None, out, threads))
     })
@@ -78,22 +78,10 @@ fn multiply<T: Float + Element>(
     let (Ok(left), Ok(right), Ok(bias)) = (left.as_slice(), right.as_slice(), bias) else {
         return Ok(false);
     };
-    let left = matrix(left, [rows, depth], are_turned.0);
-    let right = matrix(right, [columns, depth], are_turned.1);
+    let left = Matrix::plain(left, [rows, depth], are_turned.0);
+    let right = Matrix::plain(right, [columns, depth], are_turned.1);
     let mut out = out.write::<T>("out", &[rows, columns])?;
     let out = out.as_slice_mut()?;
     let work = || kernel::products(left, right, bias, out, threads);
     pool::run_kernel(py, threads, work).map(|()| true)
-}
-
-/// Lines that are rows of memory or, transposed, its columns.
-fn matrix<T>(values: &[T], [lines, depth]: [usize; 2], is_turned: bool) -> Matrix<'_, T> {
-    let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
-    Matrix {
-        values,
-        lines,
-        depth,
-        line_step,
-        depth_step,
-    }
 }
