@@ -18,6 +18,7 @@ from benchmarks._reads import write_reads
 from benchmarks.run._command import run_command, time_start
 from benchmarks.run._networks import BATCH, NETWORKS, inputs_of, make
 from benchmarks.run._sides import SIDES
+from benchmarks.run._web import tell_web
 from benchmarks.tensor._sides import environment
 from seqloom.cli._run import PROGRAM
 from seqloom.infer._forward import Forward
@@ -27,11 +28,12 @@ ROUNDS, SECONDS = 15, 0.05  # each round works so long
 EQUAL = 1e-4  # the greatest difference of outputs
 READS = 100_000
 MOST_BINARY = 6e6
+WINDOWS = 20_000  # that the module of the browser scores
 
 
 def main() -> None:
     """Measures arrays, a file, the start, and the sizes."""
-    parts = [_tell_arrays(), _tell_file(), _tell_start(), _tell_size()]
+    parts = [_tell_arrays(), _tell_file(), _tell_start(), _tell_size(), _tell_web()]
     publish(
         "run", "\n\n".join([*parts, machine("onnx", "onnxruntime", "numpy", "seqloom")])
     )
@@ -203,3 +205,16 @@ def _tell_size() -> str:
         f"The command `seqloom-run` has {len(binary) / 1e6:.2f} MB (at most "
         f"{MOST_BINARY / 1e6:.0f} asked), {packed / 1e6:.2f} MB by gzip."
     )
+
+
+def _tell_web() -> str:
+    """Says how quick and how large the module of the browser is, at the demo's network."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        trained, length = make("SequenceCNN")
+        sl.export.save(trained, folder / "model.seqloom.zip")
+        rows = np.random.default_rng(0).choice(list(b"ACGT"), (WINDOWS, length))
+        letters = (row.tobytes().decode() for row in rows.astype(np.uint8))
+        reads = folder / "windows.fa"
+        reads.write_text("".join(f">{at}\n{row}\n" for at, row in enumerate(letters)))
+        return tell_web(folder, reads, WINDOWS)

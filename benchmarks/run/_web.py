@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks._measure import HOME
-from benchmarks.run._command import command_path
+from seqloom.cli._run import PROGRAM
 
 _MODULE = HOME / "web/dist/seqloom_web.wasm"
 _ROUNDS = 9
@@ -49,7 +49,7 @@ def _in_node(model: Path, reads: Path) -> float:
 
 def _natively(model: Path, reads: Path) -> float:
     """Gives the records/s of the command on one thread, as it says itself."""
-    said = _run([str(command_path()), "bench", str(model), str(reads), "--threads", "1"])
+    said = _run([str(PROGRAM), "bench", str(model), str(reads), "--threads", "1"])
     return float(re.findall(r"^speed +(\d+)", said, re.MULTILINE)[0])
 
 
