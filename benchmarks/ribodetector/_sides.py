@@ -12,7 +12,7 @@ import numpy as np
 
 import seqloom as sl
 from benchmarks.ribodetector._pairs import LENGTH
-from benchmarks.run._command import command_path
+from seqloom.cli._run import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
 _COLUMNS = ("other", "ribosomal")
@@ -66,7 +66,7 @@ def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
 def run_ours(model: Path, pair: Pair, out: Path) -> Cost:
     """Runs the command of exported models, with its own number of threads."""
     options = ["--out", str(out), "--overwrite", "--quiet"]
-    return _measure([str(command_path()), "predict", str(model), *map(str, pair), *options])
+    return _measure([str(PROGRAM), "predict", str(model), *map(str, pair), *options])
 
 
 def _files(folder: Path, name: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Networks of every kind, exported: a reader computes their bits at any size."""
 
-
 import numpy as np
 import pytest
 

@@ -30,15 +30,16 @@ def build_go(go, library, target):
     subprocess.run(command, cwd=there, env={**os.environ, **flags, **caches}, check=True)
 
 
-@pytest.fixture(scope="module", params=["c", "go"])
+@pytest.fixture(scope="module", params=[("cc", build_c), ("go", build_go)])
 def score(request, tmp_path_factory):
     """An example, where its compiler is installed."""
-    compiler = shutil.which({"c": "cc"}.get(request.param, request.param))
+    name, build = request.param
+    compiler = shutil.which(name)
     if compiler is None:
-        pytest.skip(f"there is no compiler of {request.param}")
+        pytest.skip(f"{name} is not installed")
     library = request.getfixturevalue("library").parent
-    target = tmp_path_factory.mktemp(request.param) / "score"
-    {"c": build_c, "go": build_go}[request.param](compiler, library, target)
+    target = tmp_path_factory.mktemp(name) / "score"
+    build(compiler, library, target)
     return target
 
 
