@@ -33,13 +33,13 @@ def build_go(go, library, target):
 @pytest.fixture(scope="module", params=[("cc", build_c), ("go", build_go)])
 def score(request, tmp_path_factory):
     """An example, where its compiler is installed."""
-    name, build = request.param
+    name: str = request.param[0]
     compiler = shutil.which(name)
     if compiler is None:
         pytest.skip(f"{name} is not installed")
     library = request.getfixturevalue("library").parent
     target = tmp_path_factory.mktemp(name) / "score"
-    build(compiler, library, target)
+    request.param[1](compiler, library, target)
     return target
 
 
