@@ -11,8 +11,16 @@ import pytest
 from seqloom import _demo
 from seqloom.cli._run import PROGRAM
 
-# What the C library reads of the process itself, and of the machine, to begin a program.
-OF_THE_SYSTEM = ("/etc/ld.so", "/lib/", "/lib64/", "/usr/lib/", "/proc/self/maps")
+# What the C library reads of the process itself, and of the machine: to begin a program, and
+# (the last) to decide how it gives a thread's memory back.
+OF_THE_SYSTEM = (
+    "/etc/ld.so",
+    "/lib/",
+    "/lib64/",
+    "/usr/lib/",
+    "/proc/self/maps",
+    "/proc/sys/vm/overcommit_memory",
+)
 
 
 def libraries():
