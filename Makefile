@@ -158,6 +158,6 @@ $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
 	@touch $@
 
 $(PROGRAM): $(RUST) | $(STAMPS)/base
-	cargo build --quiet --release --package seqloom-run
-	cp target/release/seqloom-run python/seqloom/_rust/
+	cargo build --quiet --profile small --package seqloom-run
+	cp target/small/seqloom-run python/seqloom/_rust/
 	@touch $@

@@ -74,8 +74,9 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
 def write_models(name: str, folder: Path) -> int:
     """Exports a network in both forms; returns the length that it is measured at."""
     trained, length = make(name)
-    sl.export.save(trained, folder / "model.seqloom")
-    sl.export.onnx(trained, folder / "model.onnx")
+    inputs = ("batch", length) if trained.encoder is None else None
+    sl.export.save(trained, folder / "model.seqloom", inputs=inputs)
+    sl.export.onnx(trained, folder / "model.onnx", inputs=inputs)
     return length
 
 

@@ -11,8 +11,8 @@ import pytest
 from seqloom import _demo
 from seqloom.cli._run import PROGRAM
 
-# What the C library reads of the process itself, and of the machine: to begin a program, and
-# (the last) to decide how it gives a thread's memory back.
+# What the C library reads of the process and of the machine: to begin a program, and (the
+# last) to decide how it gives a thread's memory back.
 OF_THE_SYSTEM = (
     "/etc/ld.so",
     "/lib/",
