@@ -69,7 +69,3 @@ def _time(work: Work, calls: int) -> float:
     for _ in range(calls):
         work()
     return (time.perf_counter() - start) / calls
-
-
-if __name__ == "__main__":
-    main()

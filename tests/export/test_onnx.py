@@ -137,6 +137,28 @@ def test_weights_keep_the_names_of_the_record(tmp_path):
     assert {it for it, _ in model.parameters()} <= names
 
 
+class Placed(nn.Module):
+    """Adds each position's number, of an input of one length."""
+
+    layer: nn.Linear
+
+    def __init__(self):
+        self.layer = nn.Linear(5, 2)
+
+    def __call__(self, x):
+        places = x.backend.arange(x.shape[1], dtype="float32")
+        return self.layer(x + sl.tensor.Tensor(places, x.backend))
+
+
+def test_a_range_of_a_size_that_is_known_is_a_valid_operation(tmp_path):
+    model, path = ready(Placed()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, inputs=("batch", 5))
+    x = np.ones((3, 5), "f4")
+    expected = model(model.backend.tensor(x)).numpy()
+    found = run(path, {"inputs": x})["outputs"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
 class Masked(nn.Module):
     """Layers that read some positions alone: every third, or what a mask leaves of it."""
 

@@ -99,7 +99,7 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
     """Puts the model together, with what is known of it as text."""
     helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
     arrays = [
-        numpy_helper.from_array(np.ascontiguousarray(array), name)
+        numpy_helper.from_array(np.asarray(array, order="C"), name)
         for name, array in b.constants.items()
     ]
     graph = helper.make_graph(b.nodes, "seqloom", inputs, outputs, arrays)
