@@ -39,6 +39,26 @@ impl<'a> Data<'a> {
         self.len() == 0
     }
 
+    /// The numbers of a type that some memory holds; none where it is no such memory.
+    pub(crate) fn of(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
+        Some(match dtype {
+            Dtype::Float32 => Self::F32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Float64 => Self::F64(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Int32 => Self::I32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Int64 => Self::I64(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Uint32 => Self::U32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Uint8 => Self::U8(bytes),
+            Dtype::Bool => Self::Bool(bytemuck::checked::try_cast_slice(bytes).ok()?),
+        })
+    }
+
+    /// So many of them, from the first on.
+    pub(crate) fn part(self, first: usize, count: usize) -> Option<Self> {
+        let size = self.dtype().size();
+        let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
+        Self::of(self.dtype(), bytes)
+    }
+
     /// The memory that they are in.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         match *self {

@@ -17,6 +17,8 @@ mod ops;
 mod plan;
 mod program;
 mod reads;
+mod records;
+mod slices;
 mod source;
 mod tensors;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A model that runs.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result, pool};
@@ -11,6 +11,7 @@ use crate::graph::Graph;
 use crate::memory::{LINE, Memory, Outcome};
 use crate::plan::{Operand, Plan, Sources};
 use crate::program::{Program, unlocked};
+use crate::slices::Slices;
 use crate::tensors::Tensors;
 use crate::{Array, Dtype, Export, Input, Limits, Values};
 
@@ -38,7 +39,7 @@ use crate::{Array, Dtype, Export, Input, Limits, Values};
 /// ```
 pub struct Model {
     /// The one for any batch, and perhaps one for a batch without padding.
-    programs: Vec<Program>,
+    programs: Vec<(Program, Option<Slices>)>,
     weights: Memory,
     limits: Limits,
     /// Arenas that nobody is using.
@@ -60,8 +61,12 @@ impl Model {
             let starts = starts.collect();
             Program::new(graph, starts)
         };
+        let both = |graph: Graph| {
+            let slices = Slices::of(&graph, program);
+            (program(graph), slices)
+        };
         Ok(Self {
-            programs: graphs.into_iter().map(program).collect(),
+            programs: graphs.into_iter().map(both).collect(),
             weights,
             limits,
             spare: Mutex::default(),
@@ -87,54 +92,106 @@ impl Model {
         threads: usize,
         is_poisoned: bool,
     ) -> Result<Vec<Array>> {
-        let taking = self.programs.iter().find(|program| program.takes(inputs));
+        let mut programs = self.programs.iter();
+        let taking = programs.find(|(program, _)| program.takes(inputs));
         let program = taking.or(self.programs.first());
-        let program = program.ok_or_else(|| broken("no graph".to_owned()))?;
+        let (program, slices) = program.ok_or_else(|| broken("no graph".to_owned()))?;
         let given = program.given(inputs).map_err(Error::argument)?;
         let is_joined = threads > 1 && joins(threads);
         let wanted = if is_joined { 1 } else { threads };
+        let by = Runner {
+            model: self,
+            threads,
+            is_poisoned,
+        };
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run(wanted, || {
             act(is_joined, || {
-                found = self.compute(program, &given, threads, is_poisoned);
+                found = by.compute(program, slices.as_ref(), &given);
             });
             Ok(())
         });
         done.map_err(broken)??;
         found
     }
+}
 
+/// One run of a model, or of a part of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Runner<'a> {
+    model: &'a Model,
+    pub(crate) threads: usize,
+    is_poisoned: bool,
+}
+
+impl Runner<'_> {
     fn compute(
-        &self,
+        self,
+        program: &Program,
+        slices: Option<&Slices>,
+        inputs: &[Input<'_>],
+    ) -> Result<Vec<Array>> {
+        if let Some(slices) = slices
+            && let Some(found) = slices.run(self, inputs)?
+        {
+            return Ok(found);
+        }
+        self.run(program, inputs, |plan, sources, arena| {
+            collect(&program.graph, plan, sources, arena)
+        })
+    }
+
+    /// The same on one thread.
+    pub(crate) fn alone(self) -> Self {
+        Self { threads: 1, ..self }
+    }
+
+    /// Bytes that may be used beside the weights.
+    pub(crate) fn limit(self) -> usize {
+        let weights = self.model.weights.bytes().len();
+        self.model.limits.memory_bytes.saturating_sub(weights)
+    }
+
+    /// The plan of a program for inputs of these shapes.
+    pub(crate) fn plan(self, program: &Program, inputs: &[Input<'_>]) -> Result<Arc<Plan>> {
+        program.plan(inputs, self.model.weights.bytes(), self.limit())
+    }
+
+    /// Runs a program, and takes what its plan's outputs are.
+    pub(crate) fn run<R>(
+        self,
         program: &Program,
         inputs: &[Input<'_>],
-        threads: usize,
-        is_poisoned: bool,
-    ) -> Result<Vec<Array>> {
-        let weights = self.weights.bytes();
-        let limit = self.limits.memory_bytes.saturating_sub(weights.len());
-        let plan = program.plan(inputs, weights, limit)?;
-        let mut arena = unlocked(&self.spare).pop().unwrap_or_default();
+        take: impl FnOnce(&Plan, &Sources<'_>, &[u8]) -> Result<R>,
+    ) -> Result<R> {
+        let plan = self.plan(program, inputs)?;
+        let mut arena = unlocked(&self.model.spare).pop().unwrap_or_default();
         arena.resize(plan.arena).map_err(Error::full)?;
-        if is_poisoned {
+        if self.is_poisoned {
             arena.bytes_mut().fill(u8::MAX);
         }
         let bytes: Vec<&[u8]> = inputs.iter().map(|input| input.data.bytes()).collect();
         let sources = Sources {
             inputs: &bytes,
-            weights,
+            weights: self.model.weights.bytes(),
             kept: plan.kept.bytes(),
         };
-        let done = plan.run(&sources, arena.bytes_mut(), threads, is_poisoned);
+        let done = plan.run(&sources, arena.bytes_mut(), self.threads, self.is_poisoned);
         let found = done
             .map_err(|(operation, message)| program.fault(operation, &message))
-            .and_then(|()| collect(&program.graph, &plan, &sources, arena.bytes()));
-        unlocked(&self.spare).push(arena);
+            .and_then(|()| take(&plan, &sources, arena.bytes()));
+        unlocked(&self.model.spare).push(arena);
         found
     }
 }
 
-fn collect(graph: &Graph, plan: &Plan, sources: &Sources<'_>, arena: &[u8]) -> Result<Vec<Array>> {
+/// The outputs of a graph.
+pub(crate) fn collect(
+    graph: &Graph,
+    plan: &Plan,
+    sources: &Sources<'_>,
+    arena: &[u8],
+) -> Result<Vec<Array>> {
     let names = graph.outputs.iter().map(|(name, _)| name);
     let each = names.zip(&plan.outputs);
     each.map(|(name, operand)| {

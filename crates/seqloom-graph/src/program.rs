@@ -100,11 +100,11 @@ impl Program {
             sizes,
             values,
         };
-        for (operation, role) in self.graph.operations.iter().zip(&self.roles) {
+        for (number, role) in self.roles.iter().enumerate() {
             match role {
                 Role::Waits => {}
-                Role::Own => self.add(&mut state, operation)?,
-                Role::Reads(source) => self.add_reader(&mut state, operation, source)?,
+                Role::Own => self.add(&mut state, number)?,
+                Role::Reads(source) => self.add_reader(&mut state, number, source)?,
             }
         }
         let State {
@@ -123,19 +123,23 @@ impl Program {
         })
     }
 
-    /// Adds an operation.
-    fn add(&self, state: &mut State, operation: &Operation) -> Result<()> {
-        state.builder.operation = operation.number;
+    /// Adds the operation at a position of the graph.
+    fn add(&self, state: &mut State, number: usize) -> Result<()> {
+        state.builder.operation = number;
+        let operation = &self.graph.operations[number];
         let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
         let made = ops::apply(&mut state.builder, &call);
-        let made = made.map_err(|message| self.fault(operation.number, &message))?;
-        self.keep(state, operation, made)
+        self.keep(state, number, made)
     }
 
     /// Makes what an operation has made known.
-    fn keep(&self, state: &mut State, operation: &Operation, made: Vec<Item>) -> Result<()> {
-        let checked = check(operation, &made, &mut state.sizes);
-        checked.map_err(|message| self.fault(operation.number, &message))?;
+    fn keep(&self, state: &mut State, number: usize, made: Outcome<Vec<Item>>) -> Result<()> {
+        let operation = &self.graph.operations[number];
+        let checked = made.and_then(|made| {
+            check(operation, &made, &mut state.sizes)?;
+            Ok(made)
+        });
+        let made = checked.map_err(|message| self.fault(number, &message))?;
         for (item, declared) in made.into_iter().zip(&operation.outputs) {
             state.values[declared.value] = Some(item);
         }
@@ -144,24 +148,24 @@ impl Program {
 
     /// Adds what reads one state of each sequence: of all states, where not all numbers of one
     /// are read.
-    fn add_reader(&self, state: &mut State, reader: &Operation, source: &Source) -> Result<()> {
-        let operations = &self.graph.operations;
-        state.builder.operation = reader.number;
-        let call = |operation| Call::new(operation, &state.values, &state.sizes, &self.uses);
-        let layers = source
-            .layers
-            .iter()
-            .filter_map(|&number| operations.get(number));
-        let layers: Vec<Call<'_>> = layers.map(call).collect();
+    fn add_reader(&self, state: &mut State, reader: usize, source: &Source) -> Result<()> {
+        state.builder.operation = reader;
+        let call = |number| {
+            Call::new(
+                &self.graph.operations[number],
+                &state.values,
+                &state.sizes,
+                &self.uses,
+            )
+        };
+        let layers: Vec<Call<'_>> = source.layers.iter().map(|&number| call(number)).collect();
         let made = ops::read_states(&mut state.builder, &call(reader), &layers);
-        if let Some(made) = made.map_err(|message| self.fault(reader.number, &message))? {
-            return self.keep(state, reader, vec![made]);
+        if let Some(made) = made.map_err(|message| self.fault(reader, &message))? {
+            return self.keep(state, reader, Ok(vec![made]));
         }
         let all = source.layers.iter().chain(&source.join);
-        let mut all = all
-            .chain([&reader.number])
-            .filter_map(|&number| operations.get(number));
-        all.try_for_each(|operation| self.add(state, operation))
+        let mut all = all.chain([&reader]);
+        all.try_for_each(|&number| self.add(state, number))
     }
 
     /// Makes inputs and weights known.

@@ -17,7 +17,7 @@ pub(crate) enum Role {
     Reads(Source),
 }
 
-/// What a reader reads: layers by their numbers, and the operation that joins them.
+/// What a reader reads: layers by their positions in the graph, and what joins them.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) layers: Vec<usize>,
@@ -36,9 +36,9 @@ pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
 /// The role of each operation.
 pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
     let mut makers = vec![None; graph.values];
-    for operation in &graph.operations {
+    for (number, operation) in graph.operations.iter().enumerate() {
         for made in &operation.outputs {
-            makers[made.value] = Some(operation.number);
+            makers[made.value] = Some(number);
         }
     }
     let finder = Finder {
@@ -47,14 +47,15 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
         makers,
     };
     let mut roles = vec![Role::Own; graph.operations.len()];
-    for operation in graph.operations.iter().filter(|it| reads_one_place(it)) {
+    let readers = graph.operations.iter().enumerate();
+    for (number, operation) in readers.filter(|(_, it)| reads_one_place(it)) {
         let Some(source) = finder.source(operation) else {
             continue;
         };
-        for &number in source.layers.iter().chain(&source.join) {
-            roles[number] = Role::Waits;
+        for &layer in source.layers.iter().chain(&source.join) {
+            roles[layer] = Role::Waits;
         }
-        roles[operation.number] = Role::Reads(source);
+        roles[number] = Role::Reads(source);
     }
     roles
 }
@@ -123,17 +124,18 @@ impl Finder<'_> {
         });
         Some(Source {
             layers: layers.collect::<Option<_>>()?,
-            join: Some(join.number),
+            join: self.makers[*value],
         })
     }
 
     /// The recurrent layer whose states a value is, if nobody else reads anything of it.
     fn layer(&self, value: usize) -> Option<usize> {
-        let layer = self.graph.operations.get(self.makers[value]?)?;
+        let number = self.makers[value]?;
+        let layer = self.graph.operations.get(number)?;
         let (states, others) = layer.outputs.split_first()?;
         let is_recurrent = matches!(layer.name(), "lstm" | "gru");
         let is_sole = states.value == value && self.uses[value] == 1;
         let are_unread = others.iter().all(|other| self.uses[other.value] == 0);
-        (is_recurrent && is_sole && are_unread).then_some(layer.number)
+        (is_recurrent && is_sole && are_unread).then_some(number)
     }
 }

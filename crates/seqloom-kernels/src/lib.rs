@@ -40,4 +40,4 @@ pub mod softmax;
 pub mod special;
 
 pub use float::Float;
-pub use parallel::{is_alone, worth_waking};
+pub use parallel::{each, is_alone, worth_waking};

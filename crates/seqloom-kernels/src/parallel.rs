@@ -67,7 +67,7 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
 }
 
 /// Does pieces of work that know what they write to.
-pub(crate) fn each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+pub fn each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
     if is_alone(threads) || pieces.len() <= 1 {
         pieces.into_iter().for_each(work);
     } else {

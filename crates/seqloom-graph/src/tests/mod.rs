@@ -6,6 +6,7 @@ mod hostile;
 mod opening;
 mod poison;
 mod running;
+mod slices;
 
 pub(crate) use files::Files;
 pub(crate) use graphs::{Maker, run, run_poisoned};

@@ -1,6 +1,6 @@
 //! The convolution itself.
 
-use super::{Shape, direct, shape::TOGETHER, windows::ByWindow};
+use super::{Shape, direct, windows::ByWindow};
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, parallel};
 
@@ -45,6 +45,10 @@ pub fn forward<T: Float>(
     });
 }
 
+/// Windows that are packed at a time: whole panels of all machines' registers, few enough to
+/// stay in a second-level cache.
+const STRIP: usize = 144;
+
 /// Some samples, and the group of channels that is computed.
 struct Samples<'a, T> {
     shape: &'a Shape,
@@ -58,11 +62,11 @@ impl<T: Float> Samples<'_, T> {
     fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
-        for start in (0..count).step_by(TOGETHER) {
+        for start in (0..count).step_by(STRIP) {
             let windows = ByWindow {
                 image: self.shape.input(self.x, self.group),
                 first: self.first * positions + start,
-                count: TOGETHER.min(count - start),
+                count: STRIP.min(count - start),
             };
             self.fill_windows(filter, &windows, start, out);
         }

@@ -85,28 +85,6 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Where a run's first number of the first channel and corner stands, if the windows'
-    /// numbers of each tap are neighbours and none is padding.
-    pub(super) fn inside(&self, run: Run) -> Option<usize> {
-        let corner = |axis: usize| {
-            let position = run.position[axis] * self.stride[axis];
-            position.checked_sub(self.padding[axis])
-        };
-        let (y, x) = (corner(0)?, corner(1)?);
-        let reach = |axis: usize| (self.kernel[axis].max(1) - 1) * self.dilation[axis];
-        let fits = self.stride[1] == 1
-            && y + reach(0) < self.size[0]
-            && x + run.count + reach(1) <= self.size[1];
-        let row = self.first_channel * self.size[0] + y;
-        fits.then_some(run.sample * self.sample + row * self.size[1] + x)
-    }
-
-    /// How far a tap's number is from that of the first channel and corner.
-    #[inline(always)]
-    pub(super) fn steps(&self, tap: Tap) -> usize {
-        (tap.channel * self.size[0] + tap.step[0]) * self.size[1] + tap.step[1]
-    }
-
     /// What a run sees of the image at one tap, if anything.
     #[inline(always)]
     pub(super) fn seen(&self, run: Run, tap: Tap) -> Option<Seen> {

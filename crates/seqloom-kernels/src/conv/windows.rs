@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
-use super::image::{Image, Run, Tap};
+use seqloom_macros::vectorized;
+
+use super::image::{Image, Run, Seen, Tap};
 use crate::Float;
-use crate::product::{Lines, copy_some, transpose};
+use crate::machine::dispatch;
+use crate::product::{Lines, transpose};
 
 /// A line for each window, from the one numbered `first`; its taps are the depth.
 pub(super) struct ByWindow<'a, T> {
@@ -24,40 +27,91 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
 
     fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
         let width = out.len() / depth.len().max(1);
-        let count = width.min(self.count.saturating_sub(first));
-        let runs = self.image.runs(self.first + first, count);
-        let runs: Vec<_> = runs.map(|run| (run, self.image.inside(run))).collect();
-        let taps = self.image.taps_from(depth.start);
-        for (tap, out) in taps.zip(out.chunks_exact_mut(width)) {
-            let (out, rest) = out.split_at_mut(count);
-            rest.fill(T::ZERO);
-            for &(run, start) in &runs {
-                let out = &mut out[run.first..][..run.count];
-                match start {
-                    Some(start) => {
-                        let from = start + self.image.steps(tap);
-                        copy_some(&self.image.values[from..][..run.count], out);
-                    }
-                    None => self.image.copy(run, tap, out),
-                }
+        pack_windows(Panel {
+            image: self.image,
+            first: self.first + first,
+            count: width.min(self.count.saturating_sub(first)),
+            depth,
+            width,
+            out,
+        });
+    }
+}
+
+/// Windows side by side, and where their numbers go: a row of `width` for each tap.
+struct Panel<'a, 'b, T> {
+    image: Image<'a, T>,
+    first: usize,
+    count: usize,
+    depth: Range<usize>,
+    width: usize,
+    out: &'b mut [T],
+}
+
+#[vectorized]
+fn pack_windows<T: Float>(panel: Panel<'_, '_, T>) {
+    // The widths of all machines' panels, so that the compiler knows them.
+    match panel.width {
+        4 => panel.pack::<4>(),
+        8 => panel.pack::<8>(),
+        16 => panel.pack::<16>(),
+        24 => panel.pack::<24>(),
+        32 => panel.pack::<32>(),
+        48 => panel.pack::<48>(),
+        _ => panel.pack::<1>(),
+    }
+}
+
+impl<T: Float> Panel<'_, '_, T> {
+    #[inline(always)]
+    fn pack<const WIDTH: usize>(mut self) {
+        if self.count < self.width {
+            self.out.fill(T::ZERO);
+        }
+        for run in self.image.runs(self.first, self.count) {
+            let taps = self.image.taps_from(self.depth.start);
+            let steps = self.image.kernel[0] * self.image.kernel[1];
+            for (number, tap) in taps.take(steps.min(self.depth.len())).enumerate() {
+                self.pack_step::<WIDTH>(run, tap, (number, steps));
+            }
+        }
+    }
+
+    /// Packs what a run sees at one step of the kernel in all channels, where the same windows
+    /// see padding: the rows from the one of this number on, in steps.
+    #[inline(always)]
+    fn pack_step<const WIDTH: usize>(&mut self, run: Run, tap: Tap, rows: (usize, usize)) {
+        let (first, steps) = rows;
+        let rows = self.out[first * self.width..].chunks_mut(self.width);
+        let rows = rows.step_by(steps);
+        let Some(seen) = self.image.seen(run, tap) else {
+            return rows.for_each(|row| row[run.first..][..run.count].fill(T::ZERO));
+        };
+        let plane = self.image.size[0] * self.image.size[1];
+        let is_whole = WIDTH > 1 && seen.count == WIDTH && self.image.stride[1] == 1;
+        for (channel, row) in rows.enumerate() {
+            let values = &self.image.values[seen.from + channel * plane..];
+            match (row.first_chunk_mut::<WIDTH>(), values.first_chunk()) {
+                (Some(row), Some(values)) if is_whole => *row = *values,
+                _ => self.image.copy(run, seen, values, &mut row[run.first..]),
             }
         }
     }
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies what a run of windows sees at one tap.
-    fn copy(&self, run: Run, tap: Tap, out: &mut [T]) {
-        let Some(seen) = self.seen(run, tap) else {
-            return out.fill(T::ZERO);
-        };
-        let (before, out) = out.split_at_mut(seen.before);
+    /// Copies what a run of windows sees of a row, from the first number on.
+    #[inline(always)]
+    fn copy(&self, run: Run, seen: Seen, values: &[T], out: &mut [T]) {
+        let (before, out) = out[..run.count].split_at_mut(seen.before);
         let (out, after) = out.split_at_mut(seen.count);
         before.fill(T::ZERO);
         after.fill(T::ZERO);
-        let values = &self.values[seen.from..];
         if self.stride[1] == 1 {
-            copy_some(&values[..seen.count], out);
+            let values = &values[..seen.count];
+            out.iter_mut()
+                .zip(values)
+                .for_each(|(out, &value)| *out = value);
         } else {
             let values = values.iter().step_by(self.stride[1]);
             out.iter_mut()

@@ -213,7 +213,7 @@ fn call_for<T>(row: &[T], ahead: usize) {
 const AHEAD: usize = 8;
 
 /// Copies a few numbers, eight at a time.
-pub(crate) fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
+fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
     let (lines, rest) = values.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();
     outs.iter_mut()

@@ -33,7 +33,6 @@ pub(crate) use kept::KeptFactor;
 pub(crate) use kernel::{TakeTile, Tile};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
-pub(crate) use matrix::copy_some;
 pub(crate) use panels::{Panels, blocks};
 pub(crate) use strided::Into;
 pub(crate) use transpose::transpose;

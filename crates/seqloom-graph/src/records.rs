@@ -1,0 +1,223 @@
+//! The operations of a graph that treat each record by itself.
+//!
+//! A convolution and what follows it, position by position, fills arrays that no cache holds
+//! where many records are computed together. Of some records at a time, all those operations
+//! find what they read near; and the numbers are the same, because none looks at another record.
+
+use crate::graph::{Argument, Declared, Dim, Graph, Named, Operation};
+
+/// Cuts a graph in two: the operations that treat each record by itself, and those that read
+/// what they make. None where that does not pay, or the inputs are no batches of records.
+pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
+    let inputs = graph.inputs.iter().map(|input| &input.declared);
+    let kinds = Kinds::of(graph).filter(|_| inputs.into_iter().all(is_batch))?;
+    let (first, rest): (Vec<_>, Vec<_>) = graph
+        .operations
+        .iter()
+        .cloned()
+        .partition(|operation| kinds.is_record(operation));
+    let pays = first.iter().any(|it| PAYING.contains(&it.name()));
+    // Both parts make for themselves what is the same for any records.
+    let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
+    let fixed: Vec<_> = fixed.collect();
+    let border = border(&first, &rest, graph);
+    let inputs = border.iter().map(|declared| Named {
+        name: format!("value {}", declared.value),
+        declared: declared.clone(),
+    });
+    let outputs = inputs.clone().map(|it| (it.name, it.declared.value));
+    let records = Graph {
+        operations: in_order(fixed, first),
+        outputs: outputs.collect(),
+        ..graph.clone()
+    };
+    let rest = Graph {
+        inputs: graph.inputs.iter().cloned().chain(inputs).collect(),
+        operations: rest,
+        ..graph.clone()
+    };
+    pays.then_some((records, rest))
+}
+
+/// Operations as they stood in the graph.
+fn in_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> {
+    some.extend(others);
+    some.sort_by_key(|operation| operation.number);
+    some
+}
+
+/// Whether an array has a position for each record along its first axis, and there alone.
+fn is_batch(declared: &Declared) -> bool {
+    let mut axes = declared.shape.iter().map(is_records);
+    axes.next() == Some(true) && !axes.any(|is_records| is_records)
+}
+
+fn is_records(dim: &Dim) -> bool {
+    matches!(dim, Dim::Named(name) if name == "batch")
+}
+
+/// What a value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The same for any records.
+    Fixed,
+    /// A row for each record, of that record alone.
+    Record,
+    Other,
+}
+
+/// What each value of a graph is, with its axes.
+struct Kinds<'a> {
+    kinds: Vec<Kind>,
+    declared: Vec<Option<&'a Declared>>,
+}
+
+impl<'a> Kinds<'a> {
+    fn of(graph: &'a Graph) -> Option<Self> {
+        let mut found = Self {
+            kinds: vec![Kind::Other; graph.values],
+            declared: vec![None; graph.values],
+        };
+        for input in &graph.inputs {
+            found.set(&input.declared, Kind::Record)?;
+        }
+        for weight in &graph.weights {
+            found.set(&weight.declared, Kind::Fixed)?;
+        }
+        for operation in &graph.operations {
+            let kind = found.kind_of(operation);
+            for made in &operation.outputs {
+                found.set(made, kind)?;
+            }
+        }
+        Some(found)
+    }
+
+    fn set(&mut self, declared: &'a Declared, kind: Kind) -> Option<()> {
+        *self.kinds.get_mut(declared.value)? = kind;
+        *self.declared.get_mut(declared.value)? = Some(declared);
+        Some(())
+    }
+
+    fn kind_of(&self, operation: &Operation) -> Kind {
+        let values = operation.values();
+        let mut kinds = values.iter().map(|&value| self.kinds[value]);
+        let is_shaped = operation.name() == "reshape";
+        if !is_shaped && operation.arguments.iter().flatten().any(counts_records) {
+            Kind::Other
+        } else if kinds.all(|kind| kind == Kind::Fixed) {
+            Kind::Fixed
+        } else if self.treats_each(operation, &values) {
+            Kind::Record
+        } else {
+            Kind::Other
+        }
+    }
+
+    /// Whether each row of what an operation makes comes from the same row of what it reads.
+    fn treats_each(&self, operation: &Operation, values: &[usize]) -> bool {
+        let reads_one = || values[1..].iter().all(|&it| self.kinds[it] == Kind::Fixed);
+        let is_known = if BY_NUMBER.contains(&operation.name()) {
+            values
+                .iter()
+                .all(|&value| self.lies_along(value, operation))
+        } else {
+            BY_ROW.contains(&operation.name()) && reads_one()
+        };
+        let are_known = values.iter().all(|&value| self.kinds[value] != Kind::Other);
+        is_known && are_known && operation.outputs.iter().all(is_batch)
+    }
+
+    /// Whether the rows of a value meet those of the result, or there are none.
+    fn lies_along(&self, value: usize, operation: &Operation) -> bool {
+        let rank = operation.outputs.first().map_or(0, |made| made.shape.len());
+        self.declared[value].is_some_and(|declared| match self.kinds[value] {
+            Kind::Record => declared.shape.len() == rank,
+            _ => declared.shape.len() < rank || declared.shape.first() == Some(&Dim::Fixed(1)),
+        })
+    }
+
+    fn is_record(&self, operation: &Operation) -> bool {
+        self.made_as(operation, Kind::Record)
+    }
+
+    fn is_fixed(&self, operation: &Operation) -> bool {
+        self.made_as(operation, Kind::Fixed)
+    }
+
+    fn made_as(&self, operation: &Operation, kind: Kind) -> bool {
+        let mut made = operation.outputs.iter();
+        made.all(|made| self.kinds[made.value] == kind)
+    }
+}
+
+/// What the first operations make and the others, or whoever asked, read.
+fn border(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<Declared> {
+    let asked = graph.outputs.iter().map(|(_, value)| *value);
+    let read: Vec<usize> = rest
+        .iter()
+        .flat_map(Operation::values)
+        .chain(asked)
+        .collect();
+    let made = first.iter().flat_map(|operation| &operation.outputs);
+    let made = made.filter(|made| read.contains(&made.value));
+    made.cloned().collect()
+}
+
+/// Whether an argument depends on how many records there are.
+fn counts_records(argument: &Argument) -> bool {
+    match argument {
+        Argument::Size(size) => size.factors.iter().any(is_records),
+        Argument::Slice(parts) => parts.iter().any(counts_records),
+        Argument::List(parts) => parts.iter().any(counts_records),
+        _ => false,
+    }
+}
+
+/// Operations that make it worth while.
+const PAYING: [&str; 2] = ["conv1d", "conv2d"];
+
+/// Operations whose first argument is an array of records, and all others the same for any;
+/// the axis of records is not folded, because what they make has it.
+const BY_ROW: [&str; 12] = [
+    "conv1d",
+    "conv2d",
+    "max_pool1d",
+    "scale_shift",
+    "reshape",
+    "expand_dims",
+    "squeeze",
+    "mean",
+    "sum",
+    "max",
+    "min",
+    "astype",
+];
+
+/// Operations on numbers at the same position, of arrays that broadcast.
+const BY_NUMBER: [&str; 24] = [
+    "relu",
+    "gelu",
+    "silu",
+    "sigmoid",
+    "softplus",
+    "tanh",
+    "exp",
+    "log",
+    "log1p",
+    "sqrt",
+    "rsqrt",
+    "square",
+    "abs",
+    "negative",
+    "reciprocal",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "pow",
+    "where",
+    "clip",
+];

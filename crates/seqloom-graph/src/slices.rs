@@ -1,0 +1,201 @@
+//! Running what treats each record by itself a few records at a time.
+
+use std::sync::Mutex;
+
+use seqloom_core::{Error, Result};
+use seqloom_kernels::each;
+
+use crate::graph::Graph;
+use crate::memory::Memory;
+use crate::model::{Runner, collect};
+use crate::plan::{Plan, Sources};
+use crate::program::{Program, unlocked};
+use crate::records::cut;
+use crate::{Array, Data, Dtype, Input};
+
+/// A graph in two parts, of which the first runs a few records at a time.
+pub(crate) struct Slices {
+    records: Program,
+    rest: Program,
+}
+
+impl Slices {
+    /// Cuts a graph; none where that does not pay.
+    pub(crate) fn of(graph: &Graph, program: impl Fn(Graph) -> Program) -> Option<Self> {
+        let (records, rest) = cut(graph)?;
+        Some(Self {
+            records: program(records),
+            rest: program(rest),
+        })
+    }
+
+    /// Computes the outputs; none where the records are too few for several slices.
+    pub(crate) fn run(&self, by: Runner<'_>, inputs: &[Input<'_>]) -> Result<Option<Vec<Array>>> {
+        let count = inputs.first().and_then(|input| input.shape.first());
+        let count = count.copied().unwrap_or(0);
+        let Some(some) = self.count_together(by, inputs, count)? else {
+            return Ok(None);
+        };
+        let mut borders = self.borders(by, inputs, count)?;
+        self.fill(by, inputs, some, &mut borders)?;
+        let found = borders
+            .iter()
+            .map(Border::input)
+            .collect::<Option<Vec<_>>>();
+        let found = found.ok_or_else(|| Error::argument("an array of records has gaps"))?;
+        let all: Vec<Input<'_>> = inputs.iter().copied().chain(found).collect();
+        let graph = &self.rest.graph;
+        by.run(&self.rest, &all, |plan, sources, arena| {
+            collect(graph, plan, sources, arena)
+        })
+        .map(Some)
+    }
+
+    /// How many records make a slice: what is computed of them stays near, and each thread gets
+    /// as many slices as the others.
+    fn count_together(
+        &self,
+        by: Runner<'_>,
+        inputs: &[Input<'_>],
+        count: usize,
+    ) -> Result<Option<usize>> {
+        let few = count.min(TRIED);
+        if few < 2 {
+            return Ok(None);
+        }
+        let shapes = shapes(inputs, few);
+        let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
+        let most = NEAR / (plan.arena / few).max(1);
+        let slices = count.div_ceil(most.max(1));
+        let slices = slices.next_multiple_of(by.threads.max(1));
+        let is_several = 1 < slices && slices <= count;
+        Ok(is_several.then(|| count.div_ceil(slices)))
+    }
+
+    /// Memory for what the first part makes of so many records.
+    fn borders(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Result<Vec<Border>> {
+        let shapes = shapes(inputs, 1);
+        let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
+        let names = self.records.graph.outputs.iter();
+        let each = names.zip(&plan.outputs).map(|((name, _), output)| {
+            let row = output.layout.count() * output.dtype.size();
+            let size = row.checked_mul(count).filter(|&size| size <= by.limit());
+            let mut memory = Memory::default();
+            let resized = size.ok_or_else(|| format!("no memory for {count} records"));
+            resized
+                .and_then(|size| memory.resize(size))
+                .map_err(Error::full)?;
+            let mut shape = output.layout.shape.clone();
+            shape.iter_mut().take(1).for_each(|first| *first = count);
+            Ok(Border {
+                name: name.clone(),
+                dtype: output.dtype,
+                shape,
+                row,
+                memory,
+            })
+        });
+        each.collect()
+    }
+
+    /// Runs the first part on all records, some at a time.
+    fn fill(
+        &self,
+        by: Runner<'_>,
+        inputs: &[Input<'_>],
+        some: usize,
+        borders: &mut [Border],
+    ) -> Result<()> {
+        let count = borders.first().map_or(0, |border| border.shape[0]);
+        let mut slices: Vec<(usize, Vec<&mut [u8]>)> = Vec::new();
+        slices.extend((0..count).step_by(some).map(|first| (first, Vec::new())));
+        for border in borders {
+            let size = (border.row * some).max(1);
+            let rows = border.memory.bytes_mut().chunks_mut(size);
+            slices
+                .iter_mut()
+                .zip(rows)
+                .for_each(|(slice, rows)| slice.1.push(rows));
+        }
+        let failed = Mutex::new(None);
+        each(slices, by.threads, |(first, outs)| {
+            let shapes = shapes(inputs, some.min(count - first));
+            let inputs = part(inputs, &shapes, first);
+            let done = by
+                .alone()
+                .run(&self.records, &inputs, |plan, sources, arena| {
+                    copy_outputs(plan, sources, arena, outs)
+                });
+            if let Err(error) = done {
+                unlocked(&failed).get_or_insert(error);
+            }
+        });
+        unlocked(&failed).take().map_or(Ok(()), Err)
+    }
+}
+
+/// Bytes that records need while they are computed, where these stay in a second-level cache.
+const NEAR: usize = 3 << 18;
+
+/// Records by which it is found what one needs.
+const TRIED: usize = 8;
+
+/// What the first part makes, of all records.
+struct Border {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    /// Bytes of a record.
+    row: usize,
+    memory: Memory,
+}
+
+impl Border {
+    fn input(&self) -> Option<Input<'_>> {
+        Some(Input {
+            name: &self.name,
+            shape: &self.shape,
+            data: Data::of(self.dtype, self.memory.bytes())?,
+        })
+    }
+}
+
+/// The shapes of inputs of so many records.
+fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
+    let shapes = inputs.iter().map(|input| input.shape.to_vec());
+    let shapes = shapes.map(|mut shape| {
+        shape.iter_mut().take(1).for_each(|first| *first = count);
+        shape
+    });
+    shapes.collect()
+}
+
+/// Some records of each input, from the one of this number on.
+fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
+    let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
+        let row = shape.iter().skip(1).product::<usize>();
+        let data = input.data.part(first * row, shape.first()? * row)?;
+        Some(Input {
+            shape,
+            data,
+            ..*input
+        })
+    });
+    each.collect()
+}
+
+/// Copies what a slice has made to its rows.
+fn copy_outputs(
+    plan: &Plan,
+    sources: &Sources<'_>,
+    arena: &[u8],
+    outs: Vec<&mut [u8]>,
+) -> Result<()> {
+    for (operand, out) in plan.outputs.iter().zip(outs) {
+        let start = operand.layout.start * operand.dtype.size();
+        let found = sources.find(operand, arena);
+        let found = found.and_then(|bytes| bytes.get(start..)?.get(..out.len()));
+        out.copy_from_slice(found.ok_or_else(|| Error::argument("an output has no place"))?);
+    }
+    Ok(())
+}
