@@ -73,17 +73,17 @@ class Transformer(nn.Module):
         return self.head(self.encoder(self.embedding(x)).mean(axis=1))
 
 
-def _demo() -> tuple[Any, Any, int]:
-    """The network that `make demo` trains."""
+def _demo(length: int = 60) -> tuple[Any, Any, int]:
+    """The network that `make demo` trains, for windows of 60 letters or another length."""
     config = sl.models.SequenceCNNConfig(
         channels=4,
         outputs=3,
-        length=60,
+        length=length,
         widths=(32, 32, 32),
         kernel_size=(3, 5, 5),
         pools=(1, 2, 2),
     )
-    return config.init("numpy", key=sl.Key(0)), DNA, 60
+    return config.init("numpy", key=sl.Key(0)), DNA, length
 
 
 def _genotypes() -> tuple[Any, Any, int]:
@@ -97,6 +97,7 @@ def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, 
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
 
+READ = 150  # letters of a read
 NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "SequenceCNN": _demo,
     "GenotypeMLP": _genotypes,
@@ -104,11 +105,15 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "dilated residual": lambda: _own(Dilated, DNA, 500),
     "transformer": lambda: _own(Transformer, sl.encode.Integer("dna"), 128),
 }
+OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
+    "SequenceCNN": lambda: _demo(READ),
+    "dilated residual": lambda: _own(Dilated, DNA, READ),
+}
 
 
-def make(name: str) -> tuple[Trained, int]:
+def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
     """Makes a network and says which length it is measured at."""
-    network, encoder, length = NETWORKS[name]()
+    network, encoder, length = (OF_READS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
     _spread(network)
     return Trained(network.eval(), encoder, task, BATCH), length

@@ -1,0 +1,133 @@
+"""Times both runtimes over encoded arrays, in turn, and compares their outputs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import seqloom as sl
+from benchmarks._measure import HOME
+from benchmarks._page import table
+from benchmarks.run._networks import BATCH, NETWORKS, inputs_of, make
+from benchmarks.run._sides import SIDES
+from benchmarks.tensor._sides import environment
+from seqloom.export import Input
+from seqloom.infer._forward import Forward
+
+THREADS = (1, 2)
+ROUNDS, SECONDS = 15, 0.05  # each round works so long
+EQUAL = 1e-4  # the greatest difference of outputs
+_SIDE = "from benchmarks.run._sides import main; main()"
+
+
+def tell_arrays() -> str:
+    """A table: each network from encoded arrays."""
+    rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
+    head = "", "threads", "ONNX Runtime", "seqloom", "ratio", "memory", "ONNX Runtime's"
+    text = (
+        f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
+        "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
+        f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
+        f"{ROUNDS} rounds, both sides in turn, each in a process of its own."
+    )
+    return f"{text}\n\n{table(head, rows)}"
+
+
+def _measure(name: str, threads: int) -> tuple[str, ...]:
+    """Times one network."""
+    with TemporaryDirectory() as folder:
+        length = write_models(name, Path(folder))
+        peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
+        _compare(name, length, Path(folder))
+    ours, theirs = seconds["seqloom"], seconds["ONNX Runtime"]
+    row = (
+        name,
+        str(threads),
+        f"{theirs * 1e3:.2f} ms",
+        f"{ours * 1e3:.2f} ms",
+        f"**{ours / theirs:.2f}**",
+        *(f"{peaks[side] / 1e6:.1f} MB" for side in SIDES),
+    )
+    print(*row, flush=True)
+    return row
+
+
+def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
+    """Exports a network in both forms; returns the length that it is measured at."""
+    trained, length = make(name, of_reads=of_reads)
+    arrays = inputs_of(name, length)
+    # All records have one length: neither side reads a mask.
+    inputs = {it: Input(("batch", *x.shape[1:]), str(x.dtype)) for it, x in arrays.items()}
+    given = None if trained.encoder is not None else inputs
+    sl.export.save(trained, folder / "model.seqloom", inputs=given)
+    sl.export.onnx(trained.model, folder / "model.onnx", inputs=inputs)
+    return length
+
+
+def _time_sides(
+    name: str, length: int, *, threads: int, folder: str
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Gives the memory and the median seconds of each side."""
+    workers = {
+        side: _start(side, name, str(length), str(threads), folder) for side in SIDES
+    }
+    try:
+        peaks = {side: _read(worker) for side, worker in workers.items()}
+        calls = {side: _count_calls(_ask(worker, 3)) for side, worker in workers.items()}
+        rounds = [
+            {side: _ask(worker, calls[side]) for side, worker in workers.items()}
+            for _ in range(ROUNDS)
+        ]
+    finally:
+        for worker in workers.values():
+            worker.stdin.close()
+            worker.wait()
+    return peaks, {side: median(each[side] for each in rounds) for side in SIDES}
+
+
+def _count_calls(seconds: float) -> int:
+    """Says how many calls make a round."""
+    return max(1, round(SECONDS / max(seconds, 1e-6)))
+
+
+def _start(*arguments: str) -> Any:
+    """Starts the process of a side."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _SIDE, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=HOME,
+        env=environment(int(arguments[3])),
+    )
+
+
+def _ask(worker: Any, calls: int) -> float:
+    """Lets a process work; gives the seconds of a call."""
+    worker.stdin.write(f"{calls}\n")
+    worker.stdin.flush()
+    return _read(worker)
+
+
+def _read(worker: Any) -> Any:
+    """Reads what a process says."""
+    return json.loads(worker.stdout.readline())
+
+
+def _compare(name: str, length: int, folder: Path) -> None:
+    """Checks both sides' outputs against Python's."""
+    trained, _ = make(name)
+    forward = Forward.of(trained.model)
+    arrays = inputs_of(name, length)
+    expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
+    ours, theirs = (np.load(folder / f"{side}.npy") for side in SIDES)
+    if name == "transformer":  # Python's attention sums in another order
+        np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(ours, expected)
+    np.testing.assert_allclose(theirs, expected, rtol=EQUAL, atol=EQUAL)
