@@ -53,6 +53,21 @@ class Dilated(nn.Module):
         return self.head(x.mean(axis=2))
 
 
+class Motifs(nn.Module):
+    """Motif detectors and the best match of each (DeepBind, Alipanahi et al. 2015)."""
+
+    motifs: nn.Conv1d
+    head: nn.Linear
+
+    def __init__(self) -> None:
+        self.motifs = nn.Conv1d(4, 16, 24, padding="same")
+        self.head = nn.Linear(16, 3)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """One-hot letters ``(n, 4, l)`` to outputs ``(n, 3)``."""
+        return self.head(F.relu(self.motifs(x)).max(axis=2))
+
+
 class Transformer(nn.Module):
     """Tokens, a transformer encoder, and the mean of its rows."""
 
@@ -106,6 +121,7 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "transformer": lambda: _own(Transformer, sl.encode.Integer("dna"), 128),
 }
 OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
+    "motif detectors": lambda: _own(Motifs, DNA, READ),
     "SequenceCNN": lambda: _demo(READ),
     "dilated residual": lambda: _own(Dilated, DNA, READ),
 }

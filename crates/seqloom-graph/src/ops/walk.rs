@@ -217,6 +217,11 @@ impl Walk {
         match self.fold {
             Fold::Sum if step == 1 => total.plus(pairwise(&row[..count])),
             Fold::Sum => total.plus(pairwise_by(row, step, count)),
+            fold @ (Fold::Max | Fold::Min) if step == 1 && count >= LANES => {
+                let row = &row[..count];
+                let in_order = || row.iter().fold(total, |total, &x| fold.join(total, x));
+                side_by_side(fold, row).map_or_else(in_order, |found| fold.join(total, found))
+            }
             fold => {
                 let numbers = row.iter().step_by(step.max(1)).take(count);
                 let repeated = std::iter::repeat_n(&row[0], count);
@@ -305,6 +310,42 @@ fn chunks(axes: &[Axis]) -> Vec<(usize, Vec<Axis>)> {
         .collect()
 }
 
+/// Extremes that are found side by side: some registers of them.
+const LANES: usize = 16;
+
+/// The extreme of a row of at least [`LANES`] numbers, the first of those that are equal; none
+/// where one is no number.
+fn side_by_side<T: Element>(fold: Fold, row: &[T]) -> Option<T> {
+    if fold == Fold::Max {
+        extreme(row, |found, x| if x > found { x } else { found })
+    } else {
+        extreme(row, |found, x| if x < found { x } else { found })
+    }
+}
+
+#[inline]
+fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
+    let (blocks, _) = row.as_chunks::<LANES>();
+    // The last block repeats numbers, which changes no extreme.
+    let (mut found, last) = (*blocks.first()?, row.last_chunk::<LANES>()?);
+    let mut is_nan = [false; LANES];
+    for block in blocks.iter().chain([last]) {
+        for ((found, is_nan), &x) in found.iter_mut().zip(&mut is_nan).zip(block) {
+            *found = pick(*found, x);
+            *is_nan |= x.is_nan();
+        }
+    }
+    for half in [8, 4, 2, 1] {
+        (0..half).for_each(|lane| found[lane] = pick(found[lane], found[lane + half]));
+    }
+    match found[0] {
+        _ if is_nan.contains(&true) => None,
+        // 0 and -0 are equal and differ.
+        zero if zero == T::ZERO => row.iter().copied().find(|x| *x == zero),
+        found => Some(found),
+    }
+}
+
 /// The sum of numbers side by side, by halves down to blocks of 128.
 pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
     if x.len() > 128 {
@@ -364,6 +405,27 @@ mod tests {
 
     const SUM_OF_1000: u32 = 1_195_657_729;
     const SUM_OF_100: u32 = 1_141_063_680;
+
+    fn in_order(fold: Fold, row: &[f32]) -> f32 {
+        row.iter().fold(row[0], |total, &x| fold.join(total, x))
+    }
+
+    #[test]
+    fn an_extreme_has_the_bits_of_the_first_of_its_kind() {
+        let wave: Vec<f32> = (0..101_u16).map(|i| (f32::from(i) * 0.7).sin()).collect();
+        let zeros: Vec<f32> = wave.iter().map(|x| x * 0.0).collect();
+        let mut broken = wave.clone();
+        broken[37] = f32::NAN;
+        for (row, fold) in [&wave, &zeros, &broken]
+            .into_iter()
+            .flat_map(|row| [Fold::Max, Fold::Min].map(|fold| (row, fold)))
+        {
+            let walk = Walk::new(fold, &Layout::new(&[row.len()]), &[0]);
+            let mut out = [0.0];
+            walk.run(row, &mut out);
+            assert_eq!(out[0].to_bits(), in_order(fold, row).to_bits());
+        }
+    }
 
     #[test]
     fn axes_between_others_are_folded() {
