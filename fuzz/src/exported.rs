@@ -3,6 +3,7 @@
 //! A graph gets the weights that it asks for, as far as they are small, and right hashes, so
 //! that what is tried is the graph and not the checks before it.
 
+use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 
 use safetensors::Dtype as Stored;
@@ -121,6 +122,8 @@ fn weights(graph: &[u8]) -> Vec<u8> {
         let view = TensorView::new(dtype, shape, bytes).ok()?;
         Some((weight["name"].as_str()?.to_owned(), view))
     });
+    // A name that is asked for twice is written once.
+    let views: BTreeMap<String, TensorView<'_>> = views.collect();
     safetensors::serialize(views, None).unwrap_or_default()
 }
 

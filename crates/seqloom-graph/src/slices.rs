@@ -135,7 +135,8 @@ impl Slices {
 }
 
 /// Bytes that records need while they are computed, where these stay in a second-level cache.
-const NEAR: usize = 3 << 18;
+/// The fuzzer's small arrays are cut too.
+const NEAR: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
 /// Records by which it is found what one needs.
 const TRIED: usize = 8;
