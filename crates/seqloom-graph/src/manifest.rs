@@ -112,6 +112,11 @@ struct Head {
 impl Manifest {
     /// Reads and checks `export.json`.
     pub(crate) fn read(source: &Source) -> Result<Self> {
+        if !source.has(NAME) {
+            let message = "no such file; expected an exported model, which `seqloom export RUN --out \
+                           FOLDER` writes of a run folder";
+            return Err(source.fault(NAME, message));
+        }
         let bytes = source.read(NAME)?;
         let head: Head = parse(source, &bytes)?;
         if head.format != FORMAT {
@@ -161,6 +166,12 @@ impl Manifest {
         if self.batch_size == 0 || self.length == Some(0) {
             return bad("batch_size and length: expected numbers above 0, found 0".to_owned());
         }
+        if self.batch_size > MOST_RECORDS {
+            let found = self.batch_size;
+            return bad(format!(
+                "batch_size: expected at most {MOST_RECORDS}, found {found}"
+            ));
+        }
         let count = self.task.columns.len();
         let (mean, deviation) = (self.task.mean.len(), self.task.deviation.len());
         if self.task.name == TaskName::Regress && (mean != count || deviation != count) {
@@ -204,6 +215,8 @@ impl Manifest {
     }
 }
 
+/// Records of a batch: a batch of few is filled up.
+const MOST_RECORDS: usize = (1 << 16) - 1;
 const NAME: &str = "export.json";
 const FORMAT: &str = "seqloom-export";
 

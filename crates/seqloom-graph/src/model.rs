@@ -233,7 +233,7 @@ fn lay_out(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String
         let limit = limits.memory_bytes;
         return Err(format!(
             "the weights have {size} bytes, more than the {limit} that may be used: give a larger \
-             limit"
+             limit (--memory)"
         ));
     }
     let mut memory = Memory::default();

@@ -33,6 +33,11 @@ impl Source {
             return Ok(Self::Folder(path.to_path_buf(), limits));
         }
         let zip = read(path, limits)?;
+        if !zip.starts_with(b"PK") {
+            let message = "expected an exported model, a folder or a zip that `seqloom export` wrote; \
+                           this file is neither";
+            return Err(Error::format(path, Fault::whole(message)));
+        }
         Self::from_zip(zip).map_err(|error| Error::format(path, Fault::whole(error.to_string())))
     }
 
@@ -97,11 +102,17 @@ impl Source {
 /// All of a file that is no larger than the memory that may be used.
 fn read(path: &Path, limits: Limits) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
-    let size = std::fs::metadata(path).map_err(failed)?.len();
+    let found = std::fs::metadata(path).map_err(failed)?;
+    if !found.is_file() {
+        let message = "expected a regular file";
+        return Err(Error::format(path, Fault::whole(message)));
+    }
+    let size = found.len();
     if usize::try_from(size).map_or(true, |size| size > limits.memory_bytes) {
         let (limit, path) = (limits.memory_bytes, path.display());
         return Err(Error::full(format!(
-            "{path} has {size} bytes, more than the {limit} that may be used: give a larger limit"
+            "{path} has {size} bytes, more than the {limit} that may be used: give a larger limit \
+             (--memory)"
         )));
     }
     std::fs::read(path).map_err(failed)

@@ -33,6 +33,7 @@ def run(*words: Annotated[str, WORDS]) -> None:
             "cargo install --path crates/seqloom-run --profile small builds it: call "
             "seqloom-run then"
         )
-    sys.stdout.flush()
+    if sys.stdout is not None:  # as of a process that was started with it closed
+        sys.stdout.flush()
     # In our place, so that signals, streams and the exit code are its own.
     os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - a program of ours

@@ -24,22 +24,25 @@ _FAR = 1 << 12  # forms that agree up to here are the same
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The product of some sizes, times and divided by a number, plus another one."""
+    """The product of some sizes, times a number, shifted, divided, plus another one."""
 
     of: tuple[str, ...]
     times: int = 1
     over: int = 1
     plus: int = 0
+    shift: int = 0  # what is added before it is divided
 
     def at(self, sizes: Sizes) -> Series:
         """Computes it in each trace."""
         products = _multiply(self.of, sizes)
-        return tuple(it * self.times // self.over + self.plus for it in products)
+        times, over, shift = self.times, self.over, self.shift
+        return tuple((it * times + shift) // over + self.plus for it in products)
 
     def to_json(self) -> dict[str, object]:
         """Writes it as the page of the format says."""
         terms = {"times": self.times, "over": self.over, "plus": self.plus}
-        return {"size": list(self.of), **terms}
+        shift = {"shift": self.shift} if self.shift else {}
+        return {"size": list(self.of), **terms, **shift}
 
 
 def find_size(wanted: Series, sizes: Sizes) -> Size | None:
@@ -64,8 +67,9 @@ def _guess_products(wanted: Series, sizes: Sizes) -> Iterator[Size]:
 def _find_quotient(wanted: Series, name: str, sizes: Sizes) -> Size | None:
     """Finds what is divided and rounded down; None if the traces do not decide it."""
     guesses = _fit_quotients(wanted, (name,), sizes[name])
-    found = [it for it in guesses if it.at(sizes) == wanted]
-    found = [it for it in found if not it.plus] or found
+    fits = [it for it in guesses if it.at(sizes) == wanted]
+    simple = [it for it in fits if not it.shift]
+    found = [it for it in simple if not it.plus] or simple or fits
     probe = {name: range(1, _FAR)}
     agree = {it.at(probe) for it in found}  # the same quotient has several forms
     return found[0] if len(agree) == 1 else None
@@ -83,10 +87,12 @@ def _fit_line(wanted: Series, known: Sequence[int]) -> tuple[int, int, int] | No
 def _fit_quotients(
     wanted: Series, of: tuple[str, ...], known: Sequence[int]
 ) -> Iterator[Size]:
-    """Fits what is rounded down: each divisor and factor, and what is missing then."""
+    """Fits what is rounded down: each divisor, factor and shift, and what is missing."""
     for over in range(2, _MOST_OVER + 1):
         for times in (*range(1, _MOST_TIMES + 1), *range(-1, -_MOST_TIMES - 1, -1)):
-            yield Size(of, times, over, wanted[0] - known[0] * times // over)
+            for shift in range(over):
+                plus = wanted[0] - (known[0] * times + shift) // over
+                yield Size(of, times, over, plus, shift)
 
 
 def _multiply(of: tuple[str, ...], sizes: Sizes) -> Series:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
 from seqloom.export._capture import ExportCapture
 from seqloom.export._unify import unify
+from seqloom.nn import Module
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._impure import refuse_impure_calls
@@ -17,21 +18,30 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import refuse_foreign_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Generator,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from seqloom.export._inputs import Input
-    from seqloom.nn import Module
     from seqloom.tensor._graph import Graph
 
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Primes, so that no two sizes of a trace are alike, and large, so that quotients differ.
-# Some networks read short sequences only; those that halve lengths, and join what they
-# halved, multiples of a power of two.
-_BATCHES = (1009, 1163, 1297, 1451, 1609)
-_LONG, _SHORT = (2003, 2411, 2857, 3307, 3821), (11, 13, 17, 19, 23)
+# Large, so that quotients differ; and divided by each number up to 16 some leave 0 and some
+# the most, so that no rounding is taken for another. Some networks read short sequences
+# only; those that halve lengths, and join what they halved, multiples of a power of two.
+_BATCHES = (540, 736, 1057, 1118, 1199, 1497, 1526, 1754)
+_LONG = (2144, 2223, 4283, 5066, 5124, 5209, 5310, 5962)
+_SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
 _LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
+# Sizes at which a network may do something else, or nothing: (batch, length).
+_PROBES = ((1, 5), (2, 12), (256, 33), (64, 300), (3, 100_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,35 +66,52 @@ def trace(model: Module, call: Call) -> Traced:
     """Runs the call on symbols at several sizes, and joins what was recorded."""
     first: ShapeError | None = None
     for lengths in _LENGTHS:
+        sizes = [_name_sizes(call, *it) for it in zip(_BATCHES, lengths, strict=True)]
         try:
-            return _trace_at(model, call, lengths)
+            runs = [_run(model, call, at) for at in sizes]
         except ShapeError as error:  # of lengths that the network does not read
             first = first or error
+        else:
+            return _join(runs, sizes, _probe(model, call))
     raise first or InternalError("no lengths to trace at")
 
 
-def _trace_at(model: Module, call: Call, lengths: Sequence[int]) -> Traced:
-    """Traces at some lengths."""
-    sizes = list(_choose_sizes(call.sizes, lengths))
-    runs = [_run(model, call, at) for at in sizes]
-    graph = simplify(unify([it.graph for it in runs], sizes))
+def _probe(model: Module, call: Call) -> Iterator[tuple[Traced, Mapping[str, int]]]:
+    """Traces at sizes that the network may refuse, in whatever words."""
+    for probe in _PROBES:
+        sizes = _name_sizes(call, *probe)
+        with suppress(Exception):
+            yield _run(model, call, sizes), sizes
+
+
+def _join(
+    runs: Sequence[Traced],
+    sizes: Sequence[Mapping[str, int]],
+    probes: Iterable[tuple[Traced, Mapping[str, int]]],
+) -> Traced:
+    """Joins what was recorded at all sizes."""
+    all_runs, all_sizes = list(runs), list(sizes)
+    for run, at in probes:
+        all_runs.append(run)
+        all_sizes.append(at)
+    graph = simplify(unify([it.graph for it in all_runs], all_sizes))
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
     graph.inputs = [value for value in graph.inputs if value.number in used]
     return Traced(graph, runs[0].inputs, runs[0].weights)
 
 
-def _choose_sizes(names: Sequence[str], lengths: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Yields the sizes of each trace."""
-    for batch, length in zip(_BATCHES, lengths, strict=True):
-        found = {"batch": batch, "length": length, "total": 7 * length}
-        found |= {"sequences": batch, "starts": batch + 1, "longest": length}
-        yield {name: found[name] for name in names}
+def _name_sizes(call: Call, batch: int, length: int) -> dict[str, int]:
+    """Gives the sizes of a trace by the names that the call knows."""
+    found = {"batch": batch, "length": length, "total": 7 * length}
+    found |= {"sequences": batch, "starts": batch + 1, "longest": length}
+    return {name: found[name] for name in call.sizes}
 
 
 def _run(model: Module, call: Call, sizes: Mapping[str, int]) -> Traced:
     """Runs the call once on symbols."""
     capture = ExportCapture(model.backend)
+    before = _list_attributes(model)
     try:
         weights = _admit(capture, model)
         new_input = capture.recorder.new_input
@@ -94,9 +121,11 @@ def _run(model: Module, call: Call, sizes: Mapping[str, int]) -> Traced:
             with refuse_foreign_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
+            _check_attributes(before)
     finally:
         capture.restore()
-    capture.recorder.graph.outputs = [_find_output(result).value]
+        _restore_attributes(before)
+    capture.recorder.graph.outputs = [_find_output(capture, result).value]
     inputs = {symbol.value.number: name for name, symbol in symbols.items()}
     return Traced(capture.recorder.graph, inputs, weights)
 
@@ -138,6 +167,31 @@ def _rephrase(message: str) -> str:
     )
 
 
+def _list_attributes(model: Module) -> list[tuple[Module, dict[str, Any]]]:
+    """Lists the attributes of a network and of its parts."""
+    parts = {id(it): it for it in (model, *(part for _, part in model.named(Module)))}
+    return [(part, dict(vars(part))) for part in parts.values()]
+
+
+def _check_attributes(before: Sequence[tuple[Module, dict[str, Any]]]) -> None:
+    """Refuses a call that sets a plain attribute, which the next call would read."""
+    for part, known in before:
+        for name, value in vars(part).items():
+            is_set = name not in known or known[name] is not value
+            if is_set and isinstance(value, (bool, int, float, str)):
+                raise ExportError(
+                    f"{type(part).__name__} sets {name} while it is called, but an "
+                    "exported model keeps nothing between two batches: set it in __init__"
+                )
+
+
+def _restore_attributes(before: Sequence[tuple[Module, dict[str, Any]]]) -> None:
+    """Leaves the network as it was: what it keeps holds symbols."""
+    for part, known in before:
+        vars(part).clear()
+        vars(part).update(known)
+
+
 def _check_unchanged(capture: ExportCapture) -> None:
     """Refuses a call that writes a buffer, which an exported graph has none of."""
     for leaf, value in capture.admitted.values():
@@ -150,10 +204,12 @@ def _check_unchanged(capture: ExportCapture) -> None:
             )
 
 
-def _find_output(result: Any) -> Symbol:
+def _find_output(capture: ExportCapture, result: Any) -> Symbol:
     """Gives the symbol of the outputs; refuses anything but one tensor."""
     raw = getattr(result, "raw", None)
-    if isinstance(raw, Symbol):
+    fixed = {value.number for _, value in capture.admitted.values()}
+    fixed |= set(capture.recorder.graph.constants)
+    if isinstance(raw, Symbol) and raw.value.number not in fixed:
         return raw
     kind = type(result).__name__
     what = "a tensor that does not depend on its inputs" if raw is not None else f"a {kind}"

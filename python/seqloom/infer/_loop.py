@@ -119,9 +119,9 @@ def _check_places(wanted: int | None, examples: Examples) -> None:
     raise ShapeError(
         f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
         f"has {positions[first]}; crop all to one length (parts of a genome: "
-        f"width={wanted}, "
-        f"--intervals BED --length {wanted}), or train again on sequences of several "
-        "lengths (in Python: SequenceCNNConfig(length=None)) for a model of any"
+        f"width={wanted} in Python, --intervals BED --length {wanted} of seqloom predict), "
+        "or train again on sequences of several lengths (in Python: "
+        "SequenceCNNConfig(length=None)) for a model of any"
     )
 
 

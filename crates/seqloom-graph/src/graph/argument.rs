@@ -134,6 +134,7 @@ fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
     let size = Size {
         factors: factors.collect::<Result<_, _>>()?,
         times: whole("times", 1)?,
+        shift: whole("shift", 0)?,
         over: whole("over", 1)?,
         plus: whole("plus", 0)?,
     };
@@ -143,7 +144,7 @@ fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
     Ok(size)
 }
 
-const SIZE: [&str; 4] = ["size", "times", "over", "plus"];
+const SIZE: [&str; 5] = ["size", "times", "shift", "over", "plus"];
 
 /// A size of an axis: a number or a name.
 pub(super) fn parse_dim(json: &Value) -> Option<Dim> {

@@ -16,9 +16,11 @@ impl Graph {
     pub(crate) fn parse(text: &[u8], weights: &Tensors) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let json = json.as_object().ok_or("expected an object")?;
-        match json.get("version").and_then(Value::as_u64) {
-            Some(1..=VERSION) => {}
-            found => return Err(format!("version: expected 1 to {VERSION}, found {found:?}")),
+        let version = json.get("version").unwrap_or(&Value::Null);
+        if !(1..=VERSION).contains(&version.as_u64().unwrap_or(0)) {
+            return Err(format!(
+                "version: expected 1 to {VERSION}, found {version}; a newer one needs a newer seqloom-run"
+            ));
         }
         let mut reader = Reader::default();
         let inputs = reader.named(json, "inputs")?;

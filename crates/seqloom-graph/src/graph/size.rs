@@ -21,13 +21,15 @@ impl Dim {
     }
 }
 
-/// A product of sizes, times a number, divided by another and rounded down, plus a third.
+/// A product of sizes, times a number and shifted, divided and rounded down, plus another number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The sizes.
     pub factors: Vec<Dim>,
     /// What their product is multiplied by.
     pub times: i64,
+    /// What is added before it is divided.
+    pub shift: i64,
     /// What it is divided by, not 0.
     pub over: i64,
     /// What is added.
@@ -83,7 +85,8 @@ impl Sizes {
             product = next.ok_or_else(|| TOO_LARGE.to_owned())?;
         }
         let scaled = product.checked_mul(size.times.into());
-        let divided = scaled.and_then(|scaled| floor_over(scaled, size.over.into()));
+        let shifted = scaled.and_then(|scaled| scaled.checked_add(size.shift.into()));
+        let divided = shifted.and_then(|shifted| floor_over(shifted, size.over.into()));
         let found = divided.and_then(|divided| divided.checked_add(size.plus.into()));
         let found = found.and_then(|found| i64::try_from(found).ok());
         found.ok_or_else(|| TOO_LARGE.to_owned())
@@ -110,10 +113,12 @@ mod tests {
         let size = Size {
             factors: vec![Dim::Named("length".into()), Dim::Fixed(3)],
             times: -1,
+            shift: 0,
             over: 2,
             plus: 1,
         };
         assert_eq!(sizes.of(&size), Ok(-10));
+        assert_eq!(sizes.of(&Size { shift: 1, ..size }), Ok(-9));
     }
 
     #[test]
@@ -133,6 +138,7 @@ mod tests {
         let size = Size {
             factors: vec![Dim::Fixed(usize::MAX); 4],
             times: 1,
+            shift: 0,
             over: 1,
             plus: 0,
         };

@@ -117,7 +117,7 @@ impl Builder {
         bytes.ok_or_else(|| {
             format!(
                 "an array {shape:?} of {dtype} is larger than the {} bytes that may be used: \
-                 give a smaller batch or a larger limit",
+                 give a larger limit (--memory), or export the model with a smaller batch_size",
                 self.limit
             )
         })

@@ -94,7 +94,7 @@ fn check_size(kept: usize, arena: usize, limit: usize) -> Result<(), String> {
     }
     Err(format!(
         "the model needs {kept} and {arena} bytes beside its weights, more than the {limit} that \
-         may be used: give a smaller batch or a larger limit"
+         may be used: give a larger limit (--memory), or export the model with a smaller batch_size"
     ))
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Arguments {
 
 /// The path that stands for standard input and output.
 pub(super) const STREAM: &str = "-";
-/// More than any pool can hold.
-const MOST_THREADS: usize = 1 << 16;
+/// As many as `seqloom` takes.
+pub(super) const MOST_THREADS: usize = 256;
 /// Of the memory, records that wait take this part.
 const SHARE: usize = 4;
 

@@ -2,6 +2,8 @@
 
 use seqloom_run::{Error, Result};
 
+use super::arguments::MOST_THREADS;
+
 /// Ours first, then those of OpenMP and of SLURM, which a job on a shared machine has set.
 const VARIABLES: [&str; 6] = [
     "SEQLOOM_NUM_THREADS",
@@ -30,9 +32,9 @@ fn read(name: &str, value: &str) -> Result<usize> {
     // OpenMP's may hold a number for each level of nesting; the outermost comes first.
     let first = value.split(',').next().unwrap_or_default();
     let count: Option<usize> = first.trim().parse().ok();
-    count
-        .filter(|count| *count > 0)
-        .ok_or_else(|| Error::argument(format!("{name} must be an integer above 0, got {value:?}")))
+    let count = count.filter(|count| *count > 0);
+    let bad = || Error::argument(format!("{name} must be an integer above 0, got {value:?}"));
+    Ok(count.ok_or_else(bad)?.min(MOST_THREADS))
 }
 
 /// The cores that this process may be scheduled on. The standard library would look into files

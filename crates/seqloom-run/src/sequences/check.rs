@@ -99,8 +99,8 @@ fn check_length(
     let found = places.get(row).copied().unwrap_or_default();
     Err(Error::argument(format!(
         "this model reads sequences of {wanted} {what}, but {} has {found}; crop all to one \
-         length (parts of a genome: width={wanted}, --intervals BED --length {wanted}), or \
-         train again on sequences of several lengths (in Python: \
+         length (parts of a genome: width={wanted} in Python, --intervals BED --length {wanted} of \
+         seqloom predict), or train again on sequences of several lengths (in Python: \
          SequenceCNNConfig(length=None)) for a model of any",
         quote(records.names.get(row))
     )))

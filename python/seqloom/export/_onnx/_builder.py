@@ -124,7 +124,7 @@ class Builder:
         if abs(size.times) != 1:
             found = self.node("Mul", [found, number(abs(size.times))])
         if size.over != 1:
-            up = size.over - 1 if size.times < 0 else 0
+            up = size.over - 1 - size.shift if size.times < 0 else size.shift
             found = self.node("Add", [found, number(up)]) if up else found
             found = self.node("Div", [found, number(size.over)])
         if size.times < 0:

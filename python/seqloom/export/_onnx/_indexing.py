@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.export._onnx._arguments import option
@@ -51,7 +51,7 @@ class _Slices:
 def _next_to(place: int | Size) -> int | Size:
     """Gives the end of a slice of one position; that of the last one is far."""
     if isinstance(place, Size):
-        return Size(place.of, place.times, place.over, place.plus + 1)
+        return replace(place, plus=place.plus + 1)
     return _FAR if place == -1 else place + 1
 
 
