@@ -45,8 +45,13 @@ impl Panels {
 /// Left lines and right registers of a tile where there are thirty-two registers.
 pub(super) const LARGE: (usize, usize) = (8, 3);
 /// The same where there are sixteen. Twelve sums of four by three would leave the compiler too
-/// few for the inputs: it would store and load two sums at each step.
-pub(super) const SMALL: (usize, usize) = (6, 2);
+/// few for the inputs: it would store and load two sums at each step. In WebAssembly a product
+/// is a vector of its own, and engines keep a register for themselves.
+pub(super) const SMALL: (usize, usize) = if cfg!(target_family = "wasm") {
+    (4, 2)
+} else {
+    (6, 2)
+};
 
 /// Cuts a depth into equal blocks of at most [`DEEPEST`] positions.
 pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone {

@@ -88,9 +88,16 @@ struct Form {
     wide: usize,
 }
 
+/// Rows of a block of sixteen registers. In WebAssembly a product is a vector of its own, and
+/// engines keep a register for themselves.
+const FEW_ROWS: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
+
 impl Form {
     /// For sixteen registers, where three registers of windows would not leave enough.
-    const FEW: Self = Self { rows: 6, wide: 2 };
+    const FEW: Self = Self {
+        rows: FEW_ROWS,
+        wide: 2,
+    };
     /// For thirty-two.
     const MANY: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
@@ -262,7 +269,7 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
     match (machine::has_many_registers::<S>(), tile.job.form.wide) {
         (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
         (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
-        (false, _) => tile.blocks::<S, 6, 3, 2>(simd),
+        (false, _) => tile.blocks::<S, FEW_ROWS, { FEW_ROWS / 2 }, 2>(simd),
     }
 }
 
