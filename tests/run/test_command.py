@@ -101,7 +101,7 @@ def test_arrays_of_many_windows_are_whole(program, exported, tmp_path):
         ),
         (["--format", "npz"], "npz needs a file"),
         (["--format", "xml"], "--format must be tsv, jsonl or npz"),
-        (["--threads", "0"], '--threads must be an integer from 1 to 65536, got "0"'),
+        (["--threads", "0"], '--threads must be an integer from 1 to 256, got "0"'),
         (["--memory", "lots"], "--memory must be a number of bytes such as 512M or 4G"),
         (["--none"], "unknown option --none; a file of that name is ./--none"),
         (

@@ -31,9 +31,10 @@ impl Slices {
 
     /// Computes the outputs; none where the records are too few for several slices.
     pub(crate) fn run(&self, by: Runner<'_>, inputs: &[Input<'_>]) -> Result<Option<Vec<Array>>> {
-        let count = inputs.first().and_then(|input| input.shape.first());
-        let count = count.copied().unwrap_or(0);
-        let Some(some) = self.count_together(by, inputs, count)? else {
+        let Some(count) = count_records(inputs) else {
+            return Ok(None);
+        };
+        let Some(some) = self.count_together(by, inputs, count) else {
             return Ok(None);
         };
         let mut borders = self.borders(by, inputs, count)?;
@@ -52,24 +53,17 @@ impl Slices {
     }
 
     /// How many records make a slice: what is computed of them stays near, and each thread gets
-    /// as many slices as the others.
-    fn count_together(
-        &self,
-        by: Runner<'_>,
-        inputs: &[Input<'_>],
-        count: usize,
-    ) -> Result<Option<usize>> {
+    /// as many slices as the others. None where one slice does, or where the whole graph is to
+    /// say what is wrong.
+    fn count_together(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
         let few = count.min(TRIED);
-        if few < 2 {
-            return Ok(None);
-        }
         let shapes = shapes(inputs, few);
-        let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
-        let most = NEAR / (plan.arena / few).max(1);
+        let plan = by.plan(&self.records, &part(inputs, &shapes, 0)).ok()?;
+        let most = NEAR / (plan.arena / few.max(1)).max(1);
         let slices = count.div_ceil(most.max(1));
         let slices = slices.next_multiple_of(by.threads.max(1));
         let is_several = 1 < slices && slices <= count;
-        Ok(is_several.then(|| count.div_ceil(slices)))
+        is_several.then(|| count.div_ceil(slices))
     }
 
     /// Memory for what the first part makes of so many records.
@@ -159,6 +153,13 @@ impl Border {
             data: Data::of(self.dtype, self.memory.bytes())?,
         })
     }
+}
+
+/// How many records all inputs have; none where they differ.
+fn count_records(inputs: &[Input<'_>]) -> Option<usize> {
+    let mut counts = inputs.iter().map(|input| input.shape.first().copied());
+    let first = counts.next()??;
+    counts.all(|count| count == Some(first)).then_some(first)
 }
 
 /// The shapes of inputs of so many records.

@@ -187,3 +187,23 @@ def test_other_libraries_are_counted_too(name):
     y = x + 1
     assert intermediates() - before == 8000
     assert y.shape == x.shape
+
+
+def test_a_tensor_of_a_trace_takes_no_memory(tmp_path):
+    kept = []
+
+    class Keeps(sl.nn.Module):
+        layer: sl.nn.Linear
+
+        def __init__(self):
+            self.layer = sl.nn.Linear(3, 2)
+
+        def __call__(self, x):
+            kept.append(x * 2)
+            return self.layer(x)
+
+    network = Keeps().bind("numpy", sl.Key(0)).eval()
+    before = sl.tensor.memory().by_purpose["intermediates"]
+    sl.export.save(network, tmp_path / "model", inputs=("batch", 3))
+    assert kept
+    assert sl.tensor.memory().by_purpose["intermediates"] == before
