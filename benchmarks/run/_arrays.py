@@ -33,7 +33,8 @@ def tell_arrays() -> str:
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
         "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
         f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
-        f"{ROUNDS} rounds, both sides in turn, each in a process of its own."
+        f"{ROUNDS} rounds, both sides in turn, each in a process of its own; a round "
+        "begins with as many calls that are not timed, in which threads wake."
     )
     return f"{text}\n\n{table(head, rows)}"
 
