@@ -28,13 +28,15 @@ _SIDE = "from benchmarks.run._sides import main; main()"
 def tell_arrays() -> str:
     """A table: each network from encoded arrays."""
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
-    head = "", "threads", "ONNX Runtime", "seqloom", "ratio", "memory", "ONNX Runtime's"
+    sides = "ONNX Runtime", "seqloom", "ratio", "after a rest"
+    head = "", "threads", *sides, "memory", "ONNX Runtime's"
     text = (
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
         "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
         f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
-        f"{ROUNDS} rounds, both sides in turn, each in a process of its own; a round "
-        "begins with as many calls that are not timed, in which threads wake."
+        f"{ROUNDS} rounds, both sides in turn, each in a process of its own. Before each "
+        f"round of some {SECONDS * 1e3:.0f} ms stands another, while the other side rested "
+        "and this one's threads wake: its ratio is the one after a rest."
     )
     return f"{text}\n\n{table(head, rows)}"
 
@@ -45,13 +47,14 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
         length = write_models(name, Path(folder))
         peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
         _compare(name, length, Path(folder))
-    ours, theirs = seconds["seqloom"], seconds["ONNX Runtime"]
+    (rested, ours), (waiting, theirs) = seconds["seqloom"], seconds["ONNX Runtime"]
     row = (
         name,
         str(threads),
         f"{theirs * 1e3:.2f} ms",
         f"{ours * 1e3:.2f} ms",
         f"**{ours / theirs:.2f}**",
+        f"{rested / waiting:.2f}",
         *(f"{peaks[side] / 1e6:.1f} MB" for side in SIDES),
     )
     print(*row, flush=True)
@@ -72,14 +75,14 @@ def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
 
 def _time_sides(
     name: str, length: int, *, threads: int, folder: str
-) -> tuple[dict[str, int], dict[str, float]]:
-    """Gives the memory and the median seconds of each side."""
+) -> tuple[dict[str, int], dict[str, list[float]]]:
+    """Gives the memory of each side, and its median seconds: after a rest, and then."""
     workers = {
         side: _start(side, name, str(length), str(threads), folder) for side in SIDES
     }
     try:
         peaks = {side: _read(worker) for side, worker in workers.items()}
-        calls = {side: _count_calls(_ask(worker, 3)) for side, worker in workers.items()}
+        calls = {side: _count_calls(_ask(worker, 3)[1]) for side, worker in workers.items()}
         rounds = [
             {side: _ask(worker, calls[side]) for side, worker in workers.items()}
             for _ in range(ROUNDS)
@@ -88,7 +91,8 @@ def _time_sides(
         for worker in workers.values():
             worker.stdin.close()
             worker.wait()
-    return peaks, {side: median(each[side] for each in rounds) for side in SIDES}
+    both = {side: zip(*(each[side] for each in rounds), strict=True) for side in SIDES}
+    return peaks, {side: [median(it) for it in parts] for side, parts in both.items()}
 
 
 def _count_calls(seconds: float) -> int:
@@ -108,8 +112,8 @@ def _start(*arguments: str) -> Any:
     )
 
 
-def _ask(worker: Any, calls: int) -> float:
-    """Lets a process work; gives the seconds of a call."""
+def _ask(worker: Any, calls: int) -> list[float]:
+    """Lets a process work; gives the seconds of a call, after a rest and then."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
     return _read(worker)
