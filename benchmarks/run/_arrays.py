@@ -34,9 +34,10 @@ def tell_arrays() -> str:
         f"Batches of {BATCH} records from encoded arrays, the same model as an exported "
         "folder and as an ONNX file. The ratio is our time by theirs; memory is what "
         f"opening it and one batch add. Outputs differ by at most {EQUAL:g}. Median of "
-        f"{ROUNDS} rounds, both sides in turn, each in a process of its own. Before each "
-        f"round of some {SECONDS * 1e3:.0f} ms stands another, while the other side rested "
-        "and this one's threads wake: its ratio is the one after a rest."
+        f"{ROUNDS} rounds, both sides in turn, each in a process of its own. A round is "
+        f"timed twice, some {SECONDS * 1e3:.0f} ms each: at first after the process has "
+        "waited for the other side, so that its threads must wake (the ratio after a "
+        "rest), and then once more (all other figures)."
     )
     return f"{text}\n\n{table(head, rows)}"
 

@@ -1,8 +1,8 @@
 //! The operations of a graph that treat each record by itself.
 //!
-//! A convolution and what follows it, position by position, fills arrays that no cache holds
-//! where many records are computed together. Of some records at a time, all those operations
-//! find what they read near; and the numbers are the same, because none looks at another record.
+//! A convolutional network that computes many records together fills arrays that no cache holds.
+//! Where it computes a few records at a time, each operation finds its input in the cache. The
+//! numbers are the same, because none of these operations looks at another record.
 
 use crate::graph::{Argument, Declared, Dim, Graph, Named, Operation};
 
@@ -128,7 +128,7 @@ impl<'a> Kinds<'a> {
         is_known && are_known && operation.outputs.iter().all(is_batch)
     }
 
-    /// Whether the rows of a value meet those of the result, or there are none.
+    /// Whether a value has a row for each record, as the result has, or broadcasts to all records.
     fn lies_along(&self, value: usize, operation: &Operation) -> bool {
         let rank = operation.outputs.first().map_or(0, |made| made.shape.len());
         self.declared[value].is_some_and(|declared| match self.kinds[value] {
@@ -174,7 +174,7 @@ fn counts_records(argument: &Argument) -> bool {
     }
 }
 
-/// Operations that make it worth while.
+/// Operations of which one at least makes a cut pay.
 const PAYING: [&str; 2] = ["conv1d", "conv2d"];
 
 /// Operations whose first argument is an array of records, and all others the same for any;

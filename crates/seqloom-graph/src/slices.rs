@@ -52,9 +52,9 @@ impl Slices {
         .map(Some)
     }
 
-    /// How many records make a slice: what is computed of them stays near, and each thread gets
-    /// as many slices as the others. None where one slice does, or where the whole graph is to
-    /// say what is wrong.
+    /// How many records make a slice: so few that their arrays stay in a cache, and as many
+    /// slices for each thread. None where one slice is enough, or where no plan can be made: the
+    /// whole graph then says why.
     fn count_together(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
         let few = count.min(TRIED);
         let shapes = shapes(inputs, few);
@@ -128,11 +128,11 @@ impl Slices {
     }
 }
 
-/// Bytes that records need while they are computed, where these stay in a second-level cache.
-/// The fuzzer's small arrays are cut too.
+/// Bytes that the arrays of a slice may take, to stay in a second-level cache. The fuzzer cuts
+/// its small arrays too.
 const NEAR: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
-/// Records by which it is found what one needs.
+/// Records of the plan that tells how many bytes one record takes.
 const TRIED: usize = 8;
 
 /// What the first part makes, of all records.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[int | str, ...]
 
-_MOST_RECORDS = 1 << 16  # of a batch; the reader has the same limit
+_RECORDS_LIMIT = 1 << 16  # a batch has fewer; seqloom-run refuses more too
 
 
 def save(
@@ -93,7 +93,7 @@ def save(
     target = as_path("path", path)
     check_target(target, overwrite=as_flag("overwrite", overwrite))
     subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
-    as_integer("batch_size", subject.batch_size, least=1, limit=_MOST_RECORDS)
+    as_integer("batch_size", subject.batch_size, least=1, limit=_RECORDS_LIMIT)
     facts = _facts(subject, length=length, crop=crop, pair=pair, pool=pool)
     reading = Reading(
         subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)

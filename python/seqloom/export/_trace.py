@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +18,7 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import refuse_foreign_calls
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Generator,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from seqloom.export._inputs import Input
     from seqloom.tensor._graph import Graph
@@ -40,7 +33,8 @@ _BATCHES = (540, 736, 1057, 1118, 1199, 1497, 1526, 1754)
 _LONG = (2144, 2223, 4283, 5066, 5124, 5209, 5310, 5962)
 _SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
 _LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
-# Sizes at which a network may do something else, or nothing: (batch, length).
+# Short and long records, small and usual batches, (batch, length): a network may refuse
+# them, and one that computes them in another way must not be exported.
 _PROBES = ((1, 5), (2, 12), (256, 33), (64, 300), (3, 100_000))
 
 
@@ -72,29 +66,27 @@ def trace(model: Module, call: Call) -> Traced:
         except ShapeError as error:  # of lengths that the network does not read
             first = first or error
         else:
-            return _join(runs, sizes, _probe(model, call))
+            return _join([*zip(runs, sizes, strict=True), *_probe(model, call)])
     raise first or InternalError("no lengths to trace at")
 
 
 def _probe(model: Module, call: Call) -> Iterator[tuple[Traced, Mapping[str, int]]]:
-    """Traces at sizes that the network may refuse, in whatever words."""
+    """Traces at more sizes; a network may refuse one by any error of its own."""
     for probe in _PROBES:
         sizes = _name_sizes(call, *probe)
-        with suppress(Exception):
-            yield _run(model, call, sizes), sizes
+        try:
+            run = _run(model, call, sizes)
+        except ExportError:  # it computes there what cannot be exported
+            raise
+        except Exception:  # noqa: BLE001, S112 - it reads no records of such a size
+            continue
+        yield run, sizes
 
 
-def _join(
-    runs: Sequence[Traced],
-    sizes: Sequence[Mapping[str, int]],
-    probes: Iterable[tuple[Traced, Mapping[str, int]]],
-) -> Traced:
-    """Joins what was recorded at all sizes."""
-    all_runs, all_sizes = list(runs), list(sizes)
-    for run, at in probes:
-        all_runs.append(run)
-        all_sizes.append(at)
-    graph = simplify(unify([it.graph for it in all_runs], all_sizes))
+def _join(traces: Sequence[tuple[Traced, Mapping[str, int]]]) -> Traced:
+    """Joins what was recorded at several sizes."""
+    runs, sizes = zip(*traces, strict=True)
+    graph = simplify(unify([it.graph for it in runs], sizes))
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
     graph.inputs = [value for value in graph.inputs if value.number in used]

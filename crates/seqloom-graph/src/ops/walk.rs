@@ -310,7 +310,7 @@ fn chunks(axes: &[Axis]) -> Vec<(usize, Vec<Axis>)> {
         .collect()
 }
 
-/// Extremes that are found side by side: some registers of them.
+/// Numbers of a row that are compared side by side.
 const LANES: usize = 16;
 
 /// The extreme of a row of at least [`LANES`] numbers, the first of those that are equal; none
@@ -340,7 +340,7 @@ fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     }
     match found[0] {
         _ if is_nan.contains(&true) => None,
-        // 0 and -0 are equal and differ.
+        // 0 and -0 compare as equal, but have other bits: the first one counts.
         zero if zero == T::ZERO => row.iter().copied().find(|x| *x == zero),
         found => Some(found),
     }

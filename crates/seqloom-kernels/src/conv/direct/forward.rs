@@ -90,12 +90,12 @@ struct Form {
 
 /// Rows of a block of sixteen registers. In WebAssembly a product is a vector of its own, and
 /// engines keep a register for themselves.
-const FEW_ROWS: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
+const BLOCK_ROWS: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
 
 impl Form {
     /// For sixteen registers, where three registers of windows would not leave enough.
     const FEW: Self = Self {
-        rows: FEW_ROWS,
+        rows: BLOCK_ROWS,
         wide: 2,
     };
     /// For thirty-two.
@@ -269,7 +269,7 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
     match (machine::has_many_registers::<S>(), tile.job.form.wide) {
         (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
         (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
-        (false, _) => tile.blocks::<S, FEW_ROWS, { FEW_ROWS / 2 }, 2>(simd),
+        (false, _) => tile.blocks::<S, BLOCK_ROWS, { BLOCK_ROWS / 2 }, 2>(simd),
     }
 }
 
