@@ -54,7 +54,7 @@ check: lint test docs ## What CI runs: lint, test, docs
 .PHONY: test
 test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example; or some: make test ARGS='tests/io -x'
 	$(if $(ARGS),,cargo test --quiet --workspace --exclude seqloom-py)
-	pytest --numprocesses 2 --dist loadfile $(ARGS)
+	pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 .PHONY: soak
 soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions

@@ -2,21 +2,16 @@
 
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import embed_job
 import seqloom as sl
 
-SHARD = 5
+SCRIPT = Path(embed_job.__file__).with_name("embed_on_ray.py")
 
 
 @pytest.fixture
@@ -33,57 +28,17 @@ def sums_of(folder):
     }
 
 
-def slow(batch):
-    """A model that takes its time."""
-    time.sleep(0.1)
-    return embed_job.embed_tokens(batch)
-
-
-def load_slow(backend):
-    return slow
-
-
-def kill_a_worker(out, killed):
-    """Kills the first process that has claimed a shard."""
-    while not killed:
-        for path in out.glob("*.claim"):
-            try:
-                killed.append(json.loads(path.read_bytes())["pid"])
-            except (OSError, ValueError):
-                continue
-            os.kill(killed[0], signal.SIGKILL)
-            return
-        time.sleep(0.01)
-
-
-def test_tasks_of_ray_of_which_one_is_killed_write_what_one_process_writes(
-    fasta, tmp_path, monkeypatch
-):
-    ray = pytest.importorskip("ray")
-    options: dict[str, Any] = {"shard_size": SHARD, "identity": "table"}
-    sl.infer.embed(embed_job.embed_tokens, fasta, out=tmp_path / "one", **options)
-    out, killed, seen = tmp_path / "e", [], []
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        thread = threading.Thread(target=kill_a_worker, args=(out, killed), daemon=True)
-        thread.start()
-        summary = sl.infer.embed(
-            load_slow,
-            fasta,
-            out=out,
-            devices=["numpy", "numpy"],
-            engine="ray",
-            num_threads=2,
-            progress=seen.append,
-            **options,
-        )
-    finally:
-        ray.shutdown()
-    assert killed
-    assert sums_of(out) == sums_of(tmp_path / "one")
-    assert summary.shards == 40
-    assert seen[-1].done == seen[-1].records == 200
+@pytest.mark.soak
+def test_tasks_of_ray_of_which_one_is_killed_write_what_one_process_writes(fasta, tmp_path):
+    pytest.importorskip("ray")
+    one = tmp_path / "one"
+    sl.infer.embed(embed_job.embed_tokens, fasta, out=one, shard_size=5, identity="table")
+    command = [sys.executable, SCRIPT, fasta, tmp_path / "e"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said == {"killed": 1, "shards": 40, "done": 200, "records": 200}
+    assert sums_of(tmp_path / "e") == sums_of(one)
 
 
 def test_ray_without_devices_is_refused(fasta, tmp_path):
