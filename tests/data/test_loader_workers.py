@@ -1,5 +1,6 @@
 """Worker processes: what a user's code does there, and what becomes of them."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -113,6 +114,14 @@ def test_an_exception_comes_through_with_its_type_and_the_workers_traceback(
         list(loader(collate))
     assert "loader_user.py" in str(caught.value.__cause__) or collate is user.gives_a_lambda
     assert "records 0, 1, 2, 3" in caught.value.__notes__[0]
+
+
+def test_an_exception_that_is_kept_keeps_no_worker_alive():
+    before = {*multiprocessing.active_children()}
+    with pytest.raises(KeyError) as caught:
+        list(loader(user.raises_key_error))
+    assert caught.traceback
+    assert {*multiprocessing.active_children()} <= before
 
 
 def test_a_callable_that_cannot_be_sent_is_one_error_that_shows_the_fix():

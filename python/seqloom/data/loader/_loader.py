@@ -102,7 +102,10 @@ class EpochIterator(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        return unwrap(next(self._batches))
+        batch = next(self._batches)
+        if isinstance(batch, FailedBatch):
+            del self  # a traceback that is kept would keep the workers
+        return unwrap(batch)
 
     def __len__(self) -> int:
         return self._count()
