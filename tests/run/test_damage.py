@@ -1,7 +1,10 @@
 """Exports and files that are damaged: an error that names them, and exit code 2."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -43,6 +46,38 @@ def test_a_file_that_is_missing_or_changed_is_named(program, copied, name):
     assert name in fault(program, copied)
     (copied / name).unlink()
     assert name in fault(program, copied)
+
+
+@pytest.mark.parametrize("size", [0, 70_000, 2**63])
+def test_a_batch_size_that_no_machine_can_hold_is_refused(program, copied, size):
+    path = copied / "export.json"
+    facts = json.loads(path.read_text()) | {"batch_size": size}
+    path.write_text(json.dumps(facts))
+    assert "batch_size" in fault(program, copied)
+
+
+def test_a_file_that_is_no_export_is_named_with_what_is_expected(program, copied):
+    other = copied.parent / "reads.fq"
+    other.write_text("@x\nACGT\n+\nIIII\n")
+    said = fault(program, other)
+    assert "reads.fq" in said
+    assert "expected an exported model, a folder or a zip" in said
+
+
+@pytest.mark.parametrize("name", ["export.json", "graph.json", "encoder.json"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(program, copied, name):
+    (copied / name).unlink()
+    os.mkfifo(copied / name)
+    assert f"{name}: expected a regular file" in fault(program, copied)
+
+
+def test_seqloom_run_works_where_standard_output_is_closed(exported, tmp_path):
+    _, export = exported("splice")
+    (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
+    line = f"'{sys.executable}' -m seqloom run '{export}' a.fa --out scores.tsv >&-"
+    bash = ["bash", "-c", line]
+    subprocess.run(bash, cwd=tmp_path, check=True)
+    assert (tmp_path / "scores.tsv").read_text().startswith("id\t")
 
 
 def test_a_newer_version_is_refused_by_name(program, copied):
