@@ -238,6 +238,7 @@ def test_an_encoder_that_is_not_fitted_is_refused(tmp_path):
         {"pool": "mean"},
         {"length": 0},
         {"batch_size": -1},
+        {"batch_size": 70_000},
         {"overwrite": "yes"},
         {"task": "classify"},
         {"inputs": 7},

@@ -1,5 +1,6 @@
 """Exports and files that are damaged: an error that names them, and exit code 2."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -51,8 +52,11 @@ def test_a_file_that_is_missing_or_changed_is_named(program, copied, name):
 @pytest.mark.parametrize("size", [0, 70_000, 2**63])
 def test_a_batch_size_that_no_machine_can_hold_is_refused(program, copied, size):
     path = copied / "export.json"
-    facts = json.loads(path.read_text()) | {"batch_size": size}
-    path.write_text(json.dumps(facts))
+    facts = json.loads(path.read_text())
+    text = path.read_text().replace(facts["checksum"], "0" * 64)
+    text = text.replace(f'"batch_size": {facts["batch_size"]}', f'"batch_size": {size}')
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    path.write_text(text.replace("0" * 64, checksum))
     assert "batch_size" in fault(program, copied)
 
 
