@@ -50,7 +50,7 @@ def test_a_file_that_is_missing_or_changed_is_named(program, copied, name):
 
 
 @pytest.mark.parametrize("size", [0, 70_000, 2**63])
-def test_a_batch_size_that_no_machine_can_hold_is_refused(program, copied, size):
+def test_a_batch_size_out_of_range_is_refused(program, copied, size):
     path = copied / "export.json"
     facts = json.loads(path.read_text())
     text = path.read_text().replace(facts["checksum"], "0" * 64)
@@ -79,8 +79,7 @@ def test_seqloom_run_works_where_standard_output_is_closed(exported, tmp_path):
     _, export = exported("splice")
     (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
     line = f"'{sys.executable}' -m seqloom run '{export}' a.fa --out scores.tsv >&-"
-    bash = ["bash", "-c", line]
-    subprocess.run(bash, cwd=tmp_path, check=True)
+    subprocess.run(line, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - our own line
     assert (tmp_path / "scores.tsv").read_text().startswith("id\t")
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[int | str, ...]
 
-_RECORDS_LIMIT = 1 << 16  # a batch has fewer; seqloom-run refuses more too
+_RECORDS_LIMIT = 1 << 16  # one more than a batch may have, as in seqloom-run
 
 
 def save(
