@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -244,6 +245,17 @@ def test_a_folder_of_embeddings_is_kept_where_resume_is_off(files):
     embed_job.run("a.fa", "e")
     with pytest.raises(RunFolderError, match="--no-resume"):
         embed_job.run("a.fa", "e", resume=False)
+
+
+def test_what_was_read_before_an_error_is_computed_however_slow_the_model_is(tmp_path):
+    def embed_slowly(batch):
+        time.sleep(0.2)  # the reader has met its error long before
+        return embed_job.embed_tokens(batch)
+
+    (tmp_path / "a.fa").write_text(">s1\nMKT\n>s2\nMKT\n>bad\nMK1T\n")
+    with pytest.raises((LetterError, FormatError), match="bad"):
+        sl.infer.embed(embed_slowly, tmp_path / "a.fa", out=tmp_path / "e", shard_size=1)
+    assert sl.infer.load(tmp_path / "e", partial=True).ids == ["s1", "s2"]
 
 
 def test_a_letter_that_is_none_stops_behind_what_was_finished(tmp_path):

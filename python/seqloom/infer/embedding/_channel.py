@@ -37,7 +37,7 @@ class Channel(Generic[Value]):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_over or self._values)
-                if not self._values or self._error is not None:
+                if not self._values:
                     break
                 value = self._values.popleft()
                 self._changed.notify_all()
@@ -50,7 +50,7 @@ class Channel(Generic[Value]):
             raise self._error
 
     def close(self, error: BaseException | None = None) -> None:
-        """Ends the channel: what was put is taken yet, unless there was an error."""
+        """Ends the channel: what was put is taken yet, and then the error is raised."""
         with self._changed:
             self._is_over = True
             self._error = self._error or error
