@@ -50,7 +50,7 @@ class Channel(Generic[Value]):
             raise self._error
 
     def close(self, error: BaseException | None = None) -> None:
-        """Ends the channel: what was put is taken yet, and then the error is raised."""
+        """Ends the channel: its values can still be taken; then the error is raised."""
         with self._changed:
             self._is_over = True
             self._error = self._error or error
