@@ -220,6 +220,20 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Generator[None]:
+    """Names the file in an error of the system while it is read."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: no such file") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f"{path}: cannot be read: {reason}") from error
+
+
 def check_path(name: str, value: object, *, one: str = "one file") -> str:
     """Returns the text of a path; refuses anything else by the name of the argument."""
     if isinstance(value, str):
@@ -233,13 +247,8 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """Hashes a file's content to 32 hexadecimal digits, whatever the file is called."""
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, _digest).hexdigest()
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path), Path(path).open("rb") as file:
+        return hashlib.file_digest(file, _digest).hexdigest()
 
 
 def _digest() -> hashlib.blake2b:

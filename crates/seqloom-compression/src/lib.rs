@@ -1,4 +1,5 @@
-//! The text of a file, whatever it is packed in.
+//! The text of a file, whatever it is packed in; and `part`, a file that is written whole or
+//! not at all.
 //!
 //! Plain text, gzip and bgzip are always read. The feature `containers`, which is on by default,
 //! adds bzip2, zstd and xz: two of them are libraries in C.
@@ -29,6 +30,8 @@ pub mod image;
 mod inflate;
 pub mod input;
 pub mod parallel;
+#[cfg_attr(not(unix), path = "part/elsewhere.rs")]
+pub mod part;
 mod piece;
 #[cfg_attr(not(unix), path = "pipe/elsewhere.rs")]
 mod pipe;

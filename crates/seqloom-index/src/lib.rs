@@ -28,7 +28,6 @@ mod interval;
 mod names;
 mod open;
 mod pages;
-mod part;
 mod row;
 mod scan;
 mod side;

@@ -33,7 +33,8 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
                 sync(part / name)
             sync(part)
             _give_name(part, final)
-        sync(final.parent)
+            # Before the old folder is emptied: the disk must not keep its name.
+            sync(final.parent)
     except FileError:
         raise
     except OSError as error:
@@ -92,4 +93,5 @@ def _put_aside(part: Path, final: Path) -> None:
     except OSError:
         old.rename(final)
         raise
+    sync(final.parent)
     shutil.rmtree(old, ignore_errors=True)

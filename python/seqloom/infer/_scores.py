@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
-from seqloom._files import write_atomic
+from seqloom._files import reading, write_atomic
 from seqloom._text import printable
 from seqloom.errors import FormatError, MissingFileError, ShapeError
 
@@ -91,8 +91,9 @@ class Scores:
             Equal scores, bit for bit.
 
         Raises:
-            FormatError: It is not such a table.
+            FormatError: It is not such a table, or it is cut.
             MissingFileError: There is no such file.
+            FileError: The file cannot be read.
 
         Examples:
             >>> Scores(["a"], ["gc"], np.array([[1 / 3]])).to_tsv("gc.tsv")
@@ -103,11 +104,16 @@ class Scores:
         if not path.is_file():
             found = "is no file" if path.exists() else "no such file"
             raise MissingFileError(f"{path}: {found}; expected a table of scores")
+        with reading(path):
+            text = path.read_bytes()
         try:
-            lines = path.read_text("utf-8").split("\n")[:-1]
+            *lines, last = text.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
             reason = f"{path}: not a text in UTF-8 ({error})"
             raise FormatError(reason, path=str(path)) from None
+        if last:
+            reason = f"{path}: is cut: its last line does not end; write it again"
+            raise FormatError(reason, kind="cut", path=str(path))
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))

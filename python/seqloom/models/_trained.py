@@ -11,7 +11,7 @@ import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from seqloom._arguments import as_path
 from seqloom._config import JsonConfig
-from seqloom._files import write_atomic
+from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
 from seqloom.models._folder import ENTRIES, WEIGHTS, open_folder
@@ -201,8 +201,10 @@ def _read_config(home: Path) -> dict[str, Any]:
         folds = sorted(home.glob("fold-*/config.json"))
         hint = f", such as {folds[0].parent}" if folds else ""
         raise MissingFileError(f"{home}: no config.json in it; expected a run folder{hint}")
+    with reading(path):
+        text = path.read_bytes()
     try:
-        facts: Any = json.loads(path.read_bytes())
+        facts: Any = json.loads(text)
     except RecursionError:
         raise ConfigError(f"{path}: nested too deeply to be a run's settings") from None
     except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from seqloom.errors import ConfigError, MissingFileError, RunFolderError
+from seqloom.errors import ConfigError, FormatError, MissingFileError, RunFolderError
 from seqloom.infer.embedding._plan import Plan, Source, check_records, make_plan
 from seqloom.io import SequenceIndex
 
@@ -83,4 +83,9 @@ def read_plan(folder: OutputFolder) -> tuple[Plan, str]:
         raise MissingFileError(
             f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
         ) from error
-    return Plan.from_json(text), hashlib.sha256(text).hexdigest()
+    try:
+        plan = Plan.from_json(text)
+    except FormatError as error:
+        path = folder.where(PLAN)
+        raise FormatError(f"{path}: cannot be read: {error}", path=path) from None
+    return plan, hashlib.sha256(text).hexdigest()

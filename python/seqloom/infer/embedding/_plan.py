@@ -137,7 +137,7 @@ class Plan:
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, ConfigError):
                 raise
-            raise FormatError(f"plan.json cannot be read: {error}") from None
+            raise FormatError(f"not the plan of an embedding job: {error}") from None
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
         """Names what a call asks for otherwise, with both values."""

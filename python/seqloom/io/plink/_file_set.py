@@ -188,6 +188,8 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         try:
             for part, final in zip(parts, finals, strict=True):
                 part.replace(_ready(final))
+            # The disk must not have the journal without the files that it names.
+            _sync_folders(finals)
             _write_journal(bed, finals)
         finally:
             if not _journal(bed).exists():
@@ -223,9 +225,14 @@ def _finish(bed: Path) -> None:
     for final in (*finals[1:], bed):
         with suppress(FileNotFoundError):
             _ready(final).replace(final)
+    _sync_folders(finals)
+    journal.unlink()
+
+
+def _sync_folders(finals: Sequence[Path]) -> None:
+    """Waits until the disk has the names of all files of a set."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
-    journal.unlink()
 
 
 def name_set(

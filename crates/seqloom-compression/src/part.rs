@@ -12,15 +12,20 @@ use std::path::{Path, PathBuf};
 /// So many names are looked at for what killed writers left.
 const LOOKED_AT: usize = 8;
 
-/// The part of a file that is being written.
-pub(super) struct Part {
+/// The part of a file that is being written; dropped before `commit`, it goes.
+#[derive(Debug)]
+pub struct Part {
     file: File,
     path: PathBuf,
 }
 
 impl Part {
     /// Makes and locks a part beside `target`, and removes those whose writers are dead.
-    pub(super) fn create(target: &Path) -> io::Result<Self> {
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written.
+    pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
         (0..LOOKED_AT).map(part).for_each(|path| remove_dead(&path));
@@ -32,12 +37,20 @@ impl Part {
     }
 
     /// What is written to.
-    pub(super) fn file(&self) -> io::Result<File> {
+    ///
+    /// # Errors
+    ///
+    /// The process has no more handles.
+    pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// Gives the file its name, once the disk has all of it.
-    pub(super) fn commit(self, target: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// The disk is full, or the target cannot be replaced: it stays as it was.
+    pub fn commit(self, target: &Path) -> io::Result<()> {
         self.keep_rights(target)?;
         self.file.sync_all()?;
         fs::rename(&self.path, target)?;

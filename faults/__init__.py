@@ -1,0 +1,1 @@
+"""Makes every call fail at which a file is written or read: make faults."""

@@ -1,0 +1,148 @@
+"""Tries all faults on all writers and readers, in several processes."""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from select import select
+from typing import TYPE_CHECKING
+
+from faults._apart import start_apart
+from faults._crash import crash_cases
+from faults._file_writers import file_writers
+from faults._job_writers import job_writers
+from faults._readers import readers
+from faults._story import Reader
+from faults._sweep import LOST, ReaderSweep, WriterSweep
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from faults._story import Case, Writer
+
+KINDS = ("calls", "crash", "read", "rival")
+_LONGEST = 7200  # seconds that one may take
+SHOWN = 12  # faults that are shown of each story
+
+
+@dataclass(slots=True)
+class Result:
+    """What was tried on a writer or reader, and what was wrong."""
+
+    name: str = ""
+    kind: str = ""
+    tried: int = 0
+    listed: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
+    """Lists writers and readers by what is done to them; rivals get calls and crashes."""
+    writers = [*file_writers(), *job_writers()]
+    listed = {
+        "calls": lambda: writers,
+        "crash": lambda: writers,
+        "read": readers,
+        "rival": _rivals,
+    }
+    return {(kind, story.name): story for kind in kinds for story in listed[kind]()}
+
+
+def _rivals() -> list[Writer]:
+    """Lists rivals; the others need no torch."""
+    from faults._rivals import rivals
+
+    return rivals()
+
+
+def try_all(wanted: Namespace) -> int:
+    """Prints a line for each; returns 1 if anything was wrong."""
+    begins = tuple(wanted.names or [""])
+    chosen = [it for it in stories(wanted.kind or KINDS) if it[1].startswith(begins)]
+    if not chosen:
+        sys.exit(f"no writer or reader begins with {' or '.join(begins)}")
+    each = wanted.seconds and wanted.seconds * wanted.jobs / len(chosen)
+    begun, results = time.monotonic(), []
+    for result in _in_processes(chosen, each, jobs=wanted.jobs):
+        results.append(result)
+        _print(result)
+    return _conclude(results, time.monotonic() - begun)
+
+
+def _in_processes(
+    chosen: Sequence[tuple[str, str]], seconds: float | None, *, jobs: int
+) -> Iterator[Result]:
+    """Tries each in a process of its own, several at once."""
+    waiting, running = list(chosen), []
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            kind, name = waiting.pop(0)
+            tried = partial(_try_story, kind, name, seconds)
+            running.append(start_apart(tried, seconds=_LONGEST))
+        ended, _, _ = select(running, [], [])
+        for one in ended:
+            running.remove(one)
+            outcome = one.finish()
+            yield Result(**(outcome.value or {"wrong": [str(outcome)]}))
+
+
+def _try_story(kind: str, name: str, seconds: float | None) -> dict[str, object]:
+    """Tries the faults of a writer or reader, or a sample that takes so long."""
+    with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
+        tempfile.tempdir = home
+        try:
+            return asdict(_try(kind, name, seconds))
+        except Exception:  # noqa: BLE001 - one that cannot be tried stops no other
+            return {"name": name, "kind": kind, "wrong": [traceback.format_exc()]}
+
+
+def _try(kind: str, name: str, seconds: float | None) -> Result:
+    """Tries faults in an order that is the same each time, until the time is over."""
+    begun, story = time.monotonic(), stories([kind])[kind, name]
+    sweep = ReaderSweep(story) if isinstance(story, Reader) else WriterSweep(story)  # pyright: ignore[reportArgumentType]
+    cases = _cases(sweep, kind)
+    result = Result(name, kind, listed=len(cases))
+    random.Random(0).shuffle(cases)
+    for case in cases[:: story.step if seconds is None else 1]:  # pyright: ignore[reportAttributeAccessIssue]
+        if seconds is not None and time.monotonic() - begun > seconds and result.tried:
+            break
+        result.tried += 1
+        wrong = [f"{case.place}: {one}" for one in case.judge()]
+        # Of rivals it is told what they lose; their errors are their own.
+        result.wrong += [one for one in wrong if kind != "rival" or LOST in one]
+    return result
+
+
+def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
+    """Lists the faults of a kind."""
+    if isinstance(sweep, ReaderSweep) or kind == "calls":
+        return list(sweep.cases())
+    if kind == "crash":
+        return list(crash_cases(sweep))
+    return [*sweep.cases(), *crash_cases(sweep)]
+
+
+def _print(result: Result) -> None:
+    """Prints what was tried and what was wrong."""
+    print(
+        f"{result.kind:5}  {result.name:26} {result.tried:6,} of {result.listed:6,} faults, "
+        f"{len(result.wrong)} wrong",
+        flush=True,
+    )
+    for wrong in result.wrong[:SHOWN]:
+        print(f"       {wrong}")
+
+
+def _conclude(results: list[Result], seconds: float) -> int:
+    """Prints the sum."""
+    ours = [result for result in results if result.kind != "rival"]
+    tried = sum(result.tried for result in ours)
+    wrong = sum(len(result.wrong) for result in ours)
+    print(f"\n{tried:,} faults in {seconds:.0f} s; {wrong} of them went wrong")
+    return int(wrong > 0)

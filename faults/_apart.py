@@ -1,0 +1,89 @@
+"""Runs a function in a forked process, which may die of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from seqloom.errors import SeqloomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A process that takes longer hangs.
+SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a process ended: with a value, an error, or by a signal."""
+
+    value: Any = None
+    error: str = ""  # the exception's type and message
+    is_ours: bool = False  # a SeqloomError
+    signal: int = 0
+
+    @property
+    def is_killed(self) -> bool:
+        """True if it was killed, as the fault wants."""
+        return self.signal == signal.SIGKILL
+
+    def __str__(self) -> str:
+        """Says it in a line."""
+        if self.signal:
+            return f"died of {signal.Signals(self.signal).name}"
+        return self.error or f"gave {self.value!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process that was forked, and the pipe on which it says how it ended."""
+
+    child: int
+    pipe: BinaryIO
+
+    def fileno(self) -> int:
+        """Gives the pipe's number, for `select`."""
+        return self.pipe.fileno()
+
+    def finish(self) -> Outcome:
+        """Waits until it ends."""
+        with self.pipe:
+            said = self.pipe.read()
+        status = os.waitpid(self.child, 0)[1]
+        if os.WIFSIGNALED(status):
+            return Outcome(signal=os.WTERMSIG(status))
+        return Outcome(**json.loads(said))
+
+
+def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Running:
+    """Calls a function in another process; its value must be of JSON's types."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        _end(writer, function, seconds)
+    os.close(writer)
+    return Running(child, os.fdopen(reader, "rb"))
+
+
+def run_apart(function: Callable[[], Any]) -> Outcome:
+    """Calls a function in another process, and waits until it ends."""
+    return start_apart(function).finish()
+
+
+def _end(writer: int, function: Callable[[], Any], seconds: int) -> None:
+    """Writes what a function gives or raises, and ends this process."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(seconds)
+    try:
+        said = {"value": function()}
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is reported
+        is_ours = isinstance(error, SeqloomError)
+        said = {"error": f"{type(error).__name__}: {error}", "is_ours": is_ours}
+    with os.fdopen(writer, "wb") as pipe:
+        pipe.write(json.dumps(said).encode())
+    os._exit(0)

@@ -1,0 +1,91 @@
+"""What others do under the same faults: torch, safetensors, NumPy, bed_reader, Biopython."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import bed_reader
+import numpy as np
+import safetensors.numpy
+import torch
+from Bio import SeqIO
+from Bio.Seq import Seq
+from Bio.SeqRecord import SeqRecord
+
+from faults._file_writers import NOTHING, draw_genotypes, draw_records
+from faults._story import Writer
+
+
+def _arrays(value: float) -> dict[str, np.ndarray]:
+    return {"a": np.full(3000, value), "b": np.full((40, 30), value)}
+
+
+def _values(arrays: dict[str, Any]) -> list[float]:
+    """Reads all values, which must be one."""
+    return np.unique(np.concatenate([np.asarray(it).ravel() for it in arrays.values()])).tolist()
+
+
+def _torch(place: Path, value: float = 2.0) -> None:
+    torch.save({k: torch.from_numpy(v) for k, v in _arrays(value).items()}, place / "m.pt")
+
+
+def _safetensors(place: Path, value: float = 2.0) -> None:
+    safetensors.numpy.save_file(_arrays(value), place / "m.safetensors")
+
+
+def _numpy(place: Path, value: float = 2.0) -> None:
+    np.savez(place / "m.npz", **_arrays(value))
+
+
+def _bed(place: Path, seed: int = 2) -> None:
+    bed_reader.to_bed(place / "x.bed", draw_genotypes(seed, (10 + 3 * seed, 21)), num_threads=1)
+
+
+def _read_bed(place: Path) -> Any:  # noqa: ANN401 - of JSON's types
+    if not (place / "x.bed").exists():
+        return NOTHING
+    with bed_reader.open_bed(place / "x.bed", num_threads=1) as bed:
+        return [bed.iid.tolist(), bed.read(dtype="int8").tolist()]
+
+
+def _fasta(place: Path, seed: int = 2) -> None:
+    records = (SeqRecord(Seq(text), key) for key, text in draw_records(seed))
+    SeqIO.write(records, place / "x.fa", "fasta")
+
+
+def rivals() -> list[Writer]:
+    """Lists them: each replaces an old file by a new one."""
+    return [
+        Writer(
+            f"torch.save {torch.__version__.partition('+')[0]}",
+            lambda place: _torch(place, 1.0),
+            _torch,
+            lambda place: _values(torch.load(place / "m.pt", weights_only=True)),
+        ),
+        Writer(
+            f"safetensors {safetensors.__version__}",
+            lambda place: _safetensors(place, 1.0),
+            _safetensors,
+            lambda place: _values(safetensors.numpy.load_file(place / "m.safetensors")),
+        ),
+        Writer(
+            f"numpy.savez {np.__version__}",
+            lambda place: _numpy(place, 1.0),
+            _numpy,
+            lambda place: _values(dict(np.load(place / "m.npz"))),
+        ),
+        Writer(
+            f"bed_reader {version('bed-reader')}",
+            lambda place: _bed(place, 1),
+            _bed,
+            _read_bed,
+        ),
+        Writer(
+            "Biopython SeqIO.write",
+            lambda place: _fasta(place, 1),
+            _fasta,
+            lambda place: [str(it.seq) for it in SeqIO.parse(place / "x.fa", "fasta")],
+        ),
+    ]

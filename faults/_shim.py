@@ -1,0 +1,129 @@
+"""The C library that makes calls fail: built here, and loaded by whoever is started again."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What a call does, as in shim.c.
+CREATE, WRITE, SYNC, NAME, REMOVE, RIGHTS, CLOSE, OPEN_READ, READ = (
+    1 << bit for bit in range(9)
+)
+WRITING = CREATE | WRITE | SYNC | NAME | REMOVE | RIGHTS | CLOSE
+READING = OPEN_READ | READ
+# Faults that are no errno, as in shim.c.
+KILL_BEFORE, KILL_AFTER, KILL_HALF, SHORT, CUT, GONE, CHANGED = range(-1, -8, -1)
+NO_FAULT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens at a call: an errno or one of the kinds above."""
+
+    name: str
+    kind: int
+    calls: int = WRITING  # which calls are counted, and may meet it
+    stays: bool = False  # all later calls meet it too
+    only: tuple[str, ...] = ()  # the calls that it fits; empty: all
+
+    @property
+    def is_kill(self) -> bool:
+        """True if the process dies of it."""
+        return self.kind in {KILL_BEFORE, KILL_AFTER, KILL_HALF}
+
+    def fits(self, call: Call) -> bool:
+        """True if a call can meet it."""
+        return not self.only or call.name in self.only
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that the library has seen."""
+
+    thread: int
+    name: str
+    path: str
+    other: str
+    offset: int
+    size: int
+    data: bytes
+
+    @classmethod
+    def parse(cls, line: str) -> Call:
+        """Reads a line of the log."""
+        thread, name, path, other, offset, size, data = line.split("\t")
+        numbers = int(offset), int(size)
+        return cls(int(thread), name, path, other, *numbers, bytes.fromhex(data))
+
+
+def errors(*names: str, **options: object) -> list[Fault]:
+    """Names errors of the system."""
+    return [Fault(name, getattr(errno, name), **options) for name in names]  # pyright: ignore[reportArgumentType]
+
+
+def build(folder: Path) -> Path:
+    """Compiles the library."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        sys.exit("faults need Linux and a C compiler: install gcc or clang")
+    library, source = folder / "shim.so", Path(__file__).with_name("shim.c")
+    command = [compiler, "-shared", "-fPIC", "-O1", "-w", "-o", library, source, "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
+def start_again() -> None:
+    """Starts this program again under the library, unless it is under it already."""
+    if "SEQLOOM_SHIM" in os.environ:
+        return
+    with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
+        library = str(build(Path(home)))
+        # One thread in each library: processes are forked from this one.
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        environment = {"LD_PRELOAD": library, "SEQLOOM_SHIM": library, **threads}
+        command = [sys.executable, "-m", "faults", *sys.argv[1:]]
+        done = subprocess.run(command, check=False, env={**os.environ, **environment})
+    sys.exit(done.returncode)
+
+
+def arm(
+    folder: Path, log: Path | None, fault: Fault, number: int, *, data: bool = False
+) -> None:
+    """Counts the calls on files below a folder from now on; one of them meets a fault."""
+    text = "" if log is None else str(log)
+    numbers = fault.calls, number, fault.kind, int(fault.stays), int(data)
+    # For programs that are started meanwhile.
+    lines: Sequence[object] = (folder, text, " ".join(map(str, numbers)))
+    os.environ["SEQLOOM_FAULT"] = "\n".join(map(str, lines))
+    _library().arm(os.fsencode(folder), text.encode(), fault.calls, ctypes.c_long(number),
+                   fault.kind, int(fault.stays), int(data))  # fmt: skip
+
+
+def disarm() -> None:
+    """Stops counting."""
+    _library().disarm()
+    os.environ.pop("SEQLOOM_FAULT", None)
+
+
+def read_log(log: Path) -> list[Call]:
+    """Reads what was called."""
+    if not log.exists():
+        return []
+    lines = log.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    return [Call.parse(line) for line in lines]
+
+
+def _library() -> ctypes.CDLL:
+    """Finds the library that stands before libc."""
+    return ctypes.CDLL(os.environ["SEQLOOM_SHIM"])

@@ -1,0 +1,64 @@
+"""What is broken: a writer that replaces something, or a reader of files."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Step = Callable[[Path], None]
+    Read = Callable[[Path], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One fault to try."""
+
+    place: str
+    judge: Callable[[], Iterable[str]]  # tries it, and says what is wrong then
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Something that is written into a folder, and read again."""
+
+    name: str
+    prepare: Step  # makes the folder before
+    write: Step
+    read: Read  # a value of JSON's types, another one before than after
+    is_job: bool = False  # a stopped one leaves a part, with which the next goes on
+    is_kept: bool = True  # survives a crash of the machine once `write` has returned
+    step: int = 1  # of so many faults one is tried, where each takes long
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Files that are read."""
+
+    name: str
+    prepare: Step
+    read: Read
+    step: int = 1
+
+
+def digest(*paths: Path) -> str:
+    """Hashes files, or says that one is not there."""
+    content = hashlib.sha256()
+    for path in paths:
+        content.update(path.read_bytes() if path.exists() else b"absent")
+    return content.hexdigest()[:16]
+
+
+def names(folder: Path) -> list[str]:
+    """Lists all that is below a folder."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def new_folder() -> Path:
+    """Makes a folder that goes with this process's temporary files."""
+    return Path(tempfile.mkdtemp(prefix="case-"))
