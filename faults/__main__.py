@@ -1,4 +1,4 @@
-"""Breaks what is named, or all: python -m faults [NAME ...] [--seconds S]."""
+"""Makes calls fail of the writers and readers that are named, or of all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def main() -> None:
     """Prints how many faults were tried on each writer and reader, and what was wrong."""
     wanted = _arguments()
     _shim.start_again()
-    from faults._all import try_all  # under the library, which this process is now
+    # Under the library, which stands before libc in this process now.
+    from faults._all import list_calls, try_all
 
-    sys.exit(try_all(wanted))
+    sys.exit(list_calls(wanted) if wanted.list else try_all(wanted))
 
 
 def _arguments() -> argparse.Namespace:
@@ -26,6 +27,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="a sample that takes so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--kind", choices=["calls", "crash", "read", "rival"], action="append")
+    parser.add_argument("--publish", action="store_true", help="into docs/reliability.md")
+    parser.add_argument("--list", metavar="FOLDER", help="list the calls of a writer there")
     return parser.parse_args()
 
 

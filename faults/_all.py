@@ -9,6 +9,7 @@ import time
 import traceback
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,10 @@ from faults._apart import start_apart
 from faults._crash import crash_cases
 from faults._file_writers import file_writers
 from faults._job_writers import job_writers
+from faults._page import publish
 from faults._readers import readers
+from faults._rivals import rivals
+from faults._shim import CLOSE, NO_FAULT, WRITING, Fault, arm, disarm, read_log
 from faults._story import Reader
 from faults._sweep import LOST, ReaderSweep, WriterSweep
 
@@ -46,19 +50,12 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
     """Lists writers and readers by what is done to them; rivals get calls and crashes."""
     writers = [*file_writers(), *job_writers()]
     listed = {
-        "calls": lambda: writers,
-        "crash": lambda: writers,
-        "read": readers,
-        "rival": _rivals,
+        "calls": writers,
+        "crash": writers,
+        "read": readers(),
+        "rival": rivals(),
     }
-    return {(kind, story.name): story for kind in kinds for story in listed[kind]()}
-
-
-def _rivals() -> list[Writer]:
-    """Lists rivals; the others need no torch."""
-    from faults._rivals import rivals
-
-    return rivals()
+    return {(kind, story.name): story for kind in kinds for story in listed[kind]}
 
 
 def try_all(wanted: Namespace) -> int:
@@ -72,7 +69,27 @@ def try_all(wanted: Namespace) -> int:
     for result in _in_processes(chosen, each, jobs=wanted.jobs):
         results.append(result)
         _print(result)
-    return _conclude(results, time.monotonic() - begun)
+    seconds = time.monotonic() - begun
+    if wanted.publish:
+        order = {it: number for number, it in enumerate(chosen)}
+        publish(sorted(results, key=lambda it: order[it.kind, it.name]), seconds)
+    return _conclude(results, seconds)
+
+
+def list_calls(wanted: Namespace) -> int:
+    """Prints the calls of a writer that change files, for a comparison with strace."""
+    (name,), home = wanted.names, Path(wanted.list)
+    writer = stories(["calls"])["calls", name]
+    before, place, log = home / "before", home / "place", home / "log"
+    before.mkdir()
+    writer.prepare(before)
+    before.rename(place)
+    (home / "now").exists()  # strace sees from where on it is compared
+    arm(place, log, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1)
+    writer.write(place)  # pyright: ignore[reportAttributeAccessIssue]
+    disarm()
+    print(*(call.name for call in read_log(log)))
+    return 0
 
 
 def _in_processes(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import signal
 import subprocess
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +57,44 @@ def _fit(place: Path, *, report: bool = False, keep: int = 1) -> None:
 
 def _read_run(place: Path) -> str:
     return digest(place / "run/model.safetensors", place / "run/scores-valid.tsv")
+
+
+def _broken_run(place: Path) -> list[str]:
+    """Lists the files of a run that cannot be read."""
+    broken = []
+    for path in (place / "run").rglob("[!.]*"):
+        try:
+            if path.suffix == ".safetensors":
+                sl.record.Record({name: it[...] for name, it in sl.record.load(path).items()})
+            if path.suffix == ".json":
+                json.loads(path.read_bytes())
+        except ValueError as error:
+            broken.append(f"{path.name}: {error}")
+    return broken
+
+
+def _embed_without_links(place: Path) -> None:
+    """Embeds on a disk that has no hard links."""
+
+    def refuse(*paths: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), *paths[:1])
+
+    os.link, link = refuse, os.link
+    try:
+        _embed(place)
+    finally:
+        os.link = link
+
+
+def _broken_shards(place: Path) -> list[str]:
+    """Lists the shards that a marker calls complete, and that are not."""
+    broken = []
+    for marker in (place / "out").glob("*.done"):
+        told = json.loads(marker.read_text(encoding="utf-8"))
+        shard = marker.parent / told["file"]
+        if not shard.exists() or sha256(shard.read_bytes()).hexdigest() != told["sha256"]:
+            broken.append(marker.name)
+    return broken
 
 
 def _embed(place: Path) -> None:
@@ -167,13 +208,22 @@ def job_writers() -> list[Writer]:
     """Lists them."""
     folder, packed = "model.seqloom", "model.zip"
     return [
-        Writer("run, one checkpoint", lambda _: None, _fit, _read_run, is_job=True, step=2),
+        Writer(
+            "run, one checkpoint",
+            lambda _: None,
+            _fit,
+            _read_run,
+            is_job=True,
+            broken=_broken_run,
+            step=2,
+        ),
         Writer(
             "run, three checkpoints",
             lambda _: None,
             lambda place: _fit(place, keep=3),
             _read_run,
             is_job=True,
+            broken=_broken_run,
             step=4,
         ),
         Writer(
@@ -184,7 +234,24 @@ def job_writers() -> list[Writer]:
             is_job=True,
             step=60,
         ),
-        Writer("embeddings", lambda _: None, _embed, _read_embeddings, is_job=True, step=3),
+        Writer(
+            "embeddings",
+            lambda _: None,
+            _embed,
+            _read_embeddings,
+            is_job=True,
+            broken=_broken_shards,
+            step=3,
+        ),
+        Writer(
+            "embeddings, disk without links",
+            lambda _: None,
+            _embed_without_links,
+            _read_embeddings,
+            is_job=True,
+            broken=_broken_shards,
+            step=6,
+        ),
         Writer(
             "exported model, folder",
             lambda place: _export(place, folder, 1),

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import bed_reader
 import numpy as np
-import safetensors.numpy
-import torch
-from Bio import SeqIO
-from Bio.Seq import Seq
-from Bio.SeqRecord import SeqRecord
 
 from faults._file_writers import NOTHING, draw_genotypes, draw_records
 from faults._story import Writer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _arrays(value: float) -> dict[str, np.ndarray]:
@@ -28,11 +25,20 @@ def _values(arrays: dict[str, Any]) -> list[float]:
 
 
 def _torch(place: Path, value: float = 2.0) -> None:
+    torch = import_module("torch")
     torch.save({k: torch.from_numpy(v) for k, v in _arrays(value).items()}, place / "m.pt")
 
 
+def _read_torch(place: Path) -> list[float]:
+    return _values(import_module("torch").load(place / "m.pt", weights_only=True))
+
+
 def _safetensors(place: Path, value: float = 2.0) -> None:
-    safetensors.numpy.save_file(_arrays(value), place / "m.safetensors")
+    import_module("safetensors.numpy").save_file(_arrays(value), place / "m.safetensors")
+
+
+def _read_safetensors(place: Path) -> list[float]:
+    return _values(import_module("safetensors.numpy").load_file(place / "m.safetensors"))
 
 
 def _numpy(place: Path, value: float = 2.0) -> None:
@@ -40,35 +46,41 @@ def _numpy(place: Path, value: float = 2.0) -> None:
 
 
 def _bed(place: Path, seed: int = 2) -> None:
-    bed_reader.to_bed(place / "x.bed", draw_genotypes(seed, (10 + 3 * seed, 21)), num_threads=1)
+    values = draw_genotypes(seed, (10 + 3 * seed, 21))
+    import_module("bed_reader").to_bed(place / "x.bed", values, num_threads=1)
 
 
 def _read_bed(place: Path) -> Any:  # noqa: ANN401 - of JSON's types
     if not (place / "x.bed").exists():
         return NOTHING
-    with bed_reader.open_bed(place / "x.bed", num_threads=1) as bed:
+    with import_module("bed_reader").open_bed(place / "x.bed", num_threads=1) as bed:
         return [bed.iid.tolist(), bed.read(dtype="int8").tolist()]
 
 
 def _fasta(place: Path, seed: int = 2) -> None:
-    records = (SeqRecord(Seq(text), key) for key, text in draw_records(seed))
-    SeqIO.write(records, place / "x.fa", "fasta")
+    sequence, record = import_module("Bio.Seq").Seq, import_module("Bio.SeqRecord").SeqRecord
+    records = (record(sequence(text), key) for key, text in draw_records(seed))
+    import_module("Bio.SeqIO").write(records, place / "x.fa", "fasta")
+
+
+def _read_fasta(place: Path) -> list[str]:
+    return [str(it.seq) for it in import_module("Bio.SeqIO").parse(place / "x.fa", "fasta")]
 
 
 def rivals() -> list[Writer]:
     """Lists them: each replaces an old file by a new one."""
     return [
         Writer(
-            f"torch.save {torch.__version__.partition('+')[0]}",
+            f"torch.save {version('torch').partition('+')[0]}",
             lambda place: _torch(place, 1.0),
             _torch,
-            lambda place: _values(torch.load(place / "m.pt", weights_only=True)),
+            _read_torch,
         ),
         Writer(
-            f"safetensors {safetensors.__version__}",
+            f"safetensors {version('safetensors')}",
             lambda place: _safetensors(place, 1.0),
             _safetensors,
-            lambda place: _values(safetensors.numpy.load_file(place / "m.safetensors")),
+            _read_safetensors,
         ),
         Writer(
             f"numpy.savez {np.__version__}",
@@ -83,9 +95,9 @@ def rivals() -> list[Writer]:
             _read_bed,
         ),
         Writer(
-            "Biopython SeqIO.write",
+            f"Biopython {version('biopython')}, SeqIO.write",
             lambda place: _fasta(place, 1),
             _fasta,
-            lambda place: [str(it.seq) for it in SeqIO.parse(place / "x.fa", "fasta")],
+            _read_fasta,
         ),
     ]

@@ -135,12 +135,21 @@ class WriterSweep:
             yield f"left {', '.join(left)} behind"
 
     def judge_left(self, allowed: list[object]) -> Iterator[str]:
-        """Reads what is left: the old state or the new one."""
+        """Reads what is left: the old state or the new one; of a job, whole parts."""
         if self.writer.is_job:
+            yield from self._judge_part()
             return
         left = run_apart(lambda: self.writer.read(self.place))
         if left.value not in allowed:
             yield f"{LOST}{left}"
+
+    def _judge_part(self) -> Iterator[str]:
+        """Says what is broken in the part that a stopped job left."""
+        broken = self.writer.broken
+        if broken is not None:
+            left = run_apart(lambda: broken(self.place))
+            if left.value != []:
+                yield f"{LOST}{left}"
 
     def judge_next(self) -> Iterator[str]:
         """Writes again, an hour later: all is new, and nothing else is there."""

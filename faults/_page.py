@@ -1,0 +1,66 @@
+"""Writes what was tried into docs/reliability.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from faults._all import Result
+
+PAGE = Path(__file__).parents[1] / "docs/reliability.md"
+
+
+def publish(results: Sequence[Result], seconds: float) -> None:
+    """Replaces the tables of the page."""
+    text = PAGE.read_text("utf-8")
+    for name, table in _tables(results, seconds).items():
+        marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
+        text, found = re.subn(marked, rf"\1\n{table}\n\n\2", text, flags=re.DOTALL)
+        assert found == 1, f"{PAGE.name} has no place for {name}"
+    PAGE.write_text(text, "utf-8")
+
+
+def _tables(results: Sequence[Result], seconds: float) -> dict[str, str]:
+    """Makes a table for each kind."""
+    by_kind = {
+        kind: {result.name: result for result in results if result.kind == kind}
+        for kind in ("calls", "crash", "read", "rival")
+    }
+    calls, crash, read, rival = by_kind.values()
+    writers = [
+        (name, f"{one.tried:,}", f"{crash[name].tried:,}", _lost(one, crash[name]))
+        for name, one in calls.items()
+        if name in crash
+    ]
+    ours = [*calls.values(), *crash.values(), *read.values()]
+    tried, wrong = sum(it.tried for it in ours), sum(len(it.wrong) for it in ours)
+    return {
+        "sum": f"The last run tried **{tried:,} faults in {seconds / 60:.0f} minutes; "
+        f"{wrong} of them went wrong**.",
+        "writers": _table(
+            ("what is written", "calls that fail", "power cuts", "went wrong"), writers
+        ),
+        "readers": _table(
+            ("what is read", "calls that fail", "went wrong"),
+            [(name, f"{it.tried:,}", _lost(it)) for name, it in read.items()],
+        ),
+        "rivals": _table(
+            ("what writes", "faults", "neither the old file nor the new one"),
+            [(name, f"{it.tried:,}", _lost(it)) for name, it in rival.items()],
+        ),
+    }
+
+
+def _lost(*results: Result) -> str:
+    """Counts faults after which something was wrong."""
+    return f"{sum(len(result.wrong) for result in results):,}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Writes a Markdown table, its first column to the left and the others to the right."""
+    rule = ["---", *["--:"] * (len(head) - 1)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])

@@ -1,0 +1,73 @@
+"""The library sees each call that strace sees: no call is left out of `make faults`."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+# What changes files, as the system names it; and what the library calls the same.
+SYSTEM = (
+    "write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,sync_file_range,rename,renameat,"
+    "renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,chmod,"
+    "fchmod,fchmodat,chown,fchown,lchown,fchownat,utimensat,truncate,ftruncate,fallocate,"
+    "copy_file_range,sendfile,openat,creat,mmap,access,faccessat,newfstatat,stat"
+)
+SAME = {
+    "create": "openat",
+    "truncate": "openat",
+    "open": "openat",
+    "pwrite": "pwrite64",
+    "ftruncate64": "ftruncate",
+    "futimens": "utimensat",
+}
+WRITERS = [
+    "record, safetensors",
+    "sequences, fa.gz",
+    "index of fa.bgz",
+    "genotypes, to_bed, SNP",
+    "genotypes, transposed",
+    "embeddings",
+    "exported model, folder",
+    "scores, seqloom-run",
+    "cache, sequences",
+    "cache, genotypes",
+    "run, one checkpoint",
+]
+
+
+def seen_by_strace(log, home):
+    """Counts the calls on files of a folder that may change it."""
+    _, now, after = log.read_text(errors="replace").partition(f'"{home}/now"')
+    assert now
+    calls = re.findall(r"^\d+ +(\w+)\((.*)", after, re.MULTILINE)
+    ours = [(name, rest) for name, rest in calls if f"{home}/place" in rest]
+    return Counter(name for name, rest in ours if may_change(name, rest))
+
+
+def may_change(name, rest):
+    """Leaves out looks at files, and files that are opened or mapped for reading."""
+    if name in {"access", "faccessat", "newfstatat", "stat"}:
+        return False
+    if name == "mmap":
+        return "MAP_SHARED" in rest and "PROT_WRITE" in rest
+    return name != "openat" or re.search(r"O_(WRONLY|RDWR|CREAT)", rest) is not None
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_the_library_counts_the_calls_that_strace_counts(tmp_path, writer):
+    if shutil.which("strace") is None or shutil.which("cc") is None:
+        pytest.skip("strace or a C compiler is not installed")
+    log = tmp_path / "strace"
+    tracer = ["strace", "-f", "-y", "-o", log, "-e", f"trace={SYSTEM}"]
+    command = [sys.executable, "-m", "faults", "--list", str(tmp_path), writer]
+    said = subprocess.run(
+        [*tracer, *command], check=True, capture_output=True, text=True, cwd=ROOT
+    ).stdout
+    ours = Counter(SAME.get(name, name) for name in said.split())
+    assert ours
+    assert ours == seen_by_strace(log, tmp_path)

@@ -1,0 +1,46 @@
+"""A sample of `make faults`: nothing is lost, whatever fails and whenever."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_faults(*arguments):
+    """Runs the program that makes calls fail; returns what it prints."""
+    if not sys.platform.startswith("linux") or not shutil.which("cc"):
+        pytest.skip("needs Linux and a C compiler")
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", *arguments],
+        check=False, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("kind", ["calls", "crash", "read"])
+def test_nothing_is_lost_in_a_sample_of_all_faults(kind):
+    said = run_faults("--kind", kind, "--seconds", "12", "--jobs", "1")
+    tried = re.search(r"^([\d,]+) faults in \d+ s; 0 of them went wrong", said, re.M)
+    assert tried, said
+    assert int(tried[1].replace(",", "")) > 50
+
+
+def test_nothing_of_a_record_is_lost_at_any_call():
+    said = run_faults("record, safetensors", "--kind", "calls", "--jobs", "1")
+    tried, listed = re.search(r"(\d+) of +(\d+) faults, 0 wrong", said).groups()
+    assert int(tried) == int(listed) > 100
+
+
+def test_a_name_that_nobody_has_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", "recrod"],
+        check=False, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "no writer or reader begins with recrod" in done.stderr
