@@ -95,6 +95,10 @@ docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/
 fuzz: ## Give every parser hostile bytes: make fuzz [SECONDS_EACH=20]
 	fuzz/run
 
+.PHONY: faults
+faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make every call fail that writes or reads, and write docs/reliability.md
+	python -m faults --publish
+
 .PHONY: bench
 bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2]
 	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD))

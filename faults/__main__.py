@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 
 from faults import _shim
 
@@ -26,7 +23,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help="how its name begins")
     parser.add_argument("--seconds", type=float, help="a sample that takes so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
-    parser.add_argument("--kind", choices=["calls", "crash", "read", "rival"], action="append")
+    parser.add_argument(
+        "--kind", choices=["calls", "crash", "read", "rival"], action="append"
+    )
     parser.add_argument("--publish", action="store_true", help="into docs/reliability.md")
     parser.add_argument("--list", metavar="FOLDER", help="list the calls of a writer there")
     return parser.parse_args()

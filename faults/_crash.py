@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from hashlib import sha256
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from faults._disk import Disk

@@ -1,19 +1,20 @@
 """A disk that loses its power: what may be on it then.
 
-POSIX promises little. What was written to a file is on the disk once the file was synced; a
-name is there, or gone, once the folder that holds it was synced. Before that, each change of
-a folder may be there or not, whatever came before or after it; one rename is one change.
+POSIX promises little. What was written to a file is on the disk once that was synced.
+A name is there, or gone, once the folder that holds it was synced. Before that, each change
+of a folder may be there or not, whatever came before or after it; a rename is one change.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from faults._shim import Call
 
@@ -44,6 +45,15 @@ Change: TypeAlias = tuple[tuple[Folder, str, Node | None], ...]
 Tree: TypeAlias = dict[str, bytes | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call, and its paths below the place that is followed."""
+
+    call: Call
+    path: tuple[str, ...] | None
+    other: tuple[str, ...] | None
+
+
 class Disk:
     """Follows the calls of a writer."""
 
@@ -61,7 +71,7 @@ class Disk:
         path, other = self._inside(call.path), self._inside(call.other)
         does = getattr(self, f"_{call.name.replace('-', '_')}", None)
         if does is not None and not (path is None and other is None):
-            does(call, path, other)
+            does(Step(call, path, other))
 
     def after_crash(self) -> Iterator[Tree]:
         """Lists what may be on the disk if the power fails now."""
@@ -93,22 +103,24 @@ class Disk:
             _enter(folder.now, name, node)
         self.pending.append(tuple(change))
 
-    # One function for each call, by its name.
+    # One function for each call, by its name. What has failed has changed nothing.
 
-    def _create(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        self._change((path, File()))
+    def _create(self, step: Step) -> None:
+        self._change((step.path, File()))
 
-    def _mkdir(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        if self._find(path) is None:  # else it has failed
-            self._change((path, Folder()))
+    def _mkdir(self, step: Step) -> None:
+        if self._find(step.path) is None:
+            self._change((step.path, Folder()))
 
-    def _truncate(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        file = self._find(path)
+    _mkdirat = _mkdir
+
+    def _truncate(self, step: Step) -> None:
+        file = self._find(step.path)
         if isinstance(file, File):
             file.now = b""
 
-    def _write(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        file = self._find(path)
+    def _write(self, step: Step) -> None:
+        file, call = self._find(step.path), step.call
         if isinstance(file, File):
             before = file.now.ljust(call.offset, b"\0")
             rest = before[call.offset + len(call.data) :]
@@ -116,15 +128,15 @@ class Disk:
 
     _pwrite = _pwrite64 = _write
 
-    def _ftruncate(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        file = self._find(path)
+    def _ftruncate(self, step: Step) -> None:
+        file, size = self._find(step.path), step.call.offset
         if isinstance(file, File):
-            file.now = file.now[: call.offset].ljust(call.offset, b"\0")
+            file.now = file.now[:size].ljust(size, b"\0")
 
     _ftruncate64 = _ftruncate
 
-    def _fsync(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        node = self._find(path)
+    def _fsync(self, step: Step) -> None:
+        node = self._find(step.path)
         if isinstance(node, File):
             node.synced = node.now
         if isinstance(node, Folder):
@@ -132,27 +144,23 @@ class Disk:
 
     _fdatasync = _fsync
 
-    def _rename(
-        self, call: Call, path: tuple[str, ...], other: tuple[str, ...] | None
-    ) -> None:
-        moved, replaced = self._find(path), self._find(other)
+    def _rename(self, step: Step) -> None:
+        moved, replaced = self._find(step.path), self._find(step.other)
         # The flag of an exchange is not in the log: who exchanges folders finds one there.
-        is_exchange = call.name == "renameat2" and isinstance(replaced, Folder)
-        self._change((path, replaced if is_exchange else None), (other, moved))
+        is_exchange = step.call.name == "renameat2" and isinstance(replaced, Folder)
+        self._change((step.path, replaced if is_exchange else None), (step.other, moved))
 
     _renameat = _renameat2 = _rename
 
-    def _link(
-        self, call: Call, path: tuple[str, ...], other: tuple[str, ...] | None
-    ) -> None:
-        if self._find(other) is None:  # else it has failed
-            self._change((other, self._find(path)))
+    def _link(self, step: Step) -> None:
+        if self._find(step.other) is None:
+            self._change((step.other, self._find(step.path)))
 
     _linkat = _link
 
-    def _unlink(self, call: Call, path: tuple[str, ...], other: object) -> None:
-        if self._find(path) is not None:
-            self._change((path, None))
+    def _unlink(self, step: Step) -> None:
+        if self._find(step.path) is not None:
+            self._change((step.path, None))
 
     _unlinkat = _rmdir = _unlink
 
@@ -219,24 +227,18 @@ def _zeros(file: File) -> bytes:
     return file.synced[: len(file.now)].ljust(len(file.now), b"\0")
 
 
-def _tree(root: Folder, changes: list[Change], content: object) -> Tree:
+def _tree(root: Folder, changes: list[Change], content: Callable[[File], bytes]) -> Tree:
     """Lists the files after some changes: their bytes; None for a folder."""
-    names = {}
-
-    def names_of(folder: Folder) -> dict[str, Node]:
-        return names.setdefault(id(folder), dict(folder.synced))
-
+    names: dict[int, dict[str, Node]] = {}
     for change in changes:
         for folder, name, node in change:
-            _enter(names_of(folder), name, node)
+            _enter(names.setdefault(id(folder), dict(folder.synced)), name, node)
     found: Tree = {}
-
-    def walk(folder: Folder, at: PurePosixPath) -> None:
-        for name, node in names_of(folder).items():
-            is_file = isinstance(node, File)
-            found[str(at / name)] = content(node) if is_file else None  # pyright: ignore[reportCallIssue]
-            if not is_file:
-                walk(node, at / name)
-
-    walk(root, PurePosixPath())
+    waiting = [("", root)]
+    while waiting:
+        at, folder = waiting.pop()
+        for name, node in names.get(id(folder), folder.synced).items():
+            path = f"{at}{name}"
+            found[path] = content(node) if isinstance(node, File) else None
+            waiting += [(f"{path}/", node)] if isinstance(node, Folder) else []
     return found

@@ -7,34 +7,39 @@ import json
 import os
 import signal
 import subprocess
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import seqloom as sl
 from faults._file_writers import draw_genotypes, draw_records, write_fasta
-from faults._story import Writer, digest, names
+from faults._story import Writer, digest, do_nothing, names
 from seqloom.errors import FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DNA = sl.encode.OneHot("dna")
 TASK = sl.models.Classify(("no", "yes"))
 TABLE = np.random.default_rng(7).normal(size=(33, 8)).astype(np.float32)
+CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
 PROGRAM = Path(sl.__file__).parent / "_rust/seqloom-run"
 
 
-def _dataset(path: Path, seed: int = 3) -> sl.data.SequenceDataset:
+def _dataset(path: Path) -> sl.data.SequenceDataset:
     """Makes labelled sequences."""
     if not path.exists():
-        write_fasta(path, seed)
-    labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(seed)}
+        write_fasta(path, 3)
+    labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(3)}
     return sl.data.SequenceDataset(path, encoder=DNA, labels=labels)
 
 
-def _network(seed: int = 0) -> Any:  # noqa: ANN401 - a module
-    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
-    model, rng = config.init("numpy").eval(), np.random.default_rng(seed)
+def make_network(seed: int = 0) -> Any:
+    """Makes a network whose numbers are drawn."""
+    model, rng = CONFIG.init("numpy").eval(), np.random.default_rng(seed)
     drawn = {
         path: rng.uniform(0.1, 1, size=each.shape).astype("f4")
         for path, each in model.to_record().items()
@@ -45,13 +50,12 @@ def _network(seed: int = 0) -> Any:  # noqa: ANN401 - a module
 
 def _fit(place: Path, *, report: bool = False, keep: int = 1) -> None:
     """Trains, or goes on where a run was stopped."""
-    data = _dataset(place.parent / "train.fa")
-    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
-    run = place / "run"
+    data, run = _dataset(place.parent / "train.fa"), place / "run"
+    is_begun = (run / "config.json").exists()
     sl.train.fit(
-        config, data, data, out=run, epochs=2, batch_size=16, seed=1, num_threads=1,
+        CONFIG, data, data, out=run, epochs=2, batch_size=16, seed=1, num_threads=1,
         checkpoint_every=2, keep=keep, report=report, progress=False,
-        resume=(run / "config.json").exists(), overwrite=not (run / "config.json").exists(),
+        resume=is_begun, overwrite=not is_begun,
     )  # fmt: skip
 
 
@@ -65,7 +69,7 @@ def _broken_run(place: Path) -> list[str]:
     for path in (place / "run").rglob("[!.]*"):
         try:
             if path.suffix == ".safetensors":
-                sl.record.Record({name: it[...] for name, it in sl.record.load(path).items()})
+                [np.asarray(array) for array in sl.record.load(path).values()]
             if path.suffix == ".json":
                 json.loads(path.read_bytes())
         except ValueError as error:
@@ -97,13 +101,18 @@ def _broken_shards(place: Path) -> list[str]:
     return broken
 
 
+def look_up(batch: dict[str, Any]) -> Any:
+    """A model of one table."""
+    return TABLE[batch["input_ids"]]
+
+
 def _embed(place: Path) -> None:
-    """Embeds sequences with a model of one table."""
+    """Embeds sequences, or goes on where a job was stopped."""
     fasta = place.parent / "x.fa"
     if not fasta.exists():
         write_fasta(fasta, 3)
     sl.infer.embed(
-        lambda batch: TABLE[batch["input_ids"]], fasta, out=place / "out", shard_size=20,
+        look_up, fasta, out=place / "out", shard_size=20,
         tokens=sl.encode.Tokens("esm2"), identity="table", num_threads=1,
     )  # fmt: skip
 
@@ -112,11 +121,11 @@ def _read_embeddings(place: Path) -> str:
     return digest(*sorted((place / "out").glob("*.safetensors")))
 
 
-def _export(place: Path, name: str, seed: int = 2) -> None:
-    sl.export.save(_network(seed), place / name, encoder=DNA, task=TASK, overwrite=True)
+def _export(place: Path, *, name: str, seed: int = 2) -> None:
+    sl.export.save(make_network(seed), place / name, encoder=DNA, task=TASK, overwrite=True)
 
 
-def _read_export(place: Path, name: str) -> str:
+def _read_export(place: Path, *, name: str) -> str:
     """Scores a record by the program: it checks every hash."""
     write_fasta(place.parent / "one.fa", 9)
     done = subprocess.run(
@@ -130,14 +139,16 @@ def _clean() -> dict[str, str]:
     return {name: it for name, it in os.environ.items() if name != "SEQLOOM_FAULT"}
 
 
-def _onnx(place: Path, seed: int = 2) -> None:
-    sl.export.onnx(_network(seed), place / "m.onnx", encoder=DNA, task=TASK, overwrite=True)
+def _onnx(place: Path, *, seed: int = 2) -> None:
+    sl.export.onnx(
+        make_network(seed), place / "m.onnx", encoder=DNA, task=TASK, overwrite=True
+    )
 
 
 def _score(place: Path) -> None:
     """Scores by the program, which is another process under the same library."""
     if not (place.parent / "m.zip").exists():
-        _export(place.parent, "m.zip")
+        _export(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)
     command = [PROGRAM, "predict", place.parent / "m.zip", place.parent / "many.fa",
                "--threads", "1", "--out", place / "scores.tsv", "--overwrite"]  # fmt: skip
@@ -151,11 +162,11 @@ def _score(place: Path) -> None:
 
 def _before_scores(place: Path) -> None:
     (place / "scores.tsv").write_text("old\n", encoding="ascii")
-    _export(place.parent, "m.zip")
+    _export(place.parent, name="m.zip")
     write_fasta(place.parent / "many.fa", 3)
 
 
-def _cached(place: Path) -> Any:  # noqa: ANN401 - a dataset
+def _cached(place: Path) -> Any:
     return sl.data.cached(_dataset(place.parent / "x.fa"), place / "cache")
 
 
@@ -171,121 +182,81 @@ def _genotypes(place: Path) -> sl.data.GenotypeDataset:
 
 
 def _read_genotypes(place: Path) -> str:
-    return repr([round(float(np.asarray(item["inputs"]).sum()), 3) for item in _genotypes(place)])
+    return repr(
+        [round(float(np.asarray(item["inputs"]).sum()), 3) for item in _genotypes(place)]
+    )
 
 
 def _compile(place: Path) -> str:
-    """Compiles a step of training, whose layout is kept in the cache."""
+    """Runs a compiled step of training, whose layout is kept in the cache."""
     os.environ["SEQLOOM_CACHE"] = str(place / "home")
-
-    @sl.tensor.compile
-    def step(model: Any, optimizer: Any, x: Any, label: Any) -> Any:  # noqa: ANN401
-        def loss_of(model: Any) -> Any:  # noqa: ANN401
-            return sl.nn.functional.cross_entropy(model(x), label)
-
-        loss, grads = sl.nn.value_and_grad(loss_of)(model)
-        optimizer.step(0.01, model, grads)
-        return loss
-
-    layers = sl.nn.Linear(8, 32), sl.nn.functional.relu, sl.nn.Linear(32, 2)
-    model = sl.nn.Sequential(*layers).bind("numpy", sl.Key(0))
-    random = np.random.default_rng(0)
+    layers = [sl.nn.Linear(8, 8) for _ in range(6)]  # of a smaller one nothing is kept
+    model = sl.nn.Sequential(*layers, sl.nn.Linear(8, 2)).bind("numpy", sl.Key(0))
+    random, optimizer = np.random.default_rng(0), sl.optim.AdamW()
     x = model.backend.tensor(random.normal(size=(64, 8)).astype(np.float32))
     label = model.backend.tensor(np.arange(64) % 2)
-    optimizer = sl.optim.AdamW()
-    return repr([round(step(model, optimizer, x, label).item(), 5) for _ in range(3)])
+    step = sl.tensor.compile(partial(_step, optimizer=optimizer))
+    losses = [step(model, x=x, label=label).item() for _ in range(3)]
+    return repr([round(loss, 5) for loss in losses])
 
 
-def _report(place: Path, value: float = 0.9, *, curves: bool = True) -> None:
+def _step(model: Any, *, optimizer: Any, x: Any, label: Any) -> Any:
+    def loss_of(model: Any) -> Any:
+        return sl.nn.functional.cross_entropy(model(x), label)
+
+    loss, grads = sl.nn.value_and_grad(loss_of)(model)
+    optimizer.step(0.01, model, grads)
+    return loss
+
+
+def _report(place: Path, *, value: float = 0.9) -> None:
     losses = {"training": [value, 0.5], "validation": [0.8, 0.6]}
-    report = sl.report.Report(
-        title=f"run {value}", curves=(sl.report.Curve("loss", losses),) if curves else ()
-    )
-    sl.report.write_report(place, report)
+    curves = (sl.report.Curve("loss", losses),)
+    sl.report.write_report(place, sl.report.Report(title=f"run {value}", curves=curves))
 
 
-def job_writers() -> list[Writer]:
+def _read_report(place: Path) -> list[Any]:
+    return [names(place), digest(place / "report.html")]
+
+
+def _read_onnx(place: Path) -> str:
+    return digest(place / "m.onnx")
+
+
+def _read_scores(place: Path) -> str:
+    return digest(place / "scores.tsv")
+
+
+def job_writers() -> Iterator[Writer]:
     """Lists them."""
-    folder, packed = "model.seqloom", "model.zip"
-    return [
-        Writer(
-            "run, one checkpoint",
-            lambda _: None,
-            _fit,
-            _read_run,
-            is_job=True,
-            broken=_broken_run,
-            step=2,
-        ),
-        Writer(
-            "run, three checkpoints",
-            lambda _: None,
-            lambda place: _fit(place, keep=3),
-            _read_run,
-            is_job=True,
-            broken=_broken_run,
-            step=4,
-        ),
-        Writer(
-            "run, report and pictures",
-            lambda _: None,
-            lambda place: _fit(place, report=True),
-            _read_run,
-            is_job=True,
-            step=60,
-        ),
-        Writer(
-            "embeddings",
-            lambda _: None,
-            _embed,
-            _read_embeddings,
-            is_job=True,
-            broken=_broken_shards,
-            step=3,
-        ),
-        Writer(
-            "embeddings, disk without links",
-            lambda _: None,
-            _embed_without_links,
-            _read_embeddings,
-            is_job=True,
-            broken=_broken_shards,
-            step=6,
-        ),
-        Writer(
-            "exported model, folder",
-            lambda place: _export(place, folder, 1),
-            lambda place: _export(place, folder),
-            lambda place: _read_export(place, folder),
-            step=2,
-        ),
-        Writer(
-            "exported model, zip",
-            lambda place: _export(place, packed, 1),
-            lambda place: _export(place, packed),
-            lambda place: _read_export(place, packed),
-        ),
-        Writer(
-            "exported model, ONNX",
-            lambda place: _onnx(place, 1),
-            _onnx,
-            lambda place: digest(place / "m.onnx"),
-        ),
-        Writer(
-            "scores, seqloom-run",
-            _before_scores,
-            _score,
-            lambda place: digest(place / "scores.tsv"),
-        ),
-        Writer("cache, sequences", lambda _: None, _cached, _read_cached, is_job=True),
-        Writer("cache, genotypes", lambda _: None, _genotypes, _read_genotypes, is_job=True),
-        Writer("cache, compiled steps", lambda _: None, _compile, _compile, is_job=True),
-        Writer(
-            "report",
-            lambda place: _report(place, 0.7),
-            _report,
-            lambda place: [names(place), digest(place / "report.html")],
-            is_job=True,
-            step=8,
-        ),
-    ]
+    run = partial(
+        Writer, prepare=do_nothing, read=_read_run, is_job=True, broken=_broken_run
+    )
+    yield run("run, one checkpoint", write=_fit, step=12)
+    yield run("run, three checkpoints", write=partial(_fit, keep=3), step=25)
+    yield run("run, report and pictures", write=partial(_fit, report=True), step=200)
+    shards = partial(
+        Writer,
+        prepare=do_nothing,
+        read=_read_embeddings,
+        is_job=True,
+        broken=_broken_shards,
+    )
+    yield shards("embeddings", write=_embed, step=8)
+    yield shards("embeddings, disk without links", write=_embed_without_links, step=16)
+    yield _exported("model.seqloom", "folder", step=2)
+    yield _exported("model.zip", "zip", step=1)
+    yield Writer("exported model, ONNX", partial(_onnx, seed=1), _onnx, _read_onnx)
+    yield Writer("scores, seqloom-run", _before_scores, _score, _read_scores)
+    yield Writer("cache, sequences", do_nothing, _cached, _read_cached, is_job=True)
+    yield Writer("cache, genotypes", do_nothing, _genotypes, _read_genotypes, is_job=True)
+    yield Writer("cache, compiled steps", do_nothing, _compile, _compile, is_job=True)
+    before = partial(_report, value=0.7)
+    yield Writer("report", before, _report, _read_report, is_job=True, step=8)
+
+
+def _exported(name: str, what: str, *, step: int) -> Writer:
+    """Makes the writer of a folder or of a zip."""
+    write = partial(_export, name=name)
+    before, read = partial(write, seed=1), partial(_read_export, name=name)
+    return Writer(f"exported model, {what}", before, write, read, step=step)

@@ -5,187 +5,196 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import seqloom as sl
-from faults._file_writers import (
-    RECORDERS,
-    draw_genotypes,
-    draw_records,
-    write_fasta,
-)
-from faults._job_writers import DNA, TABLE, _network
+from faults._file_writers import RECORDERS, draw_genotypes, draw_records, write_fasta
+from faults._job_writers import CONFIG, DNA, look_up, make_network
 from faults._story import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
 MANY = 20_000  # records: several pieces of a reader
-
-
+SAMPLES, VARIANTS = 300, 200
 # How Python packs what seqloom only reads.
 PACKERS = {"xz": lzma.compress, "bz2": bz2.compress}
 
 
-def _sequences() -> Iterable[Reader]:
-    for name in ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"):
+def readers() -> Iterator[Reader]:
+    """Lists them."""
+    yield from map(_sequences, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
+    yield from map(_indexed, ("x.fa", "x.fa.gz", "x.fa.bgz"))
+    yield Reader("batches of sequences", _write_fasta, _read_batches)
+    yield Reader("genotypes", _write_bed, _read_bed)
+    yield Reader("genotype statistics", _write_bed, _read_statistics)
+    yield Reader("batches of genotypes", _write_bed, _read_genotypes)
+    yield from map(_record, RECORDERS)
+    yield Reader("run folder", _save_run, _load_run)
+    yield Reader("embeddings", _embed, _load_embeddings)
+    yield Reader("ONNX", _save_onnx, _load_onnx)
+    yield Reader("labels", _write_labels, _read_labels)
+    yield Reader("scores", _write_scores, _read_scores)
 
-        def prepare(place: Path, name: str = name) -> None:
-            sl.io.write_sequences(place / "x.fa.bgz", draw_records(1, MANY))
-            pack = PACKERS.get(name.rpartition(".")[2])
-            if pack is not None:
-                text = gzip.decompress((place / "x.fa.bgz").read_bytes())
-                (place / name).write_bytes(pack(text))
-            elif name != "x.fa.bgz":
-                sl.io.write_sequences(place / name, draw_records(1, MANY))
 
-        def read(place: Path, name: str = name) -> list[int]:
-            with sl.io.open_sequences(place / name) as records:
-                return _sum(str(record.sequence) for record in records)
+def _sequences(name: str) -> Reader:
+    write = partial(_write_sequences, name=name)
+    return Reader(f"sequences, {name[2:]}", write, partial(_read_sequences, name=name))
 
-        yield Reader(f"sequences, {name[2:]}", prepare, read)
+
+def _write_sequences(place: Path, *, name: str) -> None:
+    pack = PACKERS.get(name.rpartition(".")[2])
+    if pack is None:
+        sl.io.write_sequences(place / name, draw_records(1, MANY))
+        return
+    sl.io.write_sequences(place / "x.fa.gz", draw_records(1, MANY))
+    text = gzip.decompress((place / "x.fa.gz").read_bytes())
+    (place / name).write_bytes(pack(text))
+
+
+def _read_sequences(place: Path, *, name: str) -> list[int]:
+    with sl.io.open_sequences(place / name) as records:
+        return _sum(str(record.sequence) for record in records)
 
 
 def _sum(texts: Iterable[str]) -> list[int]:
     """Counts sequences and adds up what is in them, by its place."""
     number = total = 0
-    for number, text in enumerate(texts, 1):  # noqa: B007 - counted
+    for number, text in enumerate(texts, 1):
         total += number * sum(text.encode()) + len(text)
     return [number, total]
 
 
-def _indexed() -> Iterable[Reader]:
-    for name in ("x.fa", "x.fa.gz", "x.fa.bgz"):
-
-        def prepare(place: Path, name: str = name) -> None:
-            sl.io.write_sequences(place / name, draw_records(1, MANY))
-            sl.io.build_index(place / name)
-
-        def read(place: Path, name: str = name) -> list[int]:
-            index = sl.io.SequenceIndex(place / name, build=False)
-            return _sum(str(index[row].sequence) for row in range(0, MANY, 701))
-
-        yield Reader(f"indexed {name[2:]}", prepare, read)
+def _indexed(name: str) -> Reader:
+    write = partial(_write_indexed, name=name)
+    return Reader(f"indexed {name[2:]}", write, partial(_read_indexed, name=name))
 
 
-def _dataset(place: Path) -> list[int]:
-    labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(1)}
-    data = sl.data.SequenceDataset(place / "x.fa", encoder=DNA, labels=labels)
+def _write_indexed(place: Path, *, name: str) -> None:
+    sl.io.write_sequences(place / name, draw_records(1, MANY))
+    sl.io.build_index(place / name)
+
+
+def _read_indexed(place: Path, *, name: str) -> list[int]:
+    index = sl.io.SequenceIndex(place / name, build=False)
+    return _sum(str(index[row].sequence) for row in range(0, MANY, 701))
+
+
+def _write_fasta(place: Path) -> None:
+    write_fasta(place / "x.fa", 1)
+
+
+def _labels(seed: int) -> dict[str, str]:
+    return {name: ("no", "yes")["GC" in text] for name, text in draw_records(seed)}
+
+
+def _read_batches(place: Path) -> list[int]:
+    data = sl.data.SequenceDataset(place / "x.fa", encoder=DNA, labels=_labels(1))
     loader = sl.data.DataLoader(data, batch_size=16, collate_fn=sl.data.PadCollator())
     return [int(np.asarray(batch["inputs"]).sum()) for batch in loader]
 
 
 def _write_bed(place: Path) -> None:
-    sl.io.to_bed(place / "x.bed", draw_genotypes(1, (300, 200)))
+    sl.io.to_bed(place / "x.bed", draw_genotypes(1, (SAMPLES, VARIANTS)))
 
 
-def _read_bed(place: Path) -> list[Any]:
+def _read_bed(place: Path) -> list[int]:
     with sl.io.open_bed(place / "x.bed") as bed:
-        parts = [bed.read(np.s_[:, start : start + 50], "int8") for start in range(0, 200, 50)]
-        values = np.concatenate(parts, 1).astype(int)
-        return [len(bed.iid), len(bed.sid), int((values * np.arange(200)).sum())]
+        starts = range(0, VARIANTS, 50)
+        parts = [bed.read(np.s_[:, start : start + 50], "int8") for start in starts]
+        values = np.concatenate(parts, 1).astype(int) * np.arange(VARIANTS)
+        names = [np.asarray(bed.iid), np.asarray(bed.sid)]
+    return [*map(len, names), int(values.sum())]
 
 
-def _statistics(place: Path) -> list[float]:
+def _read_statistics(place: Path) -> list[float]:
     stats = sl.io.genotype_stats(place / "x.bed")
     return [int(stats.missing.sum()), round(float(stats.allele_frequency.sum()), 6)]
 
 
-def _genotypes(place: Path) -> list[float]:
+def _read_genotypes(place: Path) -> list[float]:
     data = sl.data.GenotypeDataset(place / "x.bed", memory=0, cache=place.parent / "cache")
-    return [round(float(np.asarray(data[row]["inputs"]).sum()), 3) for row in range(0, 300, 30)]
+    rows = (np.asarray(data[row]["inputs"]) for row in range(0, SAMPLES, 30))
+    return [round(float(row.sum()), 3) for row in rows]
 
 
-def _records() -> Iterable[Reader]:
-    for suffix, recorder in RECORDERS.items():
+def _record(suffix: str) -> Reader:
+    name = f"m.{suffix}"
+    write, read = partial(_save_record, name=name), partial(_load_record, name=name)
+    return Reader(f"record, {suffix}", write, read)
 
-        def prepare(place: Path, suffix: str = suffix, how: Any = recorder) -> None:  # noqa: ANN401
-            arrays = {"a": np.arange(30000.0), "b": np.full((40, 30), 1, "f4")}
-            sl.record.Record(arrays).save(place / f"m.{suffix}", how())
 
-        def read(place: Path, suffix: str = suffix) -> list[float]:
-            found = sl.record.load(place / f"m.{suffix}")
-            return [float(np.asarray(found[name]).sum()) for name in ("a", "b")]
+def _save_record(place: Path, *, name: str) -> None:
+    arrays = {"a": np.arange(30000.0), "b": np.full((40, 30), 1, "f4")}
+    recorder = RECORDERS[name.partition(".")[2]]()
+    sl.record.Record(arrays).save(place / name, recorder)
 
-        yield Reader(f"record, {suffix}", prepare, read)
+
+def _load_record(place: Path, *, name: str) -> list[float]:
+    found = sl.record.load(place / name)
+    return [float(np.asarray(found[array]).sum()) for array in ("a", "b")]
 
 
 def _save_run(place: Path) -> None:
-    write_fasta(place.parent / "t.fa", 3)
-    labels = {name: ("no", "yes")["GC" in text] for name, text in draw_records(3)}
-    data = sl.data.SequenceDataset(place.parent / "t.fa", encoder=DNA, labels=labels)
-    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
-    sl.train.fit(config, data, data, out=place / "run", epochs=1, batch_size=16, seed=1,
-                 num_threads=1, report=False, progress=False)  # fmt: skip
+    fasta = place.parent / "t.fa"
+    write_fasta(fasta, 3)
+    data = sl.data.SequenceDataset(fasta, encoder=DNA, labels=_labels(3))
+    sl.train.fit(
+        CONFIG, data, data, out=place / "run", epochs=1, batch_size=16, seed=1,
+        num_threads=1, report=False, progress=False,
+    )  # fmt: skip
 
 
 def _load_run(place: Path) -> list[float]:
     trained = sl.models.load(place / "run")
     data = sl.data.SequenceDataset(place.parent / "t.fa", encoder=DNA)
-    return sl.infer.predict(trained, data, progress=False).to_numpy().ravel().round(5).tolist()
+    scores = sl.infer.predict(trained, data, progress=False)
+    return scores.to_numpy().ravel().round(5).tolist()
 
 
 def _embed(place: Path) -> None:
     write_fasta(place.parent / "e.fa", 3)
     sl.infer.embed(
-        lambda batch: TABLE[batch["input_ids"]], place.parent / "e.fa", out=place / "out",
-        shard_size=20, tokens=sl.encode.Tokens("esm2"), identity="table", num_threads=1,
+        look_up, place.parent / "e.fa", out=place / "out", shard_size=20,
+        tokens=sl.encode.Tokens("esm2"), identity="table", num_threads=1,
     )  # fmt: skip
 
 
-def _load_embeddings(place: Path) -> list[float]:
+def _load_embeddings(place: Path) -> list[Any]:
     found = sl.infer.load(place / "out")
-    return [len(found), round(float(sum(np.asarray(found[f"r{row}"]).sum() for row in range(40))), 4)]
+    rows = [np.asarray(found[f"r{row}"]) for row in range(len(found))]
+    return [len(found), round(float(np.sum(rows)), 4)]
 
 
 def _save_onnx(place: Path) -> None:
-    sl.export.onnx(_network(), place / "m.onnx", inputs={"x": ("batch", 4, 30)})
+    sl.export.onnx(make_network(), place / "m.onnx", inputs={"x": ("batch", 4, 30)})
 
 
 def _load_onnx(place: Path) -> list[float]:
-    module = sl.models.from_onnx(place / "m.onnx")
-    return [round(float(np.abs(np.asarray(each)).sum()), 4) for each in module.to_record().values()]
+    arrays = sl.models.from_onnx(place / "m.onnx").to_record().values()
+    return [round(float(np.abs(np.asarray(array)).sum()), 4) for array in arrays]
 
 
 def _write_labels(place: Path) -> None:
     write_fasta(place / "x.fa", 1)
-    rows = [f"{name}\t{('no', 'yes')['GC' in text]}\n" for name, text in draw_records(1)]
-    (place / "labels.tsv").write_text("id\tlabel\n" + "".join(rows))
+    rows = "".join(f"{name}\t{label}\n" for name, label in _labels(1).items())
+    (place / "labels.tsv").write_text(f"id\tlabel\n{rows}", encoding="ascii")
 
 
 def _read_labels(place: Path) -> list[int]:
-    data = sl.data.SequenceDataset(place / "x.fa", encoder=DNA, labels=place / "labels.tsv")
+    labels = place / "labels.tsv"
+    data = sl.data.SequenceDataset(place / "x.fa", encoder=DNA, labels=labels)
     return [int(item["label"]) for item in data]
 
 
 def _write_scores(place: Path) -> None:
-    values = np.linspace(0, 1, 2000).reshape(1000, 2)
-    ids = [f"r{row}" for row in range(1000)]
-    sl.infer.Scores(ids, ("no", "yes"), values).to_tsv(place / "scores.tsv")
+    values, ids = np.linspace(0, 1, 2000).reshape(1000, 2), map(str, range(1000))
+    sl.infer.Scores(list(ids), ("no", "yes"), values).to_tsv(place / "scores.tsv")
 
 
 def _read_scores(place: Path) -> float:
     return float(sl.infer.Scores.read_tsv(place / "scores.tsv").to_numpy().sum())
-
-
-def readers() -> list[Reader]:
-    """Lists them."""
-    return [
-        *_sequences(),
-        *_indexed(),
-        Reader("batches of sequences", lambda place: write_fasta(place / "x.fa", 1), _dataset),
-        Reader("genotypes", _write_bed, _read_bed),
-        Reader("genotype statistics", _write_bed, _statistics),
-        Reader("batches of genotypes", _write_bed, _genotypes),
-        *_records(),
-        Reader("run folder", _save_run, _load_run),
-        Reader("embeddings", _embed, _load_embeddings),
-        Reader("ONNX", _save_onnx, _load_onnx),
-        Reader("labels", _write_labels, _read_labels),
-        Reader("scores", _write_scores, _read_scores),
-    ]
-
-

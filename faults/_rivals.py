@@ -1,4 +1,4 @@
-"""What others do under the same faults: torch, safetensors, NumPy, bed_reader, Biopython."""
+"""What others do under the same faults: torch, safetensors, NumPy, bed_reader, ..."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def _arrays(value: float) -> dict[str, np.ndarray]:
 
 def _values(arrays: dict[str, Any]) -> list[float]:
     """Reads all values, which must be one."""
-    return np.unique(np.concatenate([np.asarray(it).ravel() for it in arrays.values()])).tolist()
+    return np.unique(
+        np.concatenate([np.asarray(it).ravel() for it in arrays.values()])
+    ).tolist()
 
 
 def _torch(place: Path, value: float = 2.0) -> None:
@@ -42,7 +44,11 @@ def _read_safetensors(place: Path) -> list[float]:
 
 
 def _numpy(place: Path, value: float = 2.0) -> None:
-    np.savez(place / "m.npz", **_arrays(value))
+    np.savez(place / "m.npz", allow_pickle=False, **_arrays(value))
+
+
+def _read_numpy(place: Path) -> list[float]:
+    return _values(dict(np.load(place / "m.npz")))
 
 
 def _bed(place: Path, seed: int = 2) -> None:
@@ -50,7 +56,7 @@ def _bed(place: Path, seed: int = 2) -> None:
     import_module("bed_reader").to_bed(place / "x.bed", values, num_threads=1)
 
 
-def _read_bed(place: Path) -> Any:  # noqa: ANN401 - of JSON's types
+def _read_bed(place: Path) -> Any:
     if not (place / "x.bed").exists():
         return NOTHING
     with import_module("bed_reader").open_bed(place / "x.bed", num_threads=1) as bed:
@@ -58,7 +64,10 @@ def _read_bed(place: Path) -> Any:  # noqa: ANN401 - of JSON's types
 
 
 def _fasta(place: Path, seed: int = 2) -> None:
-    sequence, record = import_module("Bio.Seq").Seq, import_module("Bio.SeqRecord").SeqRecord
+    sequence, record = (
+        import_module("Bio.Seq").Seq,
+        import_module("Bio.SeqRecord").SeqRecord,
+    )
     records = (record(sequence(text), key) for key, text in draw_records(seed))
     import_module("Bio.SeqIO").write(records, place / "x.fa", "fasta")
 
@@ -69,35 +78,21 @@ def _read_fasta(place: Path) -> list[str]:
 
 def rivals() -> list[Writer]:
     """Lists them: each replaces an old file by a new one."""
+    torch, biopython = version("torch").partition("+")[0], version("biopython")
     return [
-        Writer(
-            f"torch.save {version('torch').partition('+')[0]}",
-            lambda place: _torch(place, 1.0),
-            _torch,
-            _read_torch,
-        ),
-        Writer(
+        _rival(f"torch.save {torch}", _torch, _read_torch, old=1.0),
+        _rival(
             f"safetensors {version('safetensors')}",
-            lambda place: _safetensors(place, 1.0),
             _safetensors,
             _read_safetensors,
+            old=1.0,
         ),
-        Writer(
-            f"numpy.savez {np.__version__}",
-            lambda place: _numpy(place, 1.0),
-            _numpy,
-            lambda place: _values(dict(np.load(place / "m.npz"))),
-        ),
-        Writer(
-            f"bed_reader {version('bed-reader')}",
-            lambda place: _bed(place, 1),
-            _bed,
-            _read_bed,
-        ),
-        Writer(
-            f"Biopython {version('biopython')}, SeqIO.write",
-            lambda place: _fasta(place, 1),
-            _fasta,
-            _read_fasta,
-        ),
+        _rival(f"numpy.savez {np.__version__}", _numpy, _read_numpy, old=1.0),
+        _rival(f"bed_reader {version('bed-reader')}", _bed, _read_bed, old=1),
+        _rival(f"Biopython {biopython}, SeqIO.write", _fasta, _read_fasta, old=1),
     ]
+
+
+def _rival(name: str, write: Any, read: Any, *, old: float) -> Writer:
+    """Names a writer, whose other value is written before."""
+    return Writer(name, lambda place: write(place, old), write, read)

@@ -1,4 +1,4 @@
-"""The C library that makes calls fail: built here, and loaded by whoever is started again."""
+"""The C library that makes calls fail: built here, loaded by a program started again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,12 @@ def start_again() -> None:
 
 
 def arm(
-    folder: Path, log: Path | None, fault: Fault, number: int, *, data: bool = False
+    folder: Path,
+    fault: Fault,
+    number: int,
+    *,
+    log: Path | None = None,
+    data: bool = False,
 ) -> None:
     """Counts the calls on files below a folder from now on; one of them meets a fault."""
     text = "" if log is None else str(log)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    Step = Callable[[Path], None]
+    Step = Callable[[Path], object]
     Read = Callable[[Path], Any]
 
 
@@ -45,6 +45,10 @@ class Reader:
     prepare: Step
     read: Read
     step: int = 1
+
+
+def do_nothing(place: Path) -> None:
+    """Leaves a folder empty."""
 
 
 def digest(*paths: Path) -> str:

@@ -34,7 +34,7 @@ from faults._shim import (
 from faults._story import Case, Reader, Writer, names, new_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 MOVES = ("write", "pwrite", "pwrite64")
 TAKES = ("read", "pread", "pread64")
@@ -99,7 +99,7 @@ class WriterSweep:
         self, fault: Fault, at: int, *, log: Path | None = None, data: bool = False
     ) -> bool:
         """Writes while one call meets a fault; says that it ended well."""
-        arm(self.place, log, fault, at, data=data)
+        arm(self.place, fault, at, log=log, data=data)
         try:
             self.writer.write(self.place)
         finally:
@@ -204,7 +204,7 @@ class ReaderSweep:
         shutil.copytree(self.before, self.place, symlinks=True)
 
         def read() -> object:
-            arm(self.place, log, fault, at)
+            arm(self.place, fault, at, log=log)
             try:
                 return self.reader.read(self.place)
             finally:
@@ -228,7 +228,7 @@ class ReaderSweep:
         """Gives what the file says; and what it says that came to be while it was read."""
         if fault.kind not in {CUT, CHANGED}:
             return [self.whole.value]
-        # The fault meets the first call on this file, which is before its first byte is read.
+        # The fault meets the first call on this file, before its first byte is read.
         first = next(at for at, one in enumerate(self.calls) if one.path == call.path)
         return [self.whole.value, self._read(fault, first).value]
 

@@ -26,7 +26,9 @@ def run_faults(*arguments):
 @pytest.mark.parametrize("kind", ["calls", "crash", "read"])
 def test_nothing_is_lost_in_a_sample_of_all_faults(kind):
     said = run_faults("--kind", kind, "--seconds", "12", "--jobs", "1")
-    tried = re.search(r"^([\d,]+) faults in \d+ s; 0 of them went wrong", said, re.M)
+    tried = re.search(
+        r"^([\d,]+) faults in \d+ s; 0 of them went wrong", said, re.MULTILINE
+    )
     assert tried, said
     assert int(tried[1].replace(",", "")) > 50
 

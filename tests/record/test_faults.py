@@ -1,4 +1,4 @@
-"""Saves that meet an error or a kill at each call that changes files."""
+"""Saves that meet an error of the disk while the file is still written."""
 
 import errno
 import time
@@ -6,55 +6,9 @@ import time
 import numpy as np
 import pytest
 
-import save_faults
 import seqloom as sl
-from save_faults import ERRORS, KILLS, NEEDED
 from seqloom import _files
 from seqloom.errors import FileError
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    found = save_faults.build(tmp_path_factory.mktemp("library"))
-    if found is None:
-        pytest.skip("needs a C compiler and Linux")
-    return found
-
-
-RECORDERS = [
-    "Safetensors",
-    pytest.param("MsgPack", marks=pytest.mark.soak),
-    pytest.param("JsonGz", marks=pytest.mark.soak),
-]
-
-
-@pytest.mark.parametrize("recorder", RECORDERS)
-def test_an_error_leaves_a_whole_file_and_is_raised_by_its_name(
-    library, tmp_path, recorder
-):
-    rows = save_faults.run_faults(library, tmp_path, recorder, ERRORS)
-    assert {row["call"] for row in rows} >= NEEDED
-    for row in rows:
-        assert not row["is_killed"], row
-        if row["said"]:
-            assert row["said"].startswith(f"FileError: {tmp_path}/model: cannot be"), row
-        else:
-            assert row["call"] not in NEEDED, row
-            assert row["left"] == "new", row
-        assert row["parts"] == 0 or row["call"] == "unlink", row
-        assert (row["next"], row["names"]) == ("new", 1), row
-
-
-@pytest.mark.parametrize("recorder", RECORDERS)
-def test_a_kill_leaves_the_old_or_the_new_file_whole(library, tmp_path, recorder):
-    rows = save_faults.run_faults(library, tmp_path, recorder, KILLS)
-    assert {row["left"] for row in rows} == {"old", "new"}
-    for row in rows:
-        assert row["is_killed"], row
-        assert (row["next"], row["names"]) == ("new", 1), row
-    # Once the new file is there it stays; before, the old one is.
-    lefts = [row["left"] for row in rows if row["fault"] == "after"]
-    assert lefts == sorted(lefts, reverse=True)
 
 
 class Slow(sl.record.Recorder):
