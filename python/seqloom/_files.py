@@ -234,6 +234,19 @@ def reading(path: str | os.PathLike[str]) -> Generator[None]:
         raise FileError(f"{path}: cannot be read: {reason}") from error
 
 
+def check_uncut(path: str | os.PathLike[str], size: int) -> None:
+    """Refuses a mapped file that was cut: to read behind its end would end the process."""
+    try:
+        now = Path(path).stat().st_size
+    except OSError:
+        return  # its name is gone; the map keeps what it had
+    if now < size:
+        raise FileError(
+            f"{path}: was cut since it was opened, from {size:,} bytes to {now:,}; open it "
+            "again"
+        )
+
+
 def check_path(name: str, value: object, *, one: str = "one file") -> str:
     """Returns the text of a path; refuses anything else by the name of the argument."""
     if isinstance(value, str):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
+from seqloom._files import check_uncut
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import FileError, MissingFileError, RecordError
@@ -154,6 +155,8 @@ class RecordSource:
 
     def view(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Returns bytes as a view of the memory."""
+        if self.is_mapped:
+            check_uncut(self.path, self.size)
         return (
             self._memory[start:stop]
             if self._memory is not None

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
-from seqloom._files import check_path
+from seqloom._files import check_path, check_uncut
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.data._extent import mask_of, padded_length, position_axis
 from seqloom.data._ids import Ids
@@ -126,6 +126,13 @@ class CachedDataset(SequenceItems):
         make = self._encoded_items if self._is_encoded else self._letters
         return self._folder.get(key.hexdigest(), make)
 
+    def _uncut(self) -> Arrays:
+        """Gives the arrays, whose files must be as long as they were."""
+        for array in self._kept.values():
+            if isinstance(array, np.memmap) and array.filename is not None:
+                check_uncut(array.filename, array.nbytes)
+        return self._kept
+
     def _chunks(self) -> Iterator[NDArray[np.int64]]:
         """Goes through all items."""
         for start in range(0, len(self), _AT_ONCE):
@@ -175,7 +182,7 @@ class CachedDataset(SequenceItems):
     ) -> tuple[list[str], Letters]:
         if self._is_encoded:
             return self.dataset._fetch(rows, epoch, num_threads)  # noqa: SLF001 - same class
-        kept, starts = self._kept, self._starts
+        kept, starts = self._uncut(), self._starts
         sequences = Ragged(kept["letters"], starts).take(rows)
         qualities = kept.get("qualities")
         if qualities is not None:
@@ -210,7 +217,7 @@ class CachedDataset(SequenceItems):
         self, rows: NDArray[np.int64], lengths: NDArray[np.int64], inputs: NDArray[Any]
     ) -> None:
         """Copies items into a batch, and pads the shorter ones."""
-        kept, starts = self._kept["inputs"], self._starts
+        kept, starts = self._uncut()["inputs"], self._starts
         if (lengths != inputs.shape[position_axis(self.encoder)]).any():
             inputs.fill(self.encoder.pad_value)
         channels = inputs.shape[1] if self.encoder.channels == "first" else -1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._files import check_uncut
 from seqloom._ragged import Ragged, offsets_of
 from seqloom.errors import FileError, FormatError, RecordError
 from seqloom.infer.embedding._shard_file import import_arrow
@@ -15,6 +16,7 @@ from seqloom.record import Safetensors, load as load_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -30,6 +32,13 @@ class HeldShard:
     lengths: NDArray[np.int64]
     arrays: Mapping[str, NDArray[Any]]
     is_by_residue: bool
+    path: Path | None = None  # of the file that is mapped
+    size: int = 0
+
+    def check(self) -> None:
+        """Refuses a file that was cut since it was opened."""
+        if self.path is not None:
+            check_uncut(self.path, self.size)
 
     def rows(self, name: str, record: int) -> NDArray[Any]:
         """Returns the row of a record, or the rows of its residues."""
@@ -62,7 +71,8 @@ def open_shard(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> Held
         ) from error
     ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
     names = [name.decode() for name in ids]
-    return HeldShard(names, arrays["lengths"], arrays, is_by_residue)
+    path = folder.local(done.file)
+    return HeldShard(names, arrays["lengths"], arrays, is_by_residue, path, done.bytes)
 
 
 def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:

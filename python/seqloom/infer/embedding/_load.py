@@ -113,6 +113,7 @@ class Embeddings:
                 ``record`` is no id and no integer.
             IdError: No record has the id, or several have.
             OutOfRangeError: No record has the ordinal.
+            FileError: A shard was cut since it was opened.
 
         Examples:
             >>> from pathlib import Path
@@ -260,12 +261,13 @@ class Embeddings:
         return map(self._open, range(len(self._done)))
 
     def _open(self, number: int) -> HeldShard:
-        """Opens a shard, once."""
+        """Opens a shard, once; it must be as long as it was."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
                 self._folder, self._done[number], is_by_residue=is_by_residue
             )
+        self._held[number].check()
         return self._held[number]
 
     def _name_of(self, layer: int | None) -> str:

@@ -1,0 +1,66 @@
+"""A file that is cut while it is mapped is an error, not the end of the process."""
+
+import os
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import FileError
+
+CUT = "was cut since it was opened, from .* bytes to 100; open it again"
+TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
+
+
+def cut(folder, pattern="*"):
+    """Cuts the large files of a folder."""
+    for path in folder.rglob(pattern):
+        if path.is_file() and path.stat().st_size > 4096:
+            os.truncate(path, 100)
+
+
+def test_a_mapped_record(tmp_path):
+    sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
+    record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
+    cut(tmp_path)
+    with pytest.raises(FileError, match=CUT):
+        np.asarray(record["a"])
+
+
+@pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
+def test_a_cached_dataset(tmp_path, augment):
+    (tmp_path / "x.fa").write_text(
+        "".join(f">{row}\n{'ACGT' * 500}\n" for row in range(9))
+    )
+    encoder = sl.encode.OneHot("dna")
+    data = sl.data.SequenceDataset(tmp_path / "x.fa", encoder=encoder, augment=augment)
+    kept = sl.data.cached(data, tmp_path / "cache")
+    expected = kept[8]["inputs"].copy()
+    cut(tmp_path / "cache")
+    with pytest.raises(FileError, match=CUT):
+        _ = kept[8]
+    again = sl.data.cached(data, tmp_path / "cache")
+    np.testing.assert_array_equal(again[8]["inputs"], expected)
+
+
+def test_embeddings(tmp_path):
+    (tmp_path / "x.fa").write_text("".join(f">r{row}\nMKTAY\n" for row in range(50)))
+    sl.infer.embed(
+        lambda batch: TABLE[batch["input_ids"]],
+        tmp_path / "x.fa",
+        out=tmp_path / "out",
+        tokens=sl.encode.Tokens("esm2"),
+        identity="table",
+    )
+    found = sl.infer.load(tmp_path / "out")
+    found.get("r0")
+    cut(tmp_path / "out", "*.safetensors")
+    with pytest.raises(FileError, match=CUT):
+        found.get("r49")
+
+
+def test_a_map_whose_file_is_gone_keeps_what_it_had(tmp_path):
+    sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
+    record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
+    (tmp_path / "m.safetensors").unlink()
+    assert np.asarray(record["a"]).sum() == 100_000

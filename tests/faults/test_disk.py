@@ -1,0 +1,85 @@
+"""The disk that loses its power: what it may keep of a writer's calls."""
+
+import pytest
+
+from faults._disk import Disk
+from faults._shim import Call
+
+PART, FINAL = ".x.part", "x"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk that has held a file with old content for long."""
+    (tmp_path / FINAL).write_bytes(b"old")
+    disk = Disk.of(tmp_path, tmp_path)
+
+    def follow(name, path="", other="", data=b""):
+        paths = [str(tmp_path / one) if one is not None else "" for one in (path, other)]
+        disk.follow(Call(0, name, paths[0], paths[1] if other else "", 0, len(data), data))
+
+    disk.call = follow
+    return disk
+
+
+def left(disk):
+    """What may be read under the final name after a crash; None: no such file."""
+    return {tree.get(FINAL) for tree in disk.after_crash()}
+
+
+def replace(disk, *, sync_file, sync_folder):
+    """Replaces the file by a part that is renamed."""
+    disk.call("create", PART)
+    disk.call("write", PART, data=b"newer")
+    if sync_file:
+        disk.call("fsync", PART)
+    disk.call("rename", PART, FINAL)
+    if sync_folder:
+        disk.call("fsync")
+
+
+def test_a_file_that_is_synced_and_renamed_is_old_or_new(disk):
+    replace(disk, sync_file=True, sync_folder=False)
+    assert left(disk) == {b"old", b"newer"}
+
+
+def test_after_the_folder_is_synced_too_it_is_new(disk):
+    replace(disk, sync_file=True, sync_folder=True)
+    assert left(disk) == {b"newer"}
+
+
+def test_without_a_sync_of_the_file_its_content_may_be_empty_half_or_zeros(disk):
+    replace(disk, sync_file=False, sync_folder=False)
+    assert left(disk) == {b"old", b"", b"ne", b"\0" * 5, b"newer"}
+
+
+def test_a_file_that_is_written_over_in_place_may_be_torn(disk):
+    disk.call("truncate", FINAL)
+    disk.call("write", FINAL, data=b"newer")
+    assert b"ne" in left(disk) or b"newe" in left(disk)
+    assert left(disk) >= {b"old", b"newer"}
+
+
+def test_changes_of_one_folder_may_be_kept_in_any_combination(disk):
+    disk.call("create", "a")
+    disk.call("create", "b")
+    kept = {frozenset(tree) for tree in disk.after_crash()}
+    assert kept == {frozenset({FINAL, *more}) for more in ("", "a", "b", "ab")}
+
+
+def test_a_rename_is_there_whole_or_not_at_all(disk):
+    disk.call("rename", FINAL, "y")
+    assert {frozenset(tree) for tree in disk.after_crash()} == {
+        frozenset({FINAL}),
+        frozenset({"y"}),
+    }
+
+
+def test_what_a_folder_holds_goes_with_it(disk):
+    disk.call("mkdir", "d")
+    disk.call("create", "d/f")
+    disk.call("fsync", "d")
+    assert {frozenset(tree) for tree in disk.after_crash()} == {
+        frozenset({FINAL}),
+        frozenset({FINAL, "d", "d/f"}),
+    }
