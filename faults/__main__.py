@@ -24,7 +24,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="a sample that takes so long")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument(
-        "--kind", choices=["calls", "crash", "read", "rival"], action="append"
+        "--kind", choices=["calls", "crash", "read", "damage", "rival"], action="append"
     )
     parser.add_argument("--publish", action="store_true", help="into docs/reliability.md")
     parser.add_argument("--list", metavar="FOLDER", help="list the calls of a writer there")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from faults._apart import start_apart
 from faults._crash import crash_cases
+from faults._damage import damage_cases
 from faults._file_writers import file_writers
 from faults._job_writers import job_writers
 from faults._page import publish
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from faults._story import Case, Writer
 
-KINDS = ("calls", "crash", "read", "rival")
+KINDS = ("calls", "crash", "read", "damage", "rival")
 _LONGEST = 7200  # seconds that one may take
 SHOWN = 12  # faults that are shown of each story
 
@@ -54,6 +55,7 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
         "calls": writers,
         "crash": writers,
         "read": readers(),
+        "damage": readers(),
         "rival": rivals(),
     }
     return {(kind, story.name): story for kind in kinds for story in listed[kind]}
@@ -145,7 +147,9 @@ def _try(kind: str, name: str, seconds: float | None) -> Result:
 
 def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
     """Lists the faults of a kind."""
-    if isinstance(sweep, ReaderSweep) or kind == "calls":
+    if isinstance(sweep, ReaderSweep):
+        return list(damage_cases(sweep) if kind == "damage" else sweep.cases())
+    if kind == "calls":
         return list(sweep.cases())
     if kind == "crash":
         return list(crash_cases(sweep))

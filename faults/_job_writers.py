@@ -121,18 +121,28 @@ def _read_embeddings(place: Path) -> str:
     return digest(*sorted((place / "out").glob("*.safetensors")))
 
 
-def _export(place: Path, *, name: str, seed: int = 2) -> None:
+def export_model(place: Path, *, name: str, seed: int = 2) -> None:
+    """Writes a network for where there is no Python."""
     sl.export.save(make_network(seed), place / name, encoder=DNA, task=TASK, overwrite=True)
 
 
 def _read_export(place: Path, *, name: str) -> str:
     """Scores a record by the program: it checks every hash."""
     write_fasta(place.parent / "one.fa", 9)
-    done = subprocess.run(
-        [PROGRAM, "predict", place / name, place.parent / "one.fa"],
-        check=True, capture_output=True, env=_clean(),
-    )  # fmt: skip
+    done = run_program(place / name, place.parent / "one.fa", env=_clean())
     return done.stdout.decode()[:400]
+
+
+def run_program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Runs seqloom-run; what it says of an error is raised, and so is how it died."""
+    command = [PROGRAM, "predict", *map(str, arguments)]
+    done = subprocess.run(command, check=False, capture_output=True, **options)
+    if done.returncode < 0:
+        os.kill(os.getpid(), -done.returncode)
+        signal.pause()
+    if done.returncode:
+        raise FileError(done.stderr.decode())
+    return done
 
 
 def _clean() -> dict[str, str]:
@@ -148,21 +158,17 @@ def _onnx(place: Path, *, seed: int = 2) -> None:
 def _score(place: Path) -> None:
     """Scores by the program, which is another process under the same library."""
     if not (place.parent / "m.zip").exists():
-        _export(place.parent, name="m.zip")
+        export_model(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)
-    command = [PROGRAM, "predict", place.parent / "m.zip", place.parent / "many.fa",
-               "--threads", "1", "--out", place / "scores.tsv", "--overwrite"]  # fmt: skip
-    done = subprocess.run(command, check=False, capture_output=True)
-    if done.returncode < 0:
-        os.kill(os.getpid(), -done.returncode)
-        signal.pause()
-    if done.returncode:
-        raise FileError(done.stderr.decode())
+    run_program(
+        place.parent / "m.zip", place.parent / "many.fa", "--threads", "1",
+        "--out", place / "scores.tsv", "--overwrite",
+    )  # fmt: skip
 
 
 def _before_scores(place: Path) -> None:
     (place / "scores.tsv").write_text("old\n", encoding="ascii")
-    _export(place.parent, name="m.zip")
+    export_model(place.parent, name="m.zip")
     write_fasta(place.parent / "many.fa", 3)
 
 
@@ -257,6 +263,6 @@ def job_writers() -> Iterator[Writer]:
 
 def _exported(name: str, what: str, *, step: int) -> Writer:
     """Makes the writer of a folder or of a zip."""
-    write = partial(_export, name=name)
+    write = partial(export_model, name=name)
     before, read = partial(write, seed=1), partial(_read_export, name=name)
     return Writer(f"exported model, {what}", before, write, read, step=step)

@@ -12,7 +12,14 @@ import numpy as np
 
 import seqloom as sl
 from faults._file_writers import RECORDERS, draw_genotypes, draw_records, write_fasta
-from faults._job_writers import CONFIG, DNA, look_up, make_network
+from faults._job_writers import (
+    CONFIG,
+    DNA,
+    export_model,
+    look_up,
+    make_network,
+    run_program,
+)
 from faults._story import Reader
 
 if TYPE_CHECKING:
@@ -36,6 +43,7 @@ def readers() -> Iterator[Reader]:
     yield from map(_record, RECORDERS)
     yield Reader("run folder", _save_run, _load_run)
     yield Reader("embeddings", _embed, _load_embeddings)
+    yield Reader("exported model", _export, _score, is_checked=True)
     yield Reader("ONNX", _save_onnx, _load_onnx)
     yield Reader("labels", _write_labels, _read_labels)
     yield Reader("scores", _write_scores, _read_scores)
@@ -43,7 +51,8 @@ def readers() -> Iterator[Reader]:
 
 def _sequences(name: str) -> Reader:
     write = partial(_write_sequences, name=name)
-    return Reader(f"sequences, {name[2:]}", write, partial(_read_sequences, name=name))
+    read, is_packed = partial(_read_sequences, name=name), name != "x.fa"
+    return Reader(f"sequences, {name[2:]}", write, read, is_checked=is_packed)
 
 
 def _write_sequences(place: Path, *, name: str) -> None:
@@ -51,8 +60,9 @@ def _write_sequences(place: Path, *, name: str) -> None:
     if pack is None:
         sl.io.write_sequences(place / name, draw_records(1, MANY))
         return
-    sl.io.write_sequences(place / "x.fa.gz", draw_records(1, MANY))
-    text = gzip.decompress((place / "x.fa.gz").read_bytes())
+    packed = place.parent / "x.fa.gz"
+    sl.io.write_sequences(packed, draw_records(1, MANY))
+    text = gzip.decompress(packed.read_bytes())
     (place / name).write_bytes(pack(text))
 
 
@@ -125,7 +135,7 @@ def _read_genotypes(place: Path) -> list[float]:
 def _record(suffix: str) -> Reader:
     name = f"m.{suffix}"
     write, read = partial(_save_record, name=name), partial(_load_record, name=name)
-    return Reader(f"record, {suffix}", write, read)
+    return Reader(f"record, {suffix}", write, read, is_checked=True)
 
 
 def _save_record(place: Path, *, name: str) -> None:
@@ -168,6 +178,17 @@ def _load_embeddings(place: Path) -> list[Any]:
     found = sl.infer.load(place / "out")
     rows = [np.asarray(found[f"r{row}"]) for row in range(len(found))]
     return [len(found), round(float(np.sum(rows)), 4)]
+
+
+def _export(place: Path) -> None:
+    write_fasta(place.parent / "s.fa", 3)
+    export_model(place, name="m.seqloom")
+
+
+def _score(place: Path) -> str:
+    """Scores by the program, which says on standard error what is wrong."""
+    done = run_program(place / "m.seqloom", place.parent / "s.fa")
+    return done.stdout.decode()
 
 
 def _save_onnx(place: Path) -> None:

@@ -44,6 +44,7 @@ class Reader:
     name: str
     prepare: Step
     read: Read
+    is_checked: bool = False  # by checksums: a changed file is an error, or harmless
     step: int = 1
 
 

@@ -198,10 +198,14 @@ class ReaderSweep:
                 if fault.fits(call):
                     yield Case(_say(fault, at, call), partial(self._try, fault, at, call))
 
-    def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
-        """Reads while one call meets a fault."""
+    def reset(self) -> None:
+        """Makes the folder what it was before."""
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.before, self.place, symlinks=True)
+
+    def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
+        """Reads while one call meets a fault."""
+        self.reset()
 
         def read() -> object:
             arm(self.place, fault, at, log=log)
@@ -213,15 +217,18 @@ class ReaderSweep:
         return run_apart(read)
 
     def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
+        """Reads with a fault, and says what is wrong."""
+        yield from self.judge(self._read(fault, at), self._allowed(fault, call))
+
+    def judge(self, outcome: Outcome, allowed: list[object] | None) -> Iterator[str]:
         """Says what is wrong: a value that is another one, or an error that is not ours."""
-        outcome = self._read(fault, at)
         if outcome.signal:
             yield str(outcome)
         elif outcome.error and not outcome.is_ours:
             yield f"an error of another type, {outcome.error}"
         elif outcome.error and str(self.place) not in outcome.error:
             yield f"an error that names no file, {outcome.error}"
-        elif not outcome.error and outcome.value not in self._allowed(fault, call):
+        elif not outcome.error and allowed is not None and outcome.value not in allowed:
             yield f"read {outcome.value!r} instead of {self.whole.value!r}"
 
     def _allowed(self, fault: Fault, call: Call) -> list[object]:

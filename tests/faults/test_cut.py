@@ -29,9 +29,7 @@ def test_a_mapped_record(tmp_path):
 
 @pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
 def test_a_cached_dataset(tmp_path, augment):
-    (tmp_path / "x.fa").write_text(
-        "".join(f">{row}\n{'ACGT' * 500}\n" for row in range(9))
-    )
+    (tmp_path / "x.fa").write_text("".join(f">{row}\n{'ACGT' * 500}\n" for row in range(9)))
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(tmp_path / "x.fa", encoder=encoder, augment=augment)
     kept = sl.data.cached(data, tmp_path / "cache")

@@ -1,25 +1,31 @@
 """The disk that loses its power: what it may keep of a writer's calls."""
 
 import pytest
-
 from faults._disk import Disk
 from faults._shim import Call
 
 PART, FINAL = ".x.part", "x"
 
 
+class Writer:
+    """Makes calls in a folder that has held a file with old content for long."""
+
+    def __init__(self, place):
+        (place / FINAL).write_bytes(b"old")
+        self.place, self.disk = place, Disk.of(place, place)
+
+    def call(self, name, path="", other=None, data=b""):
+        other = "" if other is None else str(self.place / other)
+        call = Call(0, name, str(self.place / path), other, 0, len(data), data)
+        self.disk.follow(call)
+
+    def after_crash(self):
+        return self.disk.after_crash()
+
+
 @pytest.fixture
 def disk(tmp_path):
-    """A disk that has held a file with old content for long."""
-    (tmp_path / FINAL).write_bytes(b"old")
-    disk = Disk.of(tmp_path, tmp_path)
-
-    def follow(name, path="", other="", data=b""):
-        paths = [str(tmp_path / one) if one is not None else "" for one in (path, other)]
-        disk.follow(Call(0, name, paths[0], paths[1] if other else "", 0, len(data), data))
-
-    disk.call = follow
-    return disk
+    return Writer(tmp_path)
 
 
 def left(disk):

@@ -1,0 +1,54 @@
+"""Files that are cut or changed before they are read: each byte's end, each bit."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from faults._apart import run_apart
+from faults._story import Case, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from faults._sweep import ReaderSweep
+
+# Of a longer file so many prefixes and bits are tried, at equal distances.
+PREFIXES, BITS = 400, 1600
+
+
+def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
+    """Lists prefixes of each file of a reader, and its bits."""
+    for path in sorted(path for path in sweep.before.rglob("*") if path.is_file()):
+        name, size = str(path.relative_to(sweep.before)), path.stat().st_size
+        for length in range(0, size, -(-size // PREFIXES)):
+            place = f"{name}, cut at byte {length}"
+            yield Case(place, partial(_try, sweep, name, length=length))
+        for bit in range(0, 8 * size, -(-8 * size // BITS)):
+            place = f"{name}, bit {bit} flipped"
+            yield Case(place, partial(_try, sweep, name, bit=bit))
+
+
+def _try(
+    sweep: ReaderSweep, name: str, *, length: int | None = None, bit: int = 0
+) -> Iterator[str]:
+    """Damages a file and reads it."""
+    sweep.reset()
+    path = sweep.place / name
+    _damage(path, length=length, bit=bit)
+    before = digest(path)
+    outcome = run_apart(lambda: sweep.reader.read(sweep.place))
+    yield from sweep.judge(
+        outcome, [sweep.whole.value] if sweep.reader.is_checked else None
+    )
+    if digest(path) != before:
+        yield "the reader has changed the file"
+
+
+def _damage(path: Path, *, length: int | None, bit: int) -> None:
+    """Cuts a file, or flips a bit of it."""
+    data = bytearray(path.read_bytes())
+    if length is None:
+        data[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data[:length])

@@ -1,0 +1,57 @@
+"""What runs out: handles of files, and a place for the cache."""
+
+import os
+import resource
+
+import numpy as np
+import pytest
+from faults._apart import run_apart
+from faults._job_writers import _compile
+from faults._readers import readers
+
+import seqloom as sl
+
+READERS = {reader.name: reader for reader in readers()}
+FEW = 40  # handles that a process may have
+
+
+def use_up_handles():
+    """Opens files until the process may open none."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+    try:
+        while True:
+            os.open(os.devnull, os.O_RDONLY)
+    except OSError:
+        return
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_without_handles_each_reader_says_so_and_names_the_file(tmp_path, name):
+    reader, place = READERS[name], tmp_path / "place"
+    place.mkdir()
+    reader.prepare(place)
+
+    def read_without_handles():
+        reader.read(place)  # all modules are imported then
+        use_up_handles()
+        reader.read(place)
+
+    outcome = run_apart(read_without_handles)
+    assert outcome.is_ours, str(outcome)
+    assert outcome.error.startswith(f"FileError: {place}"), outcome.error
+    assert "Too many open files" in outcome.error
+
+
+def test_a_cache_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    sl.io.to_bed(tmp_path / "x.bed", np.zeros((20, 30), np.int8))
+    cache = tmp_path / "file/cache"
+    with pytest.raises(sl.errors.FileError, match="file/cache/genotypes: cannot cache"):
+        sl.data.GenotypeDataset(tmp_path / "x.bed", memory=0, cache=cache)
+
+
+def test_a_compiled_step_needs_no_cache(tmp_path):
+    (tmp_path / "home").write_text("")  # where the cache would be is a file
+    kept = run_apart(lambda: _compile(tmp_path / "other"))
+    alone = run_apart(lambda: _compile(tmp_path))
+    assert alone.value == kept.value is not None
