@@ -28,15 +28,15 @@ def _tables(results: Sequence[Result], seconds: float) -> dict[str, str]:
     """Makes a table for each kind."""
     by_kind = {
         kind: {result.name: result for result in results if result.kind == kind}
-        for kind in ("calls", "crash", "read", "rival")
+        for kind in ("calls", "crash", "read", "damage", "rival")
     }
-    calls, crash, read, rival = by_kind.values()
+    calls, crash, read, damage, rival = by_kind.values()
     writers = [
         (name, f"{one.tried:,}", f"{crash[name].tried:,}", _lost(one, crash[name]))
         for name, one in calls.items()
         if name in crash
     ]
-    ours = [*calls.values(), *crash.values(), *read.values()]
+    ours = [it for it in results if it.kind != "rival"]
     tried, wrong = sum(it.tried for it in ours), sum(len(it.wrong) for it in ours)
     return {
         "sum": f"The last run tried **{tried:,} faults in {seconds / 60:.0f} minutes; "
@@ -45,8 +45,11 @@ def _tables(results: Sequence[Result], seconds: float) -> dict[str, str]:
             ("what is written", "calls that fail", "power cuts", "went wrong"), writers
         ),
         "readers": _table(
-            ("what is read", "calls that fail", "went wrong"),
-            [(name, f"{it.tried:,}", _lost(it)) for name, it in read.items()],
+            ("what is read", "calls that fail", "cuts and flipped bits", "went wrong"),
+            [
+                (name, f"{it.tried:,}", f"{damage[name].tried:,}", _lost(it, damage[name]))
+                for name, it in read.items()
+            ],
         ),
         "rivals": _table(
             ("what writes", "faults", "neither the old file nor the new one"),

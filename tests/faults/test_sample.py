@@ -23,7 +23,7 @@ def run_faults(*arguments):
     return done.stdout
 
 
-@pytest.mark.parametrize("kind", ["calls", "crash", "read"])
+@pytest.mark.parametrize("kind", ["calls", "crash", "read", "damage"])
 def test_nothing_is_lost_in_a_sample_of_all_faults(kind):
     said = run_faults("--kind", kind, "--seconds", "12", "--jobs", "1")
     tried = re.search(

@@ -85,10 +85,11 @@ def from_onnx(  # noqa: PLR0913 - what the file does not say
     length = None if length is None else as_integer("length", length, least=1)
     if length is not None and encoder is None:
         raise ArgumentError("length needs an encoder, which says what padding is")
-    graph = read_graph(as_path("path", path, expected="the path of an ONNX file"))
+    file = as_path("path", path, expected="the path of an ONNX file")
+    graph = read_graph(file)
     if output is not None:
         graph = graph.with_outputs([output])
-    require_known(graph)
+    require_known(file, graph)
     if encoder is not None:
         _require_shape(graph, encoder, length)
     module = OnnxModule(graph, encoder=encoder, length=length, pair=pair)

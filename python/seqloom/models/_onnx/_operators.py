@@ -20,6 +20,7 @@ from seqloom.models._onnx import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from seqloom.models._onnx._call import Call
     from seqloom.models._onnx._graph import Graph
@@ -40,14 +41,14 @@ OPERATORS: dict[str, Callable[[Call], Any]] = {
 OPERATORS["com.microsoft.Gelu"] = OPERATORS["Gelu"]
 
 
-def require_known(graph: Graph) -> None:
+def require_known(path: Path, graph: Graph) -> None:
     """Refuses a graph with an operator that cannot be computed, naming the first."""
     for node in graph.nodes:
         if node.operator not in OPERATORS and node.operator != "If":
             raise OperationError(
-                f"{node.label} is of an operator that from_onnx does not know; export the "
-                "model with other operators (a newer opset often has them), or give "
-                "output= a value that is computed before this node"
+                f"{path}: {node.label} is of an operator that from_onnx does not know; "
+                "export the model with other operators (a newer opset often has them), or "
+                "give output= a value that is computed before this node"
             )
         for inner in node.graphs:
-            require_known(inner)
+            require_known(path, inner)
