@@ -33,12 +33,12 @@ def read_array(path: Path, proto: Any, name: str) -> NDArray[Any]:
 
 
 def _require_numbers(path: Path, array: NDArray[Any], name: str) -> NDArray[Any]:
-    """Refuses words and complex numbers."""
-    if array.dtype.kind in _KINDS or "float" in array.dtype.name:
+    """Refuses words, complex numbers, and floats of 8 bits and fewer."""
+    if array.dtype.kind in _KINDS or array.dtype.name == "bfloat16":
         return array
     raise FormatError(
-        f"{path}: {name!r} holds {array.dtype}, and only truths, integers and floats can "
-        "be read"
+        f"{path}: {name!r} holds {array.dtype}, and only truths, integers and floats of 16 "
+        "bits and more can be read"
     )
 
 
