@@ -61,8 +61,9 @@ def digest(*paths: Path) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    """Lists all that is below a folder."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+    """Lists all that is below a folder; an empty file for locks may be there or not."""
+    found = (path for path in folder.rglob("*") if path.suffix != ".lock")
+    return sorted(str(path.relative_to(folder)) for path in found)
 
 
 def new_folder() -> Path:
