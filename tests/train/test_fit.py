@@ -35,6 +35,11 @@ def test_equal_seeds_give_equal_weights(toy, small):
     assert weights_of(first) == weights_of(second)
 
 
+def test_the_number_of_threads_changes_no_weight(toy, small):
+    runs = (sl.train.fit(small, toy(), epochs=2, num_threads=n) for n in (1, 2, 3, 4))
+    assert len({weights_of(run) for run in runs}) == 1
+
+
 def test_another_seed_gives_other_weights(toy, small):
     first, second = (sl.train.fit(small, toy(), epochs=1, seed=seed) for seed in (0, 1))
     assert weights_of(first) != weights_of(second)
