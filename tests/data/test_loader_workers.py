@@ -252,6 +252,18 @@ def test_workers_that_persist_serve_the_next_epoch():
     assert not any(map(_is_there, first))
 
 
+def test_workers_that_persist_go_on_from_any_state():
+    whole = [batch.tolist() for batch in loader(np.array, shuffle=True, num_workers=0)]
+    batches = loader(np.array, shuffle=True, persistent_workers=True)
+    found = []
+    for steps in (0, 1, 3, 2, 4):
+        epoch = iter(batches)
+        found += [next(epoch).tolist() for _ in range(steps)]
+        batches.load_state_dict(batches.state_dict())
+    batches.close()
+    assert found == whole
+
+
 def test_workers_that_persist_forget_an_epoch_that_was_left():
     batches = loader(user.with_pid, persistent_workers=True, shuffle=True)
     next(iter(batches))

@@ -282,6 +282,27 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
     assert not (tmp_path / "run/model.safetensors").exists()
 
 
+class LaterNan:
+    """A loss that is no number from one step on."""
+
+    def __init__(self, step):
+        self.left = step
+
+    def __call__(self, logits, labels):
+        self.left -= 1
+        factor = math.nan if self.left < 0 else 1.0
+        return sl.nn.functional.cross_entropy(logits, labels) * factor
+
+
+def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path):
+    options = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8, "report": False}
+    with pytest.raises(GradientError, match="the loss is nan"):
+        sl.train.fit(small, toy(), loss=LaterNan(9), **options)
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    assert all(np.isfinite(np.asarray(each)).all() for each in record.values())
+    assert record.metadata["step_count"] == 6
+
+
 @pytest.mark.usefixtures("without_pictures")
 def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
