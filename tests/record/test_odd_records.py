@@ -5,6 +5,7 @@ import json
 import math
 import zlib
 from types import SimpleNamespace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -155,7 +156,7 @@ def test_bytes_that_do_not_fit_their_shape_are_refused_under_a_right_checksum():
         JsonGz().from_bytes(data)
 
 
-class Odd(dict):
+class Odd(dict[str, Any]):
     """Arrays as they are not: a recorder writes them with a right checksum."""
 
     metadata, least_dtypes = {}, {}

@@ -295,9 +295,9 @@ class LaterNan:
 
 
 def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path):
-    options = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8, "report": False}
+    options: dict[str, Any] = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8}
     with pytest.raises(GradientError, match="the loss is nan"):
-        sl.train.fit(small, toy(), loss=LaterNan(9), **options)
+        sl.train.fit(small, toy(), loss=LaterNan(9), report=False, **options)
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
     assert all(np.isfinite(np.asarray(each)).all() for each in record.values())
     assert record.metadata["step_count"] == 6
