@@ -231,9 +231,7 @@ def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
     process.communicate()
     # Python's own tracker removes semaphores once the last process has ended.
     deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and (
-        any(map(_is_there, pids)) or shared() - before
-    ):
+    while time.monotonic() < deadline and (any(map(_is_there, pids)) or shared() - before):
         time.sleep(0.05)
     assert not any(map(_is_there, pids))
     assert shared() <= before
