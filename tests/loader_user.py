@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,16 @@ def raises_key_error(items):
 
 def exits(items):
     sys.exit(3)
+
+
+def warns(items):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.warn("careful", stacklevel=1)
+
+
+def is_interrupted(items):
+    raise KeyboardInterrupt("by hand")
 
 
 def gives_a_lambda(items):

@@ -270,6 +270,12 @@ def test_a_state_that_lacks_something_is_an_error(missing):
         loader.load_state_dict(state)
 
 
+@pytest.mark.parametrize("state", [None, "{}", [], {}, 5, b""])
+def test_what_is_no_state_is_an_error(state):
+    with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
+        DataLoader(range(6)).load_state_dict(state)
+
+
 @pytest.mark.parametrize("size", [2.5, 0, True, "4"])
 def test_a_batch_size_is_a_whole_number(size):
     with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1"):

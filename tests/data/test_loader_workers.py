@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +106,8 @@ def test_a_worker_that_is_stopped_is_an_error_after_the_timeout():
         (user.raises_odd, user.OddError, "0 and that"),
         (user.exits, SystemExit, "3"),
         (user.gives_a_lambda, AttributeError, "lambda"),
+        (user.warns, UserWarning, "careful"),
+        (user.is_interrupted, KeyboardInterrupt, "by hand"),
     ],
 )
 def test_an_exception_comes_through_with_its_type_and_the_workers_traceback(
@@ -114,6 +117,23 @@ def test_an_exception_comes_through_with_its_type_and_the_workers_traceback(
         list(loader(collate))
     assert "loader_user.py" in str(caught.value.__cause__) or collate is user.gives_a_lambda
     assert "records 0, 1, 2, 3" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(("method", "mode"), [("spawn", "size=64k"), ("fork", "ro")])
+def test_a_loader_needs_no_shared_memory(tmp_path, method, mode):
+    unshare = shutil.which("unshare")
+    if unshare is None or os.geteuid() != 0:
+        pytest.skip("only root may mount a file system for one process")
+    (tmp_path / "script.py").write_text(_SUM)
+    shell = 'mount -t tmpfs -o "$0" tmpfs /dev/shm && exec "$@"'
+    words = [sys.executable, tmp_path / "script.py", method]
+    done = subprocess.run(
+        [unshare, "--mount", "sh", "-c", shell, mode, *words],
+        check=False, capture_output=True, text=True, env=_with_tests(),
+    )  # fmt: skip
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip("this machine does not let root mount a file system")
+    assert (done.stdout, done.stderr) == ("3990000 16000\n", "")
 
 
 def test_an_exception_that_is_kept_keeps_no_worker_alive():
@@ -132,16 +152,21 @@ def test_a_callable_that_cannot_be_sent_is_one_error_that_shows_the_fix():
         list(loader(lambda items: items, multiprocessing_context="spawn"))
 
 
+def _with_tests():
+    """The environment of a process that imports what the tests share."""
+    paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
+    return os.environ | {"PYTHONPATH": paths}
+
+
 def _run(tmp_path, text, *args):
     script = tmp_path / "script.py"
     script.write_text(text)
-    paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
     return subprocess.Popen(
         [sys.executable, str(script), *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": paths},
+        env=_with_tests(),
     )
 
 
@@ -156,6 +181,16 @@ def test_a_script_without_a_main_guard_is_one_error_that_shows_the_fix(tmp_path)
     assert "WorkerError: the main script starts worker processes" in errors
     assert 'if __name__ == "__main__":' in errors
 
+
+_SUM = """
+import sys, loader_user
+from seqloom.data import DataLoader
+if __name__ == "__main__":
+    loader = DataLoader(range(400), 40, collate_fn=loader_user.arrays, num_workers=2,
+                        multiprocessing_context=sys.argv[1])
+    arrays = [batch["x"] for batch in loader]
+    print(int(sum(each.sum() for each in arrays)), arrays[0].nbytes)
+"""
 
 _LONG = """
 import sys, loader_user
@@ -179,11 +214,16 @@ def _is_there(pid):
         return False
 
 
+def shared():
+    """What lies in shared memory, but for what `make faults` writes there meanwhile."""
+    return {it for it in SHARED.iterdir() if not it.name.startswith("seqloom-faults-")}
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
     tmp_path, method
 ):
-    before = set(SHARED.iterdir())
+    before = shared()
     process = _run(tmp_path, _LONG, method)
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
@@ -191,12 +231,10 @@ def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
     process.communicate()
     # Python's own tracker removes semaphores once the last process has ended.
     deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and (
-        any(map(_is_there, pids)) or set(SHARED.iterdir()) - before
-    ):
+    while time.monotonic() < deadline and (any(map(_is_there, pids)) or shared() - before):
         time.sleep(0.05)
     assert not any(map(_is_there, pids))
-    assert set(SHARED.iterdir()) <= before
+    assert shared() <= before
 
 
 def test_an_interrupt_ends_the_script_and_its_workers_without_noise(tmp_path):
@@ -215,6 +253,18 @@ def test_workers_that_persist_serve_the_next_epoch():
     batches.close()
     assert first == second
     assert not any(map(_is_there, first))
+
+
+def test_workers_that_persist_go_on_from_any_state():
+    whole = [batch.tolist() for batch in loader(np.array, shuffle=True, num_workers=0)]
+    batches = loader(np.array, shuffle=True, persistent_workers=True)
+    found = []
+    for steps in (0, 1, 3, 2, 4):
+        epoch = iter(batches)
+        found += [next(epoch).tolist() for _ in range(steps)]
+        batches.load_state_dict(batches.state_dict())
+    batches.close()
+    assert found == whole
 
 
 def test_workers_that_persist_forget_an_epoch_that_was_left():

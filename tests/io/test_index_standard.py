@@ -93,8 +93,8 @@ def bgzip(path):
         return [(block[0], block[2]) for block in bgzf.BgzfBlocks(file)]
 
 
-def gzi_of(entries):
-    return struct.pack("<Q", len(entries)) + b"".join(
+def gzi_of(entries, more=0):
+    return struct.pack("<Q", len(entries) + more) + b"".join(
         struct.pack("<2Q", *e) for e in entries
     )
 
@@ -111,6 +111,7 @@ GZI_CHANGES = {
     "backwards": lambda entries: entries[::-1],
     "off by one in the file": lambda entries: [(a + 1, b) for a, b in entries],
     "off by one in the text": lambda entries: [(a, b + 1) for a, b in entries],
+    "one more, which stands twice": lambda entries: [*entries, entries[-1]],
     "past the end": lambda entries: [*entries, (1 << 60, 1 << 60)],
 }
 
@@ -134,6 +135,17 @@ def test_a_gzi_with_an_impossible_number_of_entries_is_refused(tmp_path):
     Path(f"{path}.sli").unlink()
     Path(f"{path}.gzi").write_bytes(struct.pack("<Q", 1 << 60) + bytes(32))
     with pytest.raises(FormatError, match="1152921504606846976 entries"):
+        SequenceIndex(path)
+
+
+@pytest.mark.parametrize("more", [-1, 1, (1 << 60), (1 << 63)])
+def test_a_gzi_that_counts_its_entries_wrongly_is_refused(tmp_path, more):
+    path = tmp_path / "a.fa.gz"
+    blocks = bgzip(path)
+    SequenceIndex(path).write_fai()
+    Path(f"{path}.sli").unlink()
+    Path(f"{path}.gzi").write_bytes(gzi_of(blocks[1:], more))
+    with pytest.raises(FormatError, match=r"a\.fa\.gz\.gzi.*entries"):
         SequenceIndex(path)
 
 

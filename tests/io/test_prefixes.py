@@ -6,8 +6,9 @@ from io import BytesIO
 
 import pytest
 
-from fastx import QUALITY, bgzip, read
+from fastx import QUALITY, bgzip, read, real
 from seqloom.errors import FormatError
+from seqloom.io import SequenceIndex, build_index
 
 NAMES = [
     "example",
@@ -61,6 +62,46 @@ def test_a_plain_fastq_that_was_cut_is_an_error_but_between_records(name):
 def test_a_packed_file_that_was_cut_is_an_error(text, pack):
     content = pack(text)
     assert [end for end in range(len(content)) if outcome(content[:end]) is not None] == []
+
+
+def specimens(kind):
+    """The small valid files of a published collection."""
+    paths = sorted(real("specimens", kind).iterdir())
+    every = {path: path.read_bytes() for path in paths if path.suffix == f".{kind.lower()}"}
+    return {path: text for path, text in every.items() if len(text) < 3000}
+
+
+STEPS = [11, pytest.param(1, marks=pytest.mark.soak)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fastq_of_others_that_was_cut_has_whole_records(step):
+    valid = {path: outcome(text) for path, text in specimens("FASTQ").items()}
+    wholes = {path: records for path, records in valid.items() if records is not None}
+    assert len(wholes) == 33
+    for path, whole in wholes.items():
+        text = path.read_bytes()
+        for end in range(1, len(text), step):
+            found = outcome(text[:end])
+            assert found is None or found == whole[: len(found)], (path.name, end)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("kind", ["FASTA", "FASTQ"])
+def test_an_index_finds_each_cut_of_a_file_of_others(tmp_path, kind, step):
+    file, tried = tmp_path / "a", 0
+    for text in specimens(kind).values():
+        file.write_bytes(text)
+        if outcome(text) is None:
+            continue
+        (tmp_path / "a.sli").unlink(missing_ok=True)
+        build_index(file)
+        for end in range(0, len(text), step):
+            file.write_bytes(text[:end])
+            with pytest.raises(FormatError):
+                SequenceIndex(file, build=False)
+            tried += 1
+    assert tried > 18_000 // step
 
 
 def test_a_gzip_cut_between_members_is_found_by_the_number_of_records():

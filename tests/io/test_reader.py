@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import lzma
 import os
 import threading
 
@@ -87,6 +89,27 @@ def test_gzip_is_told_from_the_content(tmp_path):
     with open_sequences(tmp_path / "a.fa") as reader:
         assert (reader.format, reader.compression) == ("fasta", "gzip")
         assert [record.id for record in reader] == ["a", "b"]
+
+
+PACKED = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
+
+
+@pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "a.fa.xz", "a.fa.bz2"])
+@pytest.mark.parametrize("container", PACKED)
+def test_a_wrong_ending_of_a_name_changes_nothing(tmp_path, container, name):
+    (tmp_path / name).write_bytes(PACKED[container].compress(b">a\nAC\n"))
+    with open_sequences(tmp_path / name) as reader:
+        assert reader.compression == container
+        assert [record.id for record in reader] == ["a"]
+
+
+@pytest.mark.parametrize("outer", PACKED)
+@pytest.mark.parametrize("inner", PACKED)
+def test_a_file_that_was_packed_twice_is_called_so(tmp_path, outer, inner):
+    data = PACKED[outer].compress(PACKED[inner].compress(b">a\nAC\n"))
+    (tmp_path / "a.fa.gz").write_bytes(data)
+    with pytest.raises(FormatError, match=f"found {inner} data.*inside {outer}"):
+        read(tmp_path / "a.fa.gz")
 
 
 def test_a_missing_file_is_named(tmp_path):

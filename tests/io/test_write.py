@@ -32,6 +32,13 @@ header = st.binary(min_size=1, max_size=30).filter(
 letters = st.text("ACGTNacgtn*-.", max_size=200).map(str.encode)
 
 
+@pytest.mark.parametrize("record", [("\udcff", "AC"), SequenceRecord("\udcff", "", b"AC")])
+def test_text_that_utf8_cannot_hold_is_refused(tmp_path, record):
+    with pytest.raises(ArgumentError, match="expected text that is UTF-8"):
+        write_sequences(tmp_path / "a.fa", [record])
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(("name", "made"), NAMES.items())
 def test_format_and_container_are_told_from_the_name(tmp_path, name, made):
     write_sequences(tmp_path / name, ROWS)

@@ -1,7 +1,11 @@
 """Records of odd types, many arrays and crafted headers: read, or refused in our words."""
 
+import io
 import json
+import math
 import zlib
+from types import SimpleNamespace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ConfigError, FormatError, RecordError
-from seqloom.record import Record
+from seqloom.record import JsonGz, MsgPack, Record
 
 KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bool", "u2"]
 
@@ -83,6 +87,14 @@ def test_crafted_facts_are_refused(tmp_path, case):
         sl.record.load(path)
 
 
+def of(**arrays):
+    """A header of arrays of one axis: their length, and where they begin and end."""
+    return {
+        name: {"dtype": "F32", "shape": [length], "data_offsets": places}
+        for name, (length, *places) in arrays.items()
+    }
+
+
 ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
 
 
@@ -98,13 +110,66 @@ ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
         [],
         b"\xff\xfe",
         b"[" * 100_000,
+        of(x=(1, 4, 8)),
+        of(x=(1, 0, 4), y=(1, 0, 4)),
+        of(x=(1, 0, 4), y=(0, 2, 2)),
+        of(x=(1, 0, 4), y=(0, 9, 9)),
+        of(x=(0, 0, 0)),
+        of(x=(1, 4, 0)),
+        {"x": {"dtype": "F32", "shape": [1 << 62, 1 << 62], "data_offsets": [0, 4]}},
+        {"x": {"dtype": "F32", "shape": [1 << 62, 1 << 62, 0], "data_offsets": [0, 0]}},
+        {"x": {"dtype": "F32", "shape": [1] * 1000, "data_offsets": [0, 4]}},
+        {"x": {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]}},
+        of(x=(1, 0, 4)) | {"__metadata__": {"a": {}}},
     ],
-    ids=["twice", "shape", "negative", "places", "type", "lacks", "list", "bytes", "deep"],
+    ids=[
+        *("twice", "shape", "negative", "places", "type", "lacks", "list", "bytes", "deep"),
+        *("a gap", "overlap", "nothing", "beyond", "more bytes", "backwards"),
+        *("a huge shape", "a huge empty shape", "many axes", "a fraction", "facts"),
+    ],
 )
 def test_crafted_headers_are_refused(tmp_path, header):
     path = written(tmp_path / "x.safetensors", header, bytes(4))
     with pytest.raises(RecordError, match=r"x\.safetensors"):
         sl.record.load(path)
+
+
+@pytest.mark.parametrize("length", [0, 7, 101 << 20, 1 << 40, 1 << 63, (1 << 64) - 1])
+def test_a_header_of_an_impossible_length_is_refused(tmp_path, length):
+    data = json.dumps(of(x=(1, 0, 4))).encode() + bytes(4)
+    (tmp_path / "x.safetensors").write_bytes(length.to_bytes(8, "little") + data)
+    with pytest.raises(RecordError, match=r"x\.safetensors"):
+        sl.record.load(tmp_path / "x.safetensors")
+
+
+@pytest.mark.parametrize("shape", [[1] * 1000, [1 << 62, 1 << 62, 0], [1 << 63, 0]])
+@pytest.mark.parametrize("recorder", [MsgPack(), JsonGz()], ids=str)
+def test_a_shape_that_no_array_has_is_refused_in_every_format(recorder, shape):
+    data = np.zeros(math.prod(shape), "f4").view("u1")
+    with pytest.raises(RecordError, match="impossible shape"):
+        recorder.from_bytes(crafted(recorder, shape, data)).copy()
+
+
+def test_bytes_that_do_not_fit_their_shape_are_refused_under_a_right_checksum():
+    data = crafted(JsonGz(), [3], np.zeros(13, "u1"))
+    with pytest.raises(RecordError, match="x has a wrong number of bytes"):
+        JsonGz().from_bytes(data)
+
+
+class Odd(dict[str, Any]):
+    """Arrays as they are not: a recorder writes them with a right checksum."""
+
+    metadata, least_dtypes = {}, {}
+
+
+def crafted(recorder, shape, data):
+    """What a recorder writes of an array that says of itself what is not so."""
+    file = io.BytesIO()
+    array = SimpleNamespace(
+        kind="F32", shape=shape, nbytes=data.size, pieces=lambda: [data]
+    )
+    recorder.encode(Odd(x=array), file)
+    return file.getvalue()
 
 
 def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):

@@ -80,3 +80,46 @@ def test_a_huge_header_is_an_error(tmp_path):
     done = run(tmp_path / "a.gz", limit=LIMIT)
     assert "FormatError" in done.stderr
     assert "the header is longer than 1048576 bytes" in done.stderr
+
+
+COUNT = """
+import sys, resource, seqloom as sl
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[2]), int(sys.argv[2])))
+records = letters = 0
+with sl.io.open_sequences(sys.argv[1], num_threads=int(sys.argv[3])) as reader:
+    for batch in reader.batches(1000):
+        records += len(batch)
+        letters += int(batch.sequences.offsets[-1])
+peak = int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+print(records, letters, peak >> 10)
+"""
+
+
+def count(path, *, threads=2):
+    """The records and letters of a file, and the memory of the process in MiB."""
+    command = [sys.executable, "-c", COUNT, path, str(1 << 30), str(threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return map(int, done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("record", "number"), [(b">r\nA\n", 10_000_000), (b">r\n", 1_000_000)]
+)
+def test_millions_of_tiny_records_take_little_memory(tmp_path, record, number):
+    (tmp_path / "a.fa").write_bytes(record * number)
+    records, letters, memory = count(tmp_path / "a.fa")
+    assert (records, letters) == (number, number * record.count(b"A"))
+    assert memory < 256
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ten_gigabytes_out_of_ten_megabytes_take_little_memory(tmp_path, threads):
+    member = zlib.compressobj(9, zlib.DEFLATED, 31)
+    text = (b">r\n" + b"A" * 10_000 + b"\n") * 1000
+    packed = member.compress(text) + member.flush()
+    (tmp_path / "a.fa.gz").write_bytes(packed * 1000)
+    assert (tmp_path / "a.fa.gz").stat().st_size < 20_000_000
+    records, letters, memory = count(tmp_path / "a.fa.gz", threads=threads)
+    assert (records, letters) == (1_000_000, 10_000_000_000)
+    assert memory < 256

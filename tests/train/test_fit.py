@@ -35,6 +35,11 @@ def test_equal_seeds_give_equal_weights(toy, small):
     assert weights_of(first) == weights_of(second)
 
 
+def test_the_number_of_threads_changes_no_weight(toy, small):
+    runs = (sl.train.fit(small, toy(), epochs=2, num_threads=n) for n in (1, 2, 3, 4))
+    assert len({weights_of(run) for run in runs}) == 1
+
+
 def test_another_seed_gives_other_weights(toy, small):
     first, second = (sl.train.fit(small, toy(), epochs=1, seed=seed) for seed in (0, 1))
     assert weights_of(first) != weights_of(second)
@@ -275,6 +280,27 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
     with pytest.raises(GradientError, match="batch 1: the loss is nan; nothing was saved"):
         sl.train.fit(small, toy(), loss=loss, out=tmp_path / "run")
     assert not (tmp_path / "run/model.safetensors").exists()
+
+
+class LaterNan:
+    """A loss that is no number from one step on."""
+
+    def __init__(self, step):
+        self.left = step
+
+    def __call__(self, logits, labels):
+        self.left -= 1
+        factor = math.nan if self.left < 0 else 1.0
+        return sl.nn.functional.cross_entropy(logits, labels) * factor
+
+
+def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path):
+    options: dict[str, Any] = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8}
+    with pytest.raises(GradientError, match="the loss is nan"):
+        sl.train.fit(small, toy(), loss=LaterNan(9), report=False, **options)
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    assert all(np.isfinite(np.asarray(each)).all() for each in record.values())
+    assert record.metadata["step_count"] == 6
 
 
 @pytest.mark.usefixtures("without_pictures")

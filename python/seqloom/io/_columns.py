@@ -170,12 +170,15 @@ def _format_header(record: SequenceRecord) -> bytes:
     if not record.id.strip():
         return b""
     text = f"{record.id} {record.description}" if record.description else record.id
-    return text.encode()
+    return _encode(text) or b""
 
 
 def _encode(text: Letters | None) -> bytes | None:
     """Encodes text as bytes."""
-    return text.encode() if isinstance(text, str) else text
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        raise ArgumentError(f"expected text that is UTF-8, got {quote(text)}") from None
 
 
 Pairs: TypeAlias = "PairedReader | Iterable[BatchPair | RecordPair]"

@@ -7,6 +7,7 @@ import json
 import zlib
 from base64 import b64encode
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 import msgspec
@@ -17,7 +18,7 @@ from seqloom.record._checksum import checksum
 from seqloom.record._facts import Facts, seal, unseal
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
-from seqloom.record._types import find_type
+from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -189,4 +190,7 @@ def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArr
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:
         raise RecordError(f"{name}: {path} is damaged (its checksum differs)")
+    require_shape(name, path, entry.shape, dtype=dtype)
+    if data.size != prod(entry.shape) * dtype.itemsize:
+        raise RecordError(f"{name}: {path} has a wrong number of bytes")
     return data.view(dtype).reshape(entry.shape)

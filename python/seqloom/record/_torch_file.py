@@ -18,6 +18,7 @@ from seqloom.errors import RecordError
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._record import Record
 from seqloom.record._tensor_pickle import TensorEntry, read_pickle
+from seqloom.record._types import require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +128,7 @@ class _StoredTensor:
     def to_lazy(self) -> LazyArray:
         """Returns a lazy array; refuses a tensor that is not within its storage."""
         entry = self.entry
+        require_shape(self.source.name, self.path, entry.shape, dtype=entry.dtype)
         steps = zip(entry.shape, entry.strides, strict=True)
         last = entry.offset + sum((size - 1) * step for size, step in steps)
         end = (last + 1) * entry.dtype.itemsize if prod(entry.shape) else 0

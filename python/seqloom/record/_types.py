@@ -42,6 +42,16 @@ def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
     return dtype
 
 
+def require_shape(
+    file: str, path: str, shape: tuple[int, ...], *, dtype: np.dtype[Any]
+) -> None:
+    """Refuses a shape that no array has: too many axes, or sizes beyond 64 bits."""
+    try:
+        np.broadcast_to(np.empty((), dtype), shape)
+    except ValueError as error:
+        raise RecordError(f"{file}: {path} has an impossible shape ({error})") from None
+
+
 def name_type(path: str, dtype: np.dtype[Any]) -> str:
     """Returns the name of an element type; refuses one that no record can hold."""
     if dtype not in _NAMES:

@@ -1,0 +1,82 @@
+"""Blocks of bgzip that are gone, stand twice or changed places; files without their end."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from fastx import BGZIP_END, QUALITY, bgzip, bgzip_block, read, real
+from seqloom.errors import FormatError
+from seqloom.io import SequenceIndex, write_sequences
+
+NAMES = ["example", "tricky", "sanger_93", "wrapping_as_sanger"]
+SIZES = [23, 100, 65280]
+REAL = [
+    ("quality", "example.fastq.bgz"),
+    ("quality", "example_dos.fastq.bgz"),
+    ("genomes", "phi-X174.fa.gz"),
+    ("genomes", "volvox.fa.gz"),
+    ("reads", "sample_parallel.fastq.bgz"),
+    ("reads", "wrong_extension.fastq.gz"),
+]
+
+
+def check_end(path, whole):
+    """A file without its last block is an error, unless that is asked for."""
+    assert whole.endswith(BGZIP_END)
+    path.write_bytes(whole)
+    records = read(path)
+    path.write_bytes(whole[: -len(BGZIP_END)])
+    with pytest.raises(FormatError, match="without the block that marks the end") as error:
+        read(path)
+    assert error.value.kind == "compression"
+    with pytest.raises(FormatError, match="without the block that marks the end"):
+        SequenceIndex(path)
+    assert read(path, require_eof=False) == records
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_without_the_end_block_is_an_error(tmp_path, name, size):
+    check_end(tmp_path / "a.bgz", bgzip((QUALITY / f"{name}.fastq").read_bytes(), size))
+
+
+def test_what_we_write_ends_with_the_end_block(tmp_path):
+    write_sequences(tmp_path / "a.fa.bgz", [(f"r{n}", "ACGT" * n) for n in range(1, 99)])
+    check_end(tmp_path / "a.fa.bgz", (tmp_path / "a.fa.bgz").read_bytes())
+
+
+@pytest.mark.parametrize("place", REAL, ids=lambda place: place[1])
+def test_a_real_file_without_the_end_block_is_an_error(tmp_path, place):
+    check_end(tmp_path / "a", real(*place).read_bytes())
+
+
+LINES = [b">r%04d\n%s\n" % (n, b"ACGT" * 10) for n in range(264)]
+BLOCKS = [bgzip_block(b"".join(LINES[at : at + 24])) for at in range(0, 264, 24)]
+CHANGES = {
+    "is gone": lambda at: BLOCKS[:at] + BLOCKS[at + 1 :],
+    "stands twice": lambda at: BLOCKS[: at + 1] + BLOCKS[at:],
+    "changed places": lambda at: BLOCKS[:at] + BLOCKS[at : at + 2][::-1] + BLOCKS[at + 2 :],
+}
+CASES = [(how, at) for how in CHANGES for at in range(len(BLOCKS) - (how[0] == "c"))]
+
+
+@pytest.mark.parametrize("kind", ["sli", "fai and gzi"])
+@pytest.mark.parametrize(("how", "at"), CASES)
+def test_an_index_finds_that_a_whole_block(tmp_path, how, at, kind):
+    path = tmp_path / "a.fa.gz"
+    path.write_bytes(b"".join(BLOCKS) + BGZIP_END)
+    index = SequenceIndex(path)
+    if kind != "sli":
+        index.write_fai()
+        (tmp_path / "a.fa.gz.sli").unlink()
+    path.write_bytes(b"".join(CHANGES[how](at)) + BGZIP_END)
+    assert gzip.decompress(path.read_bytes())  # each block is whole
+    with pytest.raises(FormatError):
+        fetch_all(path)
+
+
+def fetch_all(path):
+    """Every record by the index that is there."""
+    index = SequenceIndex(path, build=False)
+    return index.fetch_many(np.arange(len(index)))
