@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from seqloom._arguments import as_integer, quote
 from seqloom._files import sync
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FileError
 from seqloom.models._folder import checkpoint_path, list_steps, step_path
 from seqloom.train._checkpoint import State, save_checkpoint
 
@@ -116,7 +116,10 @@ def _link(newest: Path, last: Path) -> bool:
         part.unlink(missing_ok=True)  # where both were the same file already
     except OSError:
         return False
-    sync(last.parent)
+    try:
+        sync(last.parent)
+    except OSError as error:
+        raise FileError(f"{last}: cannot be written: {error.strerror}") from error
     return True
 
 
