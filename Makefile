@@ -65,8 +65,8 @@ soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a mill
 arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)
 	tests/soak/prepare-aarch64
 
-.PHONY: lint lint-python lint-rust lint-stub
-lint: lint-python lint-rust lint-stub ## Judge without changing: format, lints, types, layers, stubs
+.PHONY: lint lint-python lint-rust lint-crates lint-stub
+lint: lint-python lint-rust lint-crates lint-stub ## Judge without changing: format, lints, types, layers, crates, stubs
 
 lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
@@ -80,6 +80,27 @@ lint-rust: $(STAMPS)/base
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
 	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
+
+# Licences, two versions of one crate, where crates come from: deny.toml. Then the advisories, where
+# a copy of RustSec's database is at hand: ADVISORIES names a clone, or `make audit` has fetched one.
+ADVISORY_DATABASE := target/advisories/advisory-db-3157b0e258782691
+DENY := cargo deny --locked --config deny.toml
+DENY_CHECK := check --hide-inclusion-graph $(addprefix --allow ,license-exception-not-encountered \
+	license-not-encountered unmatched-skip-root unnecessary-skip) licenses bans sources
+lint-crates: $(STAMPS)/dev
+	$(DENY) $(DENY_CHECK)
+	$(DENY) --manifest-path fuzz/Cargo.toml $(DENY_CHECK)
+	@mkdir -p target/advisories
+	$(if $(ADVISORIES),ln -sfn '$(realpath $(ADVISORIES))' $(ADVISORY_DATABASE))
+	@if [[ -d $(ADVISORY_DATABASE) ]]; then $(DENY) --offline check advisories; \
+	else echo 'skipped: advisories (no database: make audit, or ADVISORIES=its clone)'; fi
+
+.PHONY: audit
+audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and judge every crate by them
+	@if [[ -L $(ADVISORY_DATABASE) ]]; then rm $(ADVISORY_DATABASE); fi
+	@mkdir -p target/advisories
+	$(DENY) fetch db
+	$(DENY) --offline check advisories
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
