@@ -10,7 +10,6 @@ SHELL := bash
 NEWER := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEWER)' 2> /dev/null && echo "$$p" && break; done)
-UV := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' constraints.txt)
 
 # maturin and PyO3's build script read these; the extension never links to libpython.
 export VIRTUAL_ENV := $(CURDIR)/.venv
@@ -153,25 +152,29 @@ help: ## List the commands
 		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
 # How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
+# uv checks the hash of each wheel in UV_CONSTRAINT; a source would run code, so none is built.
+INSTALL := uv pip install --quiet --no-build --requirements pyproject.toml
 
 $(STAMPS)/venv:
 	@test -n '$(PYTHON)' || { echo 'seqloom needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
 	'$(PYTHON)' -c '$(NEWER)' || { echo '$(PYTHON) is older than Python 3.11'; exit 1; }
 	'$(PYTHON)' -m venv .venv
-	python -m pip install --quiet --disable-pip-version-check uv==$(UV)
-	@mkdir -p $(STAMPS) && touch $@
+	@mkdir -p $(STAMPS) && sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(STAMPS)/uv.txt
+	python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		--requirement $(STAMPS)/uv.txt
+	@touch $@
 
 $(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
-	uv pip install --quiet --requirements pyproject.toml --extra plot --group build
+	$(INSTALL) --extra plot --group build
 	@touch $@
 
 $(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
-	uv pip install --quiet --requirements pyproject.toml --extra cloud --extra h5 --extra jax --extra parquet --extra plot --extra sparse \
+	$(INSTALL) --extra cloud --extra h5 --extra jax --extra parquet --extra plot --extra sparse \
 		--extra torch --group dev --group frameworks
 	@touch $@
 
 $(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev
-	uv pip install --quiet --requirements pyproject.toml --group bench
+	$(INSTALL) --group bench
 	@touch $@
 
 $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
