@@ -43,7 +43,7 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 32 }))]
 
     #[test]
     fn multiplies_as_the_definition_says(
