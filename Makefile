@@ -60,6 +60,10 @@ soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a mill
 	pytest tests/soak -rs $(ARGS)
 	$(if $(ARGS),,pytest -m soak)
 
+.PHONY: unsafe
+unsafe: ## Run what is unsafe under Miri and the address sanitizer (needs a nightly Rust)
+	tests/soak/check-unsafe
+
 .PHONY: arm
 arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)
 	tests/soak/prepare-aarch64
