@@ -10,7 +10,6 @@ SHELL := bash
 NEWER := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEWER)' 2> /dev/null && echo "$$p" && break; done)
-UV := $(shell sed -n 's/^uv==\([^ ]*\).*/\1/p' constraints.txt)
 
 # maturin and PyO3's build script read these; the extension never links to libpython.
 export VIRTUAL_ENV := $(CURDIR)/.venv
@@ -61,12 +60,16 @@ soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a mill
 	pytest tests/soak -rs $(ARGS)
 	$(if $(ARGS),,pytest -m soak)
 
+.PHONY: unsafe
+unsafe: ## Run what is unsafe under Miri and the address sanitizer (needs a nightly Rust)
+	tests/soak/check-unsafe
+
 .PHONY: arm
 arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)
 	tests/soak/prepare-aarch64
 
-.PHONY: lint lint-python lint-rust lint-stub
-lint: lint-python lint-rust lint-stub ## Judge without changing: format, lints, types, layers, stubs
+.PHONY: lint lint-python lint-rust lint-crates lint-stub
+lint: lint-python lint-rust lint-crates lint-stub ## Judge without changing: format, lints, types, layers, crates, stubs
 
 lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
@@ -80,6 +83,27 @@ lint-rust: $(STAMPS)/base
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
 	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
+
+# Licences, two versions of one crate, where crates come from: deny.toml. Then the advisories, where
+# a copy of RustSec's database is at hand: ADVISORIES names a clone, or `make audit` has fetched one.
+ADVISORY_DATABASE := target/advisories/advisory-db-3157b0e258782691
+DENY := cargo deny --locked --config deny.toml
+DENY_CHECK := check --hide-inclusion-graph $(addprefix --allow ,license-exception-not-encountered \
+	license-not-encountered unmatched-skip-root unnecessary-skip) licenses bans sources
+lint-crates: $(STAMPS)/dev
+	$(DENY) $(DENY_CHECK)
+	$(DENY) --manifest-path fuzz/Cargo.toml $(DENY_CHECK)
+	@mkdir -p target/advisories
+	$(if $(ADVISORIES),ln -sfn '$(realpath $(ADVISORIES))' $(ADVISORY_DATABASE))
+	@if [[ -d $(ADVISORY_DATABASE) ]]; then $(DENY) --offline check advisories; \
+	else echo 'skipped: advisories (no database: make audit, or ADVISORIES=its clone)'; fi
+
+.PHONY: audit
+audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and judge every crate by them
+	@if [[ -L $(ADVISORY_DATABASE) ]]; then rm $(ADVISORY_DATABASE); fi
+	@mkdir -p target/advisories
+	$(DENY) fetch db
+	$(DENY) --offline check advisories
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
@@ -136,25 +160,29 @@ help: ## List the commands
 		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
 # How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
+# uv checks the hash of each wheel in UV_CONSTRAINT; a source would run code, so none is built.
+INSTALL := uv pip install --quiet --no-build --requirements pyproject.toml
 
 $(STAMPS)/venv:
 	@test -n '$(PYTHON)' || { echo 'seqloom needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
 	'$(PYTHON)' -c '$(NEWER)' || { echo '$(PYTHON) is older than Python 3.11'; exit 1; }
 	'$(PYTHON)' -m venv .venv
-	python -m pip install --quiet --disable-pip-version-check uv==$(UV)
-	@mkdir -p $(STAMPS) && touch $@
+	@mkdir -p $(STAMPS) && sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(STAMPS)/uv.txt
+	python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \
+		--requirement $(STAMPS)/uv.txt
+	@touch $@
 
 $(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
-	uv pip install --quiet --requirements pyproject.toml --extra plot --group build
+	$(INSTALL) --extra plot --group build
 	@touch $@
 
 $(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
-	uv pip install --quiet --requirements pyproject.toml --extra cloud --extra h5 --extra jax --extra parquet --extra plot --extra sparse \
+	$(INSTALL) --extra cloud --extra h5 --extra jax --extra parquet --extra plot --extra sparse \
 		--extra torch --group dev --group frameworks
 	@touch $@
 
 $(STAMPS)/bench: constraints.txt pyproject.toml | $(STAMPS)/dev
-	uv pip install --quiet --requirements pyproject.toml --group bench
+	$(INSTALL) --group bench
 	@touch $@
 
 $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base

@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,17 @@ def with_pickle(path, data):
 def test_a_crafted_pickle_is_an_error(tmp_path, data):
     with pytest.raises(RecordError, match=r"x\.pt: "):
         sl.record.load(with_pickle(tmp_path / "x.pt", data))
+
+
+def test_a_compressed_pickle_is_refused_before_it_is_unpacked(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x/data.pkl", b"\x80\x02" + bytes(1 << 26))
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"x\.pt: x/data\.pkl is compressed"):
+        sl.record.load(tmp_path / "x.pt")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 22
 
 
 def test_a_dict_that_holds_itself_is_an_error(tmp_path):

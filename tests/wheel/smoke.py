@@ -1,11 +1,16 @@
-"""Tries a wheel on every CPython from 3.11 up that really starts (`make wheel`)."""
+"""Tries a wheel on every CPython from 3.11 up that really starts (`make wheel`).
+
+Before that, what the wheel says of its parts is compared with what was built.
+"""
 
 import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zipfile import ZipFile
 
 WHO = (
     "import json, sys; print(json.dumps([sys.implementation.name, *sys.version_info[:2]]))"
@@ -28,6 +33,7 @@ assert abs(scores.sum(axis=1) - 1).max() < 1e-5
 def main() -> None:
     """Runs the trial on each interpreter; ends with an error at the first that fails."""
     wheel = Path(sys.argv[1]).resolve()
+    print(f"{wheel.name} names the {compare_parts(wheel)} crates that are built in")
     found = interpreters()
     for version, python in found.items():
         try_wheel(wheel, python)
@@ -36,6 +42,49 @@ def main() -> None:
         )
     if len(found) < 2:
         print(f"SKIPPED: a second CPython; only {', '.join(found) or 'none'} starts here")
+
+
+def compare_parts(wheel: Path) -> int:
+    """Compares the CycloneDX file in the wheel with Cargo; the number of crates in both."""
+    with ZipFile(wheel) as file:
+        (name,) = [name for name in file.namelist() if ".dist-info/sboms/" in name]
+        bill = json.loads(file.read(name))
+    assert bill["bomFormat"] == "CycloneDX", bill["bomFormat"]
+    named = {
+        (part["name"], part["version"]): [it["content"] for it in part.get("hashes", [])]
+        for part in bill["components"]
+    }
+    built = built_crates()
+    missing = [crate for crate, hashes in built.items() if named.get(crate) != hashes]
+    assert not missing, f"{name} lacks crates, or names them with other hashes: {missing}"
+    return len(built)
+
+
+def built_crates() -> dict[tuple[str, str], list[str]]:
+    """The crates in the extension and in `seqloom-run`, with the hashes of `Cargo.lock`."""
+    command = ("cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none")
+    answer = subprocess.run(
+        [
+            *command,
+            "--format",
+            "{p}",
+            "--package",
+            "seqloom-py",
+            "--package",
+            "seqloom-run",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    lines = {tuple(line.split()[:2]) for line in answer.stdout.splitlines() if line}
+    crates = {(name, version.removeprefix("v")) for name, version in lines}
+    lock = tomllib.loads(Path("Cargo.lock").read_text("utf-8"))["package"]
+    return {
+        (it["name"], it["version"]): [it["checksum"]] if "checksum" in it else []
+        for it in lock
+        if (it["name"], it["version"]) in crates and it["name"] != "seqloom-py"
+    }
 
 
 def interpreters() -> dict[str, Path]:

@@ -24,11 +24,11 @@ pub(crate) fn block_size(start: &[u8]) -> Option<usize> {
     let mut extra = start.get(FIXED_HEADER..FIXED_HEADER + extra_size)?;
     while let [a, b, low, high, rest @ ..] = extra {
         let size = usize::from(u16::from_le_bytes([*low, *high]));
-        let field = rest.get(..size)?;
+        let (field, behind) = rest.split_at_checked(size)?;
         if let (b'B', b'C', [low, high]) = (a, b, field) {
             return Some(usize::from(u16::from_le_bytes([*low, *high])) + 1);
         }
-        extra = &rest[size..];
+        extra = behind;
     }
     None
 }
@@ -46,7 +46,8 @@ impl BlockDecoder {
     /// length are checked; an error says in words what is wrong.
     pub(crate) fn decode(&mut self, block: &[u8], text: &mut [u8]) -> Result<usize, String> {
         let room = text.len().min(LARGEST);
-        let progress = self.0.decompress(block, &mut text[..room], true);
+        let text = text.get_mut(..room).unwrap_or_default();
+        let progress = self.0.decompress(block, text, true);
         let outcome = match progress {
             Ok(progress) if progress.done && progress.consumed == block.len() => {
                 return Ok(progress.output.len());

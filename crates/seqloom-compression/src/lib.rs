@@ -16,6 +16,7 @@
 //! ```
 
 mod ahead;
+#[deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
 mod bgzip;
 mod blocks;
 #[cfg(feature = "containers")]
@@ -39,6 +40,7 @@ mod plain;
 mod positions;
 mod ring;
 mod run;
+#[deny(clippy::indexing_slicing)] // nor what an index says
 pub mod seekable;
 mod streams;
 mod text;

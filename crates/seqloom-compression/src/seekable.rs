@@ -80,9 +80,8 @@ impl Seekable {
         match self.container {
             Container::Plain => {
                 room(out, before.saturating_add(size))?;
-                self.disk
-                    .read(range.start, &mut out[before..])
-                    .map_err(shorter)
+                let text = out.get_mut(before..).unwrap_or_default();
+                self.disk.read(range.start, text).map_err(shorter)
             }
             _ => self.unpack(range, out, cache, is_sealed),
         }

@@ -74,19 +74,22 @@ impl Index {
         // From there: a line end (or a blank line), and the line of '+'.
         let plus = record.get(start..).and_then(|rest| {
             let plus = rest.iter().position(|byte| *byte == b'+')?;
-            Some(start + plus + memchr::memchr(b'\n', &rest[plus..])? + 1)
+            Some(start + plus + memchr::memchr(b'\n', rest.get(plus..)?)? + 1)
         });
         let Some(plus) = plus else {
             return Ok(None);
         };
         let extent = letters - u64::from(row.header);
-        let found = &record[plus..];
         let lines = usize::try_from(extent).unwrap_or(usize::MAX);
-        let is_alike = found.len() >= lines && found[lines..].trim_ascii().is_empty() && {
+        let found = record.get(plus..);
+        let found = found.and_then(|found| found.split_at_checked(lines));
+        let is_alike = found.is_some_and(|(found, behind)| {
             let width = (row.line_bytes as usize).max(1);
-            let ends = |position: &usize| position % width >= row.line_letters as usize;
-            (0..lines).all(|position| ends(&position) == found[position].is_ascii_whitespace())
-        };
+            let ends = |position: usize| position % width >= row.line_letters as usize;
+            let mut bytes = found.iter().enumerate();
+            behind.trim_ascii().is_empty()
+                && bytes.all(|(position, byte)| ends(position) == byte.is_ascii_whitespace())
+        });
         Ok(is_alike.then(|| row.begin + plus as u64))
     }
 }

@@ -42,7 +42,7 @@ pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
         .zip(lines)
         .map(|(n, line)| row(n, line))
         .collect::<Result<_, _>>()?;
-    let is_fastq = rows[0].qualities.is_some();
+    let is_fastq = rows.first().is_some_and(|row| row.qualities.is_some());
     let odd = rows
         .iter()
         .position(|row| row.qualities.is_some() != is_fastq);

@@ -29,10 +29,8 @@ const WORTH_SHARING: usize = 64;
 impl Index {
     /// Reads records by number, in the order that is asked for.
     pub fn fetch_many(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
-        let numbers = self.numbers(wanted)?;
-        let order = sorted(&numbers);
-        let sorted: Vec<u64> = order.iter().map(|position| numbers[*position]).collect();
-        let mut parts = self.shared(&sorted, threads, |part, cache| self.records(part, cache))?;
+        let (numbers, order) = sorted(&self.numbers(wanted)?);
+        let mut parts = self.shared(&numbers, threads, |part, cache| self.records(part, cache))?;
         let is_in_order = order
             .iter()
             .enumerate()
@@ -46,18 +44,19 @@ impl Index {
     /// Reads headers by number, in the order that is asked for: end to end,
     /// and where each begins.
     pub fn headers(&self, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
-        let numbers = self.numbers(wanted)?;
-        let order = sorted(&numbers);
+        let (numbers, order) = sorted(&self.numbers(wanted)?);
         let mut found = vec![Vec::new(); numbers.len()];
         let mut cache = self.borrow();
-        let rows: Vec<(usize, Row)> = order
+        let rows: Vec<Row> = numbers
             .iter()
-            .map(|position| Ok((*position, self.row(numbers[*position], &mut cache)?)))
+            .map(|number| self.row(*number, &mut cache))
             .collect::<Result<_>>()?;
-        for (position, row) in rows {
-            found[position] = self
-                .header(&row, &mut cache)
-                .map_err(|trouble| self.error(trouble))?;
+        for (position, row) in order.into_iter().zip(rows) {
+            let header = self.header(&row, &mut cache);
+            let header = header.map_err(|trouble| self.error(trouble))?;
+            if let Some(found) = found.get_mut(position) {
+                *found = header;
+            }
         }
         self.give_back(cache);
         let mut offsets = vec![0];
@@ -201,12 +200,12 @@ impl Index {
             .map(|number| self.row(*number, cache))
             .collect::<Result<_>>()?;
         let mut text = Vec::new();
-        let mut first = 0;
-        while first < rows.len() {
-            let next = first + neighbours(&rows[first..]);
-            self.add(&rows[first..next], &mut text, cache)
+        let mut rest = &rows[..];
+        while !rest.is_empty() {
+            let (near, behind) = rest.split_at(neighbours(rest));
+            self.add(near, &mut text, cache)
                 .map_err(|trouble| self.error(trouble))?;
-            first = next;
+            rest = behind;
         }
         let batch = parse(self.format(), &text).filter(|batch| is_same(batch, &rows));
         batch.map_or_else(
@@ -227,14 +226,12 @@ impl Index {
         };
         let range = first.begin..last.begin + last.size;
         let is_sealed = self.side.head.has_sums;
-        let is_gapless = rows
-            .windows(2)
-            .all(|pair| pair[0].begin + pair[0].size == pair[1].begin);
+        let is_gapless = pairs(rows).all(|(row, next)| end(row) == next.begin);
         if is_gapless {
             let before = text.len();
             self.text
                 .read_for(range, text, &mut cache.text, is_sealed)?;
-            self.check(rows, &text[before..])?;
+            self.check(rows, text.get(before..).unwrap_or_default())?;
         } else {
             cache.near.clear();
             self.text
@@ -264,9 +261,8 @@ impl Index {
         if self.side.head.has_sums {
             return Ok(batch);
         }
-        let bound = |position: usize| usize::try_from(batch.header_offsets[position]).unwrap_or(0);
         let is_same = rows.iter().enumerate().all(|(position, row)| {
-            let header = &batch.headers[bound(position)..bound(position + 1)];
+            let header = slice(&batch.headers, &batch.header_offsets, position);
             low(hash(id_of(header))) == row.sum
         });
         if is_same {
@@ -297,21 +293,31 @@ impl Index {
     }
 }
 
-/// The positions of numbers, in the order of the numbers.
-fn sorted(numbers: &[u64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..numbers.len()).collect();
-    order.sort_by_key(|position| numbers[*position]);
-    order
+/// Numbers in their order, and the position of each.
+fn sorted(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
+    let mut order: Vec<(u64, usize)> = numbers.iter().copied().zip(0..).collect();
+    order.sort_unstable();
+    order.into_iter().unzip()
+}
+
+/// Each with the one behind it.
+fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
+    items.iter().zip(items.iter().skip(1))
+}
+
+/// Where a record ends.
+fn end(row: &Row) -> u64 {
+    row.begin + row.size
 }
 
 /// How many rows from the first are read together.
 fn neighbours(rows: &[Row]) -> usize {
-    let end = |row: &Row| row.begin + row.size;
-    let close = |pair: &[Row]| {
-        pair[1].begin.saturating_sub(end(&pair[0])) <= NEAR
-            && end(&pair[1]) - rows[0].begin <= TOGETHER
+    let first = rows.first().map_or(0, |first| first.begin);
+    let is_close = |(row, next): &(&Row, &Row)| {
+        let size = end(next).checked_sub(first);
+        next.begin.saturating_sub(end(row)) <= NEAR && size.is_some_and(|size| size <= TOGETHER)
     };
-    1 + rows.windows(2).take_while(|pair| close(pair)).count()
+    1 + pairs(rows).take_while(is_close).count()
 }
 
 /// What belongs to a row in the text of several.
@@ -341,7 +347,7 @@ fn parse(format: Format, text: &[u8]) -> Option<Batch> {
 }
 
 fn is_same(batch: &Batch, rows: &[Row]) -> bool {
-    let lengths = batch.offsets.windows(2).map(|pair| pair[1] - pair[0]);
+    let lengths = pairs(&batch.offsets).map(|(begin, end)| end - begin);
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
@@ -353,7 +359,9 @@ fn merge(parts: &[Batch], order: &[usize]) -> Batch {
         .flat_map(|part| (0..part.len()).map(move |row| (part, row)));
     let mut sources: Vec<Option<(&Batch, usize)>> = vec![None; order.len()];
     for (source, position) in positions.zip(order) {
-        sources[*position] = Some(source);
+        if let Some(place) = sources.get_mut(*position) {
+            *place = Some(source);
+        }
     }
     let total = |column: fn(&Batch) -> usize| parts.iter().map(column).sum();
     let mut whole = Batch {
@@ -382,8 +390,10 @@ fn merge(parts: &[Batch], order: &[usize]) -> Batch {
 }
 
 fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
-    let bound = |position: usize| usize::try_from(offsets[position]).unwrap_or(0);
-    &data[bound(row)..bound(row + 1)]
+    let bound = |position: usize| usize::try_from(*offsets.get(position)?).ok();
+    let range = bound(row).zip(bound(row + 1));
+    let found = range.and_then(|(begin, end)| data.get(begin..end));
+    found.unwrap_or_default()
 }
 
 /// What a record begins with.

@@ -13,10 +13,10 @@ use seqloom_core::number::u64_at;
 
 /// Reads a `.gzi` file: positions in the file, and in the text.
 pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
-    if bytes.len() < 8 {
+    let Some((count, pairs)) = bytes.split_first_chunk() else {
         return Err(Fault::whole("is no .gzi file: it has fewer than 8 bytes"));
-    }
-    let count = u64_at(bytes, 0);
+    };
+    let count = u64::from_le_bytes(*count);
     let size = count.checked_mul(16).and_then(|size| size.checked_add(8));
     if size != Some(as_u64(bytes.len())) {
         return Err(Fault::whole(format!(
@@ -25,7 +25,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
         )));
     }
     let pair = |entry: &[u8]| (u64_at(entry, 0), u64_at(entry, 8));
-    let entries: Vec<_> = bytes[8..].chunks_exact(16).map(pair).collect();
+    let entries: Vec<_> = pairs.chunks_exact(16).map(pair).collect();
     let mut last = (0, 0);
     for (position, entry) in entries.iter().enumerate() {
         if entry.0 <= last.0 || entry.1 < last.1 {

@@ -97,14 +97,15 @@ impl Head {
     /// Reads a head of an index of `size` bytes, and checks it.
     pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
         let get = |position: usize| u64_at(bytes, position * 8);
-        if bytes.len() < HEAD || get(0) != MAGIC {
+        let hashed = bytes.get(..HEAD).and_then(|head| head.get(..HEAD - 8));
+        let Some(hashed) = hashed.filter(|_| get(0) == MAGIC) else {
             return Err(Fault::whole("is no index of seqloom"));
-        }
+        };
         if get(1) != VERSION {
             let message = format!("is an index of version {}, expected {VERSION}", get(1));
             return Err(Fault::whole(message));
         }
-        if get(NUMBERS - 1) != hash(&bytes[..HEAD - 8]) {
+        if get(NUMBERS - 1) != hash(hashed) {
             return Err(damaged("its head"));
         }
         let part = |position| Part {

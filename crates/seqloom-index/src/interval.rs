@@ -82,7 +82,9 @@ impl Index {
                 }
                 let position = |position: u64| usize::try_from(position).unwrap_or(usize::MAX);
                 let all = whole.as_ref().map_or(&[][..], |(_, letters)| letters);
-                letters.extend_from_slice(&all[position(range.start)..position(range.end)]);
+                let part = all.get(position(range.start)..position(range.end));
+                let short = || self.error(changed("a record is shorter"));
+                letters.extend_from_slice(part.ok_or_else(short)?);
             }
             lengths.push((part.position, letters.len() - before));
         }
@@ -165,12 +167,12 @@ fn strip(
     let mut rest = text;
     let mut count = first;
     while !rest.is_empty() {
-        let line = &rest[..count.min(rest.len())];
+        let (line, behind) = rest.split_at(count.min(rest.len()));
         if !Class::Letter.has_all(line) {
             return None;
         }
         letters.extend_from_slice(line);
-        rest = &rest[line.len()..];
+        rest = behind;
         if !rest.is_empty() {
             let mark: &[u8] = if end == 2 { b"\r\n" } else { b"\n" };
             rest = rest.strip_prefix(mark)?;
@@ -187,7 +189,9 @@ fn arrange(parts: &[Letters], count: usize) -> (Vec<u8>, Vec<i64>) {
         let mut rest = &letters[..];
         for (position, length) in lengths {
             let (own, behind) = rest.split_at(*length);
-            sources[*position] = own;
+            if let Some(source) = sources.get_mut(*position) {
+                *source = own;
+            }
             rest = behind;
         }
     }

@@ -16,6 +16,8 @@
 //! Nothing in an index is believed: a position is checked before it is used, and
 //! what stands there is parsed and compared with what the index says.
 
+#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+
 mod build;
 mod building;
 mod cache;

@@ -158,8 +158,8 @@ impl Index {
         let step = rows.len().div_ceil(SOME).max(1);
         let last = rows.len().saturating_sub(1);
         let mut cache = Cache::default();
-        for position in (0..rows.len()).step_by(step).chain([last]) {
-            let (row, name) = &rows[position];
+        let rows = rows.iter().enumerate();
+        for (position, (row, name)) in rows.clone().step_by(step).chain(rows.skip(last)) {
             let found = self.header(row, &mut cache);
             let is_same = found.is_ok_and(|header| {
                 seqloom_compression::checksum::hash(super::row::id_of(&header)) == *name

@@ -87,7 +87,8 @@ impl Column {
         let at = self.at + number_of * as_u64(COUNT * self.entry + HASH);
         out.resize(bytes + HASH, 0);
         let outcome = image.read(at, out);
-        if outcome.is_err() || u64_at(out, bytes) != seal(&out[..bytes], number_of) {
+        let (entries, own) = out.split_at(bytes);
+        if outcome.is_err() || u64_at(own, 0) != seal(entries, number_of) {
             return Err(damaged("a page of it"));
         }
         out.truncate(bytes);

@@ -79,7 +79,7 @@ impl Scan {
             let used = piece.len() - rest.len();
             if self.line.bytes == 0 && self.begins(*first) {
                 let here = self.at + as_u64(used);
-                self.close(here, &piece[..used]);
+                self.close(here, piece.get(..used).unwrap_or_default());
                 if here >= stop {
                     self.at = here;
                     return used;
@@ -140,7 +140,8 @@ impl Scan {
             low(early.digest())
         } else {
             let size = usize::try_from(self.row.size).unwrap_or(usize::MAX);
-            sum(&recent[recent.len().saturating_sub(size)..])
+            let own = recent.get(recent.len().saturating_sub(size)..);
+            sum(own.unwrap_or_default())
         };
         self.rows.push(self.row);
     }
@@ -151,26 +152,24 @@ impl Scan {
             return;
         }
         let begun = self.row.begin.saturating_sub(self.at);
-        let part = &piece[usize::try_from(begun).unwrap_or(0).min(piece.len())..];
-        self.early.get_or_insert_default().update(part);
+        let part = piece.get(usize::try_from(begun).unwrap_or(0)..);
+        let early = self.early.get_or_insert_default();
+        early.update(part.unwrap_or_default());
     }
 
     /// Takes the line, or what there is of it; gives the rest.
     fn take<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memchr(b'\n', rest);
-        let part = &rest[..end.unwrap_or(rest.len())];
+        let (part, behind) = rest.split_at(end.unwrap_or(rest.len()));
         let letters = part.trim_ascii_end().len();
         if letters > 0 {
             self.line.letters = self.line.bytes + as_u64(letters);
         }
         self.line.bytes += as_u64(part.len());
-        match end {
-            None => &[],
-            Some(end) => {
-                self.end_line(1);
-                &rest[end + 1..]
-            }
+        if end.is_some() {
+            self.end_line(1);
         }
+        behind.get(1..).unwrap_or_default()
     }
 
     fn end_line(&mut self, mark: u64) {

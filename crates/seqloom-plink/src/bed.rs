@@ -151,7 +151,7 @@ impl Bed {
                 Ok(0) => return Err(self.ended(at)),
                 Ok(count) => {
                     at += count as u64;
-                    out = &mut out[count..];
+                    out = out.get_mut(count..).unwrap_or_default();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(Error::io(&self.path, &error)),

@@ -10,6 +10,8 @@
 //! A `.bed` does not say how many individuals and variants it has: [`bed`] compares its length,
 //! the bits that fill each line up, and the last positions with what the tables say.
 
+#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+
 pub mod bed;
 pub mod layout;
 pub mod table;

@@ -95,13 +95,14 @@ impl Cursor {
 
     /// Takes a piece of the header's line.
     pub(crate) fn push_header(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let kept = &piece[..piece.len().min(MAX_HEADER - self.header.len())];
+        let room = MAX_HEADER.saturating_sub(self.header.len());
+        let (kept, excess) = piece.split_at(piece.len().min(room));
         if self.header.try_reserve(kept.len()).is_err() {
             return Err(self.no_memory());
         }
         self.header.extend_from_slice(kept);
         self.position.byte += as_u64(kept.len());
-        if kept.len() < piece.len() {
+        if !excess.is_empty() {
             let message = format!("the header is longer than {MAX_HEADER} bytes");
             return Err(self.fault(Kind::Limit, self.position, message));
         }
@@ -118,8 +119,9 @@ impl Cursor {
         if self.header.last() == Some(&b'\r') {
             self.header.pop();
         }
-        if let Some(bad) = memchr2(b'\r', 0, &self.header) {
-            let message = format!("expected a header, found {}", name(self.header[bad]));
+        let bad = memchr2(b'\r', 0, &self.header);
+        if let Some((bad, byte)) = bad.zip(bad.and_then(|bad| self.header.get(bad))) {
+            let message = format!("expected a header, found {}", name(*byte));
             return Err(self.fault(Kind::Header, at(start + as_u64(bad)), message));
         }
         if has_id(&self.header) {
@@ -139,8 +141,9 @@ impl Cursor {
     /// its class, or too many, is the fault.
     pub(crate) fn admit(&self, bytes: &[u8], class: Class, room: u64) -> Result<(), Misfit> {
         let room = usize::try_from(room).unwrap_or(usize::MAX);
-        match class.misfit(bytes) {
-            Some(at) if at <= room => Err(Misfit::Byte(self.after(at), bytes[at])),
+        let bad = class.misfit(bytes);
+        match bad.zip(bad.and_then(|at| bytes.get(at))) {
+            Some((at, byte)) if at <= room => Err(Misfit::Byte(self.after(at), *byte)),
             _ if bytes.len() > room => Err(Misfit::Excess(self.after(room))),
             _ => Ok(()),
         }
@@ -201,7 +204,8 @@ pub(crate) fn has_id(header: &[u8]) -> bool {
 /// whether it is.
 pub(crate) fn line(text: &[u8]) -> (&[u8], bool) {
     let end = memchr(b'\n', text);
-    (&text[..end.unwrap_or(text.len())], end.is_some())
+    let (line, _) = text.split_at(end.unwrap_or(text.len()));
+    (line, end.is_some())
 }
 
 fn shorten(id: &[u8]) -> String {

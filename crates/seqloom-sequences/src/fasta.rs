@@ -96,7 +96,7 @@ impl Parser {
         while let [first, ..] = rest {
             if self.within == Within::Start {
                 let used = self.whole_lines(rest, sink);
-                rest = &rest[used..];
+                rest = rest.get(used..).unwrap_or_default();
                 self.check_memory(sink)?;
                 if used > 0 {
                     continue;
@@ -108,17 +108,21 @@ impl Parser {
                     break;
                 }
             }
-            rest = &rest[self.piece(rest, sink)?..];
+            let used = self.piece(rest, sink)?;
+            rest = rest.get(used..).unwrap_or_default();
         }
         Ok(text.len() - rest.len())
     }
 
     /// Takes one byte or one line, or as much of it as there is.
     fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        match (self.within, rest[0]) {
+        let Some(&first) = rest.first() else {
+            return Ok(0);
+        };
+        match (self.within, first) {
             (Within::Mark, first) => self.mark(first),
             (Within::Start | Within::Seek, b'>') => Ok(self.open()),
-            (Within::Start, b';' | b'#') => self.begin_comment(rest[0]),
+            (Within::Start, b';' | b'#') => self.begin_comment(first),
             (Within::Header, _) => self.header_piece(rest, sink),
             (Within::Start | Within::Letters, _) => self.letters_piece(rest, sink),
             (within, _) => Ok(self.lose(rest, within)),
@@ -186,10 +190,10 @@ impl Parser {
     fn letters_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         self.within = Within::Letters;
         let (piece, ends) = line(rest);
-        let letters = piece.trim_ascii_end();
+        let (letters, blanks) = piece.split_at(piece.trim_ascii_end().len());
         if self.blank.is_none() && self.is_open && Class::Letter.has_all(letters) {
             self.keep(letters, sink)?;
-            self.pass(&piece[letters.len()..]);
+            self.pass(blanks);
         } else {
             self.words(piece, sink)?;
         }
@@ -202,11 +206,11 @@ impl Parser {
     /// Takes a line with blanks or worse in it.
     fn words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
         while !piece.is_empty() {
-            let blanks = piece.len() - piece.trim_ascii_start().len();
-            self.pass(&piece[..blanks]);
-            piece = &piece[blanks..];
-            let end = piece.iter().position(u8::is_ascii_whitespace);
-            let (word, rest) = piece.split_at(end.unwrap_or(piece.len()));
+            let begin = piece.len() - piece.trim_ascii_start().len();
+            let (blanks, behind) = piece.split_at(begin);
+            self.pass(blanks);
+            let end = behind.iter().position(u8::is_ascii_whitespace);
+            let (word, rest) = behind.split_at(end.unwrap_or(behind.len()));
             self.take(word, sink)?;
             piece = rest;
         }
@@ -215,23 +219,27 @@ impl Parser {
 
     /// Goes over blanks.
     fn pass(&mut self, blanks: &[u8]) {
-        let is_fault = |byte: &u8| *byte == b'\r' || self.whitespace == Whitespace::Error;
-        if let (None, Some(at)) = (self.blank, blanks.iter().position(is_fault)) {
-            self.blank = Some((self.cursor.after(at), blanks[at]));
+        let is_fault = |byte: u8| byte == b'\r' || self.whitespace == Whitespace::Error;
+        let mut faults = blanks
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| is_fault(**byte));
+        if let (None, Some((at, byte))) = (self.blank, faults.next()) {
+            self.blank = Some((self.cursor.after(at), *byte));
         }
         self.cursor.position = self.cursor.after(blanks.len());
     }
 
     /// Takes letters, if they may stand here, and are letters.
     fn take(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
-        if letters.is_empty() {
+        let Some(&first) = letters.first() else {
             return Ok(());
-        }
+        };
         if let Some((position, found)) = self.blank {
             return Err(self.misfit(position, found));
         }
         if !self.is_open {
-            return Err(self.misfit(self.cursor.position, letters[0]));
+            return Err(self.misfit(self.cursor.position, first));
         }
         let room = self.max_record - self.cursor.length;
         if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, room) {

@@ -117,22 +117,26 @@ impl Parser {
                     break;
                 }
                 let used = self.whole_records(rest, sink);
-                rest = &rest[used..];
+                rest = rest.get(used..).unwrap_or_default();
                 if used > 0 {
                     continue;
                 }
             }
-            rest = &rest[self.piece(rest, sink)?..];
+            let used = self.piece(rest, sink)?;
+            rest = rest.get(used..).unwrap_or_default();
         }
         Ok(text.len() - rest.len())
     }
 
     /// Takes one byte or one line, or as much of it as there is.
     fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        if let Some(position) = self.carriage.filter(|_| rest[0] != b'\n') {
+        let Some(&first) = rest.first() else {
+            return Ok(0);
+        };
+        if let Some(position) = self.carriage.filter(|_| first != b'\n') {
             return Err(self.lone_carriage(position));
         }
-        match (self.within, rest[0]) {
+        match (self.within, first) {
             (Within::Mark, first) => self.mark(first),
             (Within::Between, first) if self.begins(first) => Ok(self.open()),
             (Within::Seek, b'@') => Ok(self.open()),
@@ -237,8 +241,8 @@ impl Parser {
     fn plus_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let (piece, ends) = line(rest);
         // A longer line cannot be the header, and need not be kept.
-        let kept = (MAX_HEADER + 2).saturating_sub(self.again.len());
-        let kept = &piece[..piece.len().min(kept)];
+        let room = (MAX_HEADER + 2).saturating_sub(self.again.len());
+        let (kept, _) = piece.split_at(piece.len().min(room));
         if self.again.try_reserve(kept.len()).is_err() {
             return Err(self.cursor.no_memory());
         }
@@ -285,14 +289,14 @@ impl Parser {
 
     /// Takes blanks between records, which fill a line.
     fn nothing(&self, bytes: &[u8]) -> Result<(), Fault> {
-        let found = bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t'));
-        let Some(at) = found else {
+        let mut bytes = bytes.iter().enumerate();
+        let Some((at, &found)) = bytes.find(|(_, byte)| !matches!(byte, b' ' | b'\t')) else {
             return Ok(());
         };
         let position = self.cursor.after(at);
         let is_first = position.byte == self.cursor.line_start;
-        let (position, byte) = if is_first || bytes[at] != b'@' {
-            (position, bytes[at])
+        let (position, byte) = if is_first || found != b'@' {
+            (position, found)
         } else {
             let byte = self.cursor.line_start;
             (Position { byte, ..position }, b' ')

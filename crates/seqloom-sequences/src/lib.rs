@@ -10,6 +10,8 @@
 //! [`reader`] makes batches of the records. Nothing is cut or dropped silently: what is neither
 //! FASTA nor FASTQ is an error that names file, record, line and byte.
 
+#![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
+
 pub mod batch;
 pub mod bytes;
 mod cursor;

@@ -26,9 +26,10 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
 /// The first word of a header; blanks in front are left out.
 pub fn id(header: &[u8]) -> &[u8] {
     let start = header.iter().position(|byte| !is_blank(*byte));
-    let header = &header[start.unwrap_or(header.len())..];
+    let (_, header) = header.split_at(start.unwrap_or(header.len()));
     let end = header.iter().position(|byte| is_blank(*byte));
-    &header[..end.unwrap_or(header.len())]
+    let (id, _) = header.split_at(end.unwrap_or(header.len()));
+    id
 }
 
 /// What Python's `bytes.split` splits at.

@@ -23,8 +23,8 @@ impl Pieces {
 
     /// The text that waits to be used; nothing only at the end.
     pub(crate) fn fill(&mut self) -> Result<&[u8], Trouble> {
-        if self.used < self.front.len() {
-            return Ok(&self.front[self.used..]);
+        if let Some(front @ [_, ..]) = self.front.get(self.used..) {
+            return Ok(front);
         }
         self.text.fill()
     }

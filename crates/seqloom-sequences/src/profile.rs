@@ -76,7 +76,9 @@ impl Profile {
             add_up(&mut self.qualities, quality, width, usize::from);
             let sum: u64 = quality.iter().copied().map(u64::from).sum();
             let mean = usize::try_from(sum / as_u64(quality.len())).unwrap_or(0);
-            self.means[mean] += 1;
+            if let Some(count) = self.means.get_mut(mean) {
+                *count += 1;
+            }
         }
         Ok(())
     }
@@ -112,7 +114,9 @@ fn add_up<const N: usize>(
     }
     for (bin, piece) in bins.iter_mut().zip(row.chunks(width)) {
         for &letter in piece {
-            bin[column(letter)] += 1;
+            if let Some(count) = bin.get_mut(column(letter)) {
+                *count += 1;
+            }
         }
     }
 }
@@ -122,7 +126,13 @@ fn halve<const N: usize>(bins: &mut Vec<[u64; N]>) {
 }
 
 fn sum<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
-    std::array::from_fn(|column| bins.iter().map(|bin| bin[column]).sum())
+    let mut sums = [0; N];
+    for bin in bins {
+        sums.iter_mut()
+            .zip(bin)
+            .for_each(|(sum, count)| *sum += count);
+    }
+    sums
 }
 
 /// The mean score of each row of quality letters, by a table of every letter's
@@ -130,7 +140,8 @@ fn sum<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
 #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^52")]
 pub fn means(qualities: &Ragged<'_>, scores: &[f64; 256]) -> Vec<f64> {
     let mean = |row: &[u8]| {
-        let sum: f64 = row.iter().map(|letter| scores[usize::from(*letter)]).sum();
+        let score = |letter: &u8| scores.get(usize::from(*letter));
+        let sum: f64 = row.iter().filter_map(score).sum();
         sum / row.len().max(1) as f64
     };
     qualities.iter().map(mean).collect()

@@ -90,11 +90,12 @@ fn check(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(),
         return Err(format!("the header is longer than {MAX_HEADER} bytes"));
     }
     let is_letter = |byte: &u8| byte.is_ascii_graphic() && !marks.contains(byte);
-    match letters.iter().position(|byte| !is_letter(byte)) {
+    let mut letters = letters.iter().enumerate();
+    match letters.find(|(_, byte)| !is_letter(byte)) {
         None => Ok(()),
-        Some(position) => Err(format!(
+        Some((position, byte)) => Err(format!(
             "position {position}: expected a letter, found {:?}",
-            char::from(letters[position])
+            char::from(*byte)
         )),
     }
 }

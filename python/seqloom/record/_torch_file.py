@@ -42,9 +42,9 @@ def read_torch(source: RecordSource) -> Record:
         with source.open() as file, ZipFile(file) as archive:
             members = {info.filename: info for info in archive.infolist()}
             prefix = _find_prefix(source, members)
-            pickle = archive.read(f"{prefix}data.pkl")
+            pickle = _read_stored(source, archive, f"{prefix}data.pkl")
             order = f"{prefix}byteorder"
-            is_big = order in members and archive.read(order).strip() == b"big"
+            is_big = order in members and _read_stored(source, archive, order)[:3] == b"big"
     except (BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
         raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
     if is_big:
@@ -61,6 +61,15 @@ def read_torch(source: RecordSource) -> Record:
         else:
             metadata[path] = value
     return Record(arrays, metadata=metadata)
+
+
+def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
+    """Reads a member; torch packs none, and a packed one may be larger than the memory."""
+    if archive.getinfo(name).compress_type != ZIP_STORED:
+        raise RecordError(
+            f"{source.name}: {name} is compressed, as torch.save writes none; save it again"
+        )
+    return archive.read(name)
 
 
 def refuse_pickle(source: RecordSource) -> Record:

@@ -68,13 +68,13 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     let rest = disk.size() - at;
     let mut head = vec![0; HEAD.min(usize::try_from(rest).unwrap_or(HEAD))];
     disk.read(at, &mut head)?;
-    if head.len() < HEAD {
+    let Some(fixed) = head.first_chunk::<HEAD>() else {
         return Err(cut(disk.size()));
-    }
-    if head[..4] != [0x1F, 0x8B, 8, 4] {
+    };
+    if fixed[..4] != [0x1F, 0x8B, 8, 4] {
         return Err(damaged(at, "no bgzip block begins there"));
     }
-    let extra = usize::from(u16::from_le_bytes([head[10], head[11]]));
+    let extra = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
     if as_u64(12 + extra) > rest {
         return Err(cut(disk.size()));
     }

@@ -18,9 +18,10 @@ impl Kept {
     /// Where a piece is, if so much of its text is kept.
     pub(super) fn find(&mut self, number: usize, size: usize) -> Option<usize> {
         self.clock += 1;
-        let position = self.pieces.iter().position(|piece| piece.0 == number)?;
-        self.pieces[position].1 = self.clock;
-        (self.pieces[position].2.len() >= size).then_some(position)
+        let mut pieces = self.pieces.iter_mut().enumerate();
+        let (position, piece) = pieces.find(|(_, piece)| piece.0 == number)?;
+        piece.1 = self.clock;
+        (piece.2.len() >= size).then_some(position)
     }
 
     pub(super) fn text(&self, position: usize) -> &[u8] {
@@ -45,7 +46,9 @@ impl Kept {
     }
 
     fn drop_oldest(&mut self) -> bool {
-        let oldest = (0..self.pieces.len()).min_by_key(|position| self.pieces[*position].1);
+        let pieces = self.pieces.iter().enumerate();
+        let oldest = pieces.min_by_key(|(_, piece)| piece.1);
+        let oldest = oldest.map(|(position, _)| position);
         if let Some(position) = oldest {
             self.size -= self.pieces.swap_remove(position).2.len();
         }

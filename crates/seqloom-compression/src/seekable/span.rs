@@ -190,7 +190,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     let mut is_member = false;
     loop {
         let target = if is_member {
-            &mut out[done..]
+            out.get_mut(done..).unwrap_or_default()
         } else {
             &mut *out
         };
@@ -201,7 +201,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
         };
         let (used, count, is_done) = (progress.consumed, progress.output.len(), progress.done);
         done += count;
-        rest = &rest[used..];
+        rest = rest.get(used..).unwrap_or_default();
         if done >= size {
             return Ok(());
         }

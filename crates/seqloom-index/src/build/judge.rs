@@ -62,7 +62,8 @@ impl Judge {
     /// says how much was used.
     pub(super) fn feed(&mut self, piece: &[u8], stop: u64) -> Result<usize, Trouble> {
         let used = self.scan.feed(piece, stop);
-        let parsed = self.parser.feed(&piece[..used], &mut self.notes);
+        let whole = piece.get(..used).ok_or_else(disagreement)?;
+        let parsed = self.parser.feed(whole, &mut self.notes);
         match parsed.map_err(Trouble::Damage)? {
             parsed if parsed == used => Ok(used),
             _ => Err(disagreement()),

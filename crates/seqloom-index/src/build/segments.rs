@@ -14,7 +14,8 @@ use super::judge::Judge;
 use crate::building::{Building, Found, Take};
 use crate::row::Row;
 use seqloom_compression::Trouble;
-use seqloom_compression::seekable::{Cache, Seekable, size_of};
+use seqloom_compression::seekable::{Cache, Seekable};
+use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
 /// How much is read at once.
@@ -131,8 +132,8 @@ impl Part<'_> {
             self.text.read(at..end, &mut piece, &mut cache)?;
             let used = judge.feed(&piece, stop)?;
             judge.deliver(rows)?;
-            self.building.advance(size_of(&piece[..used]))?;
-            at += size_of(&piece[..used]);
+            self.building.advance(as_u64(used))?;
+            at += as_u64(used);
             if used < piece.len() {
                 break;
             }
@@ -164,12 +165,12 @@ impl Part<'_> {
 fn fastq_border(text: &[u8]) -> Option<usize> {
     let lines = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
     let line = |start: usize| {
-        let end = memchr::memchr(b'\n', text.get(start..)?)?;
-        Some(&text[start..start + end])
+        let rest = text.get(start..)?;
+        rest.get(..memchr::memchr(b'\n', rest)?)
     };
     for start in lines {
         let mut at = start;
-        let mut four = [&text[..0]; 4];
+        let mut four: [&[u8]; 4] = [&[]; 4];
         for position in &mut four {
             *position = line(at)?;
             at += position.len() + 1;

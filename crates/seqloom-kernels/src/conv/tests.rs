@@ -168,7 +168,7 @@ fn check_all(shape: &Shape) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
     fn convolves_as_the_definition_says(shape in shapes()) {

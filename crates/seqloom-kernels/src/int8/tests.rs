@@ -89,7 +89,7 @@ fn bits(numbers: &[f32]) -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
     fn every_instruction_set_gives_the_bits_of_plain_sums(

@@ -27,7 +27,7 @@ impl Parser {
     fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
         let mut at = 0;
         while !sink.is_exhausted() {
-            let rest = &text[at..];
+            let rest = text.get(at..).unwrap_or_default();
             let taken = match rest.first() {
                 Some(b'>') => self.whole_header(rest, sink),
                 Some(_) if self.is_open => self.whole_line(rest, sink),
@@ -52,7 +52,7 @@ impl Parser {
             Some(b'\n') => self.usual,
             _ => memchr(b'\n', text)?,
         };
-        let line = &text[..size];
+        let line = text.get(..size)?;
         let letters = line.strip_suffix(b"\r").unwrap_or(line);
         let is_fine = !matches!(letters.first(), None | Some(b';' | b'#'))
             && self.cursor.length + as_u64(size) <= self.max_record
@@ -78,13 +78,13 @@ impl Parser {
 
     /// Takes a header, if the sink takes a record; says how long its line is.
     fn whole_header(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
-        let size = 1 + memchr3(b'\n', b'\r', 0, &text[1..])?;
-        let end = match text[size..] {
+        let behind = text.get(1..)?;
+        let (header, end) = behind.split_at_checked(memchr3(b'\n', b'\r', 0, behind)?)?;
+        let end = match end {
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
             _ => return None,
         };
-        let header = &text[1..size];
         let is_fine = has_id(header) && header.len() < MAX_HEADER;
         if !is_fine || self.cursor.header.try_reserve(header.len()).is_err() {
             return None;
@@ -97,7 +97,7 @@ impl Parser {
         self.cursor.header.extend_from_slice(header);
         sink.begin(header);
         self.is_open = true;
-        Some(size + end)
+        Some(1 + header.len() + end)
     }
 }
 

@@ -39,7 +39,8 @@ impl Parser {
         let Position { line, byte } = self.cursor.position;
         let quality = Class::Quality(self.lowest);
         while !sink.is_full() {
-            let Some(found) = four_lines(&text[at..], quality, self.usual) else {
+            let rest = text.get(at..).unwrap_or_default();
+            let Some(found) = four_lines(rest, quality, self.usual) else {
                 break;
             };
             if as_u64(found.letters.len()) > self.max_record {
@@ -77,9 +78,9 @@ impl Parser {
 #[inline(always)]
 fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<Found<'_>> {
     let behind = text.strip_prefix(b"@")?;
-    let header = &behind[..header_size(behind, usual.0)?];
-    match behind[header.len()] {
-        b'\n' => rest_of::<1>(text, header, quality, usual.1),
+    let (header, end) = behind.split_at_checked(header_size(behind, usual.0)?)?;
+    match end {
+        [b'\n', ..] => rest_of::<1>(text, header, quality, usual.1),
         _ => rest_of::<2>(text, header, quality, usual.1),
     }
 }
@@ -87,14 +88,14 @@ fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<Foun
 /// How long the header is that text begins with, if it is sound and all there.
 #[inline(always)]
 fn header_size(text: &[u8], usual: usize) -> Option<usize> {
-    let is_usual = text.get(usual) == Some(&b'\n') && is_one_line(&text[..usual]);
+    let is_usual = text.get(usual) == Some(&b'\n') && text.get(..usual).is_some_and(is_one_line);
     let size = if is_usual {
         usual
     } else {
         memchr3(b'\n', b'\r', 0, text)?
     };
-    let header = &text[..size];
-    (text[size] != 0 && has_id(header) && size < MAX_HEADER).then_some(size)
+    let header = text.get(..size)?;
+    (text.get(size) != Some(&0) && has_id(header) && size < MAX_HEADER).then_some(size)
 }
 
 /// The same, with line ends of `END` bytes.
@@ -118,22 +119,22 @@ fn rest_of<'a, const END: usize>(
     }
     let qualities = plus + END;
     let end = qualities + size;
+    let (letters, qualities) = (rest.get(..size)?, rest.get(qualities..end)?);
     let is_fine = ends_line::<END>(text, start - END)
         && ends_line::<END>(rest, end)
         && ends_line::<END>(rest, plus)
         && ends_line::<END>(rest, size)
-        && rest[size + END] == b'+'
-        && !matches!(rest[0], b'+' | b'@')
-        && size > 0
-        && Class::Letter.has_all(&rest[..size])
-        && quality.has_all(&rest[qualities..end]);
+        && rest.get(size + END) == Some(&b'+')
+        && !matches!(letters.first(), None | Some(b'+' | b'@'))
+        && Class::Letter.has_all(letters)
+        && quality.has_all(qualities);
     if !is_fine {
         return None;
     }
     Some(Found {
         header,
-        letters: &rest[..size],
-        qualities: &rest[qualities..end],
+        letters,
+        qualities,
         start,
         size: start + end + END,
     })

@@ -29,7 +29,8 @@ impl Reader {
         }
         let text = self.pieces.fill();
         let text = text.map_err(|trouble| translate(&self.path, trouble))?;
-        let kept = &text[size(start.saturating_sub(from))..used];
+        let kept = text.get(size(start.saturating_sub(from))..used);
+        let kept = kept.unwrap_or_default();
         let has_room = self.trail.try_reserve(kept.len()).is_ok();
         if has_room {
             self.trail.extend_from_slice(kept);
@@ -75,7 +76,7 @@ impl Reader {
         match found {
             Some(end) => {
                 let no_memory = |_| Error::format(&self.path, self.parser.no_memory());
-                let again = &self.trail[end + 1..];
+                let again = self.trail.get(end + 1..).unwrap_or_default();
                 self.pieces.put_back(again).map_err(no_memory)?;
                 self.parser.seek_from(behind(start, start.byte, end));
             }
@@ -91,7 +92,8 @@ impl Reader {
         let text = self.pieces.fill();
         let text = text.map_err(|trouble| translate(&self.path, trouble))?;
         let skipped = size(start.byte.saturating_sub(from));
-        if let Some(end) = memchr(b'\n', &text[skipped..]) {
+        let end = text.get(skipped..).and_then(|text| memchr(b'\n', text));
+        if let Some(end) = end {
             self.pieces.consume(skipped + end + 1);
             let position = behind(start, start.byte.max(from), end);
             self.parser.seek_from(position);
