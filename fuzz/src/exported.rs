@@ -57,7 +57,9 @@ impl Given {
             Dim::Named(name) => SIZES[usize::from(name == "length")],
         };
         let shape: Vec<_> = named.declared.shape.iter().map(size).collect();
-        let count = shape.iter().try_fold(1, |all: usize, &it| all.checked_mul(it));
+        let count = shape
+            .iter()
+            .try_fold(1, |all: usize, &it| all.checked_mul(it));
         let count = count.filter(|&count| count <= MOST)?;
         Some(Self {
             name: named.name.clone(),
@@ -68,8 +70,8 @@ impl Given {
     }
 
     fn lend(&self) -> Input<'_> {
-        const TRUTHS: [bool; MOST] = [true; MOST];
-        const BYTES: [u8; MOST] = [0; MOST];
+        static TRUTHS: [bool; MOST] = [true; MOST];
+        static BYTES: [u8; MOST] = [0; MOST];
         let count = self.words.len();
         let data = match self.dtype {
             Dtype::Float32 => Data::F32(&bytemuck::cast_slice(&self.words)[..count]),
@@ -116,7 +118,9 @@ fn weights(graph: &[u8]) -> Vec<u8> {
     let views = asked.iter().filter_map(|weight| {
         let shape: Option<Vec<usize>> = weight["shape"].as_array()?.iter().map(size_of).collect();
         let (shape, dtype) = (shape?, stored(weight["dtype"].as_str()?)?);
-        let count = shape.iter().try_fold(1, |all: usize, &it| all.checked_mul(it));
+        let count = shape
+            .iter()
+            .try_fold(1, |all: usize, &it| all.checked_mul(it));
         let count = count.filter(|&count| count <= MOST)?;
         let bytes = &zeros[..count * dtype.bitsize() / 8];
         let view = TensorView::new(dtype, shape, bytes).ok()?;
