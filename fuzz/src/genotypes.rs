@@ -17,7 +17,7 @@ use crate::scratch;
 /// The most bytes that may be asked for at once.
 const MEMORY: usize = 32 << 20;
 /// Genotypes of a file that are compared, at most.
-const MOST: usize = 1 << 18;
+const MOST: usize = 1 << 15;
 
 /// Makes three files by choices, opens them, and reads all of them and some.
 pub fn run(mut choices: Choices<'_>) {

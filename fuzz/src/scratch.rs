@@ -1,7 +1,7 @@
 //! A file that each input of the fuzzer writes anew.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 
 /// Writes a file of this name into a folder of this process, and gives its path.
@@ -13,13 +13,7 @@ pub fn write(name: &str, bytes: &[u8]) -> PathBuf {
 
 /// Where a file of this name is written.
 pub fn path(name: &str) -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() {
-        memory.to_path_buf()
-    } else {
-        std::env::temp_dir()
-    };
-    let folder = folder.join(format!("seqloom-fuzz-{}", process::id()));
+    let folder = std::env::temp_dir().join(format!("seqloom-fuzz-{}", process::id()));
     fs::create_dir_all(&folder).expect("the folder of temporary files takes a folder");
     folder.join(name)
 }

@@ -1,5 +1,6 @@
 """Records of odd types, many arrays and crafted headers: read, or refused in our words."""
 
+import gzip
 import json
 import zlib
 
@@ -10,6 +11,8 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ConfigError, FormatError, RecordError
 from seqloom.record import Record
+from seqloom.record._checksum import ALGORITHM, checksum
+from seqloom.record._source import hash_bytes
 
 KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bool", "u2"]
 
@@ -95,16 +98,32 @@ ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
         {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 400]}},
         {"x": {"dtype": "X1", "shape": [1], "data_offsets": [0, 4]}},
         {"x": {"dtype": "F32"}},
+        b'{"x":{"dtype":"\\ud800","shape":[1],"data_offsets":[0,4]}}',
         [],
         b"\xff\xfe",
         b"[" * 100_000,
     ],
-    ids=["twice", "shape", "negative", "places", "type", "lacks", "list", "bytes", "deep"],
+    ids=[
+        *("twice", "shape", "negative", "places", "type", "lacks", "surrogate", "list"),
+        *("bytes", "deep"),
+    ],
 )
 def test_crafted_headers_are_refused(tmp_path, header):
     path = written(tmp_path / "x.safetensors", header, bytes(4))
     with pytest.raises(RecordError, match=r"x\.safetensors"):
         sl.record.load(path)
+
+
+@pytest.mark.parametrize("shape", ["[3]", "[2,2]", "[0]"])
+def test_a_text_whose_array_has_another_length_is_refused(shape):
+    own = checksum("F32", json.loads(shape), hash_bytes(np.zeros(8, np.uint8)))
+    facts = {"format": 1, "checksum": ALGORITHM, "sums": {"x": own}}
+    text = json.dumps({**facts, "least_dtypes": {}, "metadata": {}})
+    sealed = json.dumps(f"{zlib.crc32(text.encode()):08x} {text}")
+    entry = f'"x":{{"dtype":"F32","shape":{shape},"data":"AAAAAAAAAAA="}}'
+    document = f'{{"seqloom":"record","arrays":{{\n{entry}\n}},\n"facts":{sealed}\n}}\n'
+    with pytest.raises(RecordError, match="its length differs"):
+        sl.record.JsonGz().from_bytes(gzip.compress(document.encode()))
 
 
 def test_a_file_that_is_gone_or_cut_after_it_was_opened_is_an_error(tmp_path):
@@ -125,6 +144,15 @@ def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"scores\.tsv"):
         sl.infer.Scores.read_tsv(path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}]
+)
+def test_crafted_settings_are_refused(change):
+    settings = {**sl.encode.OneHot("dna").to_dict(), **change}
+    with pytest.raises(ConfigError):
+        sl.encode.OneHot.from_dict(settings)
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"[]"])

@@ -7,6 +7,7 @@ import json
 import zlib
 from base64 import b64encode
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 import msgspec
@@ -189,4 +190,6 @@ def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArr
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:
         raise RecordError(f"{name}: {path} is damaged (its checksum differs)")
+    if data.size != prod(entry.shape) * dtype.itemsize:
+        raise RecordError(f"{name}: {path} is damaged (its length differs)")
     return data.view(dtype).reshape(entry.shape)
