@@ -70,7 +70,7 @@ fn outcome(file: &[u8], size: usize, options: &Options) -> Outcome {
     }
 }
 
-fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
+pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
     loop {
         match text.fill() {
             Ok([]) => return None,

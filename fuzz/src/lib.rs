@@ -3,6 +3,7 @@
 //! bytes come and whatever the number of threads.
 
 pub mod blocks;
+pub mod built;
 pub mod choices;
 pub mod encoded;
 pub mod exported;
@@ -10,6 +11,7 @@ pub mod genotypes;
 pub mod indexed;
 pub mod memory;
 pub mod packed;
+pub mod parts;
 pub mod records;
 pub mod scratch;
 pub mod stateful;

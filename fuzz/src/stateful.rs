@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seqloom_index::{Building, Index, State, build_in_memory};
+use seqloom_index::{Building, Index, State, build_in_memory, open_reader};
 use seqloom_load::packed::{Files, Input, Origin};
 use seqloom_sequences::{Batch, Options, Reader};
 
@@ -163,7 +163,7 @@ impl Machine {
         };
         let new = || {
             (
-                Reader::open(&self.path, &options).expect("the file is valid"),
+                open_reader(&self.path, &options).expect("the file is valid"),
                 0,
             )
         };
