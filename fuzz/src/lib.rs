@@ -5,6 +5,7 @@
 pub mod blocks;
 pub mod built;
 pub mod choices;
+pub mod documents;
 pub mod encoded;
 pub mod exported;
 pub mod genotypes;
@@ -12,6 +13,7 @@ pub mod indexed;
 pub mod memory;
 pub mod packed;
 pub mod parts;
+pub mod predicted;
 pub mod records;
 pub mod scratch;
 pub mod stateful;
