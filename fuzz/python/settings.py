@@ -9,12 +9,18 @@ from json_values import mutate
 
 import seqloom as sl
 from seqloom._config import JsonConfig
+from seqloom._config_file import load_config
+from seqloom.errors import SeqloomError
 
 
 def _try_one(data: bytes) -> None:
-    for suffix in (".json", ".toml"):
+    for suffix in (".toml", ".json"):
         path = scratch(f"settings{suffix}")
         path.write_bytes(data)
+        try:
+            load_config(JsonConfig, path)
+        except SeqloomError as error:
+            str(error)
     found = JsonConfig.from_json(data.decode("utf-8", "replace"))
     text = found.to_json()
     assert JsonConfig.from_json(text).to_json() == text
@@ -33,7 +39,7 @@ def _seeds() -> list[bytes]:
             found.append(json.dumps(kind().to_dict()).encode())
         except (TypeError, AttributeError, ValueError):
             continue
-    return found
+    return [*found, b'class = "OneHot"\nversion = 1\nalphabet = "dna"\n']
 
 
 if __name__ == "__main__":

@@ -167,8 +167,8 @@ def _check_version(version: object) -> None:
     """Refuses a plan of another layout."""
     if version != VERSION:
         raise ConfigError(
-            f"the plan has version {version}, this seqloom reads {VERSION}; use the seqloom "
-            "that wrote it, or another folder"
+            f"the plan has version {version}, this seqloom reads {VERSION}; use the "
+            "seqloom that wrote it, or another folder"
         )
 
 
