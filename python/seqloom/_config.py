@@ -202,6 +202,16 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
     if isinstance(value, list) and any(map(_is_config, cast("list[Any]", value))):
         return tuple(_convert(field, item, JsonConfig) for item in cast("list[Any]", value))
     try:
+        _encode(value)
         return msgspec.convert(value, declared)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ConfigError(f"{field}: {error}") from None
+
+
+def _encode(value: object) -> None:
+    """Encodes all text in a value; half a character, which JSON can spell, is none."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            _encode(item)

@@ -147,7 +147,8 @@ def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    "change", [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}]
+    "change",
+    [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}, {"alphabet": "\ud800"}],
 )
 def test_crafted_settings_are_refused(change):
     settings = {**sl.encode.OneHot("dna").to_dict(), **change}
