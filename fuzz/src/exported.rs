@@ -57,7 +57,9 @@ impl Given {
             Dim::Named(name) => SIZES[usize::from(name == "length")],
         };
         let shape: Vec<_> = named.declared.shape.iter().map(size).collect();
-        let count = shape.iter().try_fold(1, |all: usize, &it| all.checked_mul(it));
+        let count = shape
+            .iter()
+            .try_fold(1, |all: usize, &it| all.checked_mul(it));
         let count = count.filter(|&count| count <= MOST)?;
         Some(Self {
             name: named.name.clone(),
@@ -68,8 +70,8 @@ impl Given {
     }
 
     fn lend(&self) -> Input<'_> {
-        const TRUTHS: [bool; MOST] = [true; MOST];
-        const BYTES: [u8; MOST] = [0; MOST];
+        static TRUTHS: [bool; MOST] = [true; MOST];
+        static BYTES: [u8; MOST] = [0; MOST];
         let count = self.words.len();
         let data = match self.dtype {
             Dtype::Float32 => Data::F32(&bytemuck::cast_slice(&self.words)[..count]),
@@ -94,16 +96,27 @@ pub fn seal(graph: &[u8]) -> Vec<u8> {
         ("graph.json", graph.to_vec()),
         ("model.safetensors", weights(graph)),
     ];
-    let mut manifest = json!({
-        "checksum": "0".repeat(64), "format": "seqloom-export", "version": 1,
+    let manifest = json!({
+        "format": "seqloom-export", "version": 1,
         "written_by": "the fuzzer", "task": {"name": "custom", "columns": []},
         "batch_size": 2, "layout": "padded", "length": null, "crop": null, "pair": null,
         "pool": null, "files": {}
     });
-    for (name, content) in &files {
-        manifest["files"][*name] = Value::String(hash(content));
+    seal_files(manifest, files.into())
+}
+
+/// Makes an export of these files, whose hashes are right where the manifest names them.
+pub fn seal_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
+    if let Some(fields) = manifest.as_object_mut() {
+        if let Some(hashes) = fields.get_mut("files").and_then(Value::as_object_mut) {
+            let hash_of =
+                |(name, content): &(&str, Vec<u8>)| ((*name).to_owned(), hash(content).into());
+            hashes.extend(files.iter().map(hash_of));
+        }
+        fields.insert("checksum".to_owned(), "0".repeat(64).into());
+        let own = hash(Value::from(fields.clone()).to_string().as_bytes());
+        fields.insert("checksum".to_owned(), own.into());
     }
-    manifest["checksum"] = Value::String(hash(manifest.to_string().as_bytes()));
     let manifest = ("export.json", manifest.to_string().into_bytes());
     zip(files.into_iter().chain([manifest]))
 }
@@ -116,7 +129,9 @@ fn weights(graph: &[u8]) -> Vec<u8> {
     let views = asked.iter().filter_map(|weight| {
         let shape: Option<Vec<usize>> = weight["shape"].as_array()?.iter().map(size_of).collect();
         let (shape, dtype) = (shape?, stored(weight["dtype"].as_str()?)?);
-        let count = shape.iter().try_fold(1, |all: usize, &it| all.checked_mul(it));
+        let count = shape
+            .iter()
+            .try_fold(1, |all: usize, &it| all.checked_mul(it));
         let count = count.filter(|&count| count <= MOST)?;
         let bytes = &zeros[..count * dtype.bitsize() / 8];
         let view = TensorView::new(dtype, shape, bytes).ok()?;

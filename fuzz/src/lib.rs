@@ -2,13 +2,27 @@
 //! records and the same verdict whatever the size of the pieces in which the
 //! bytes come and whatever the number of threads.
 
+pub mod blocks;
+pub mod built;
+pub mod choices;
+pub mod documents;
+pub mod encoded;
 pub mod exported;
+pub mod genotypes;
+pub mod indexed;
+pub mod memory;
+pub mod packed;
+pub mod parts;
+pub mod predicted;
+pub mod records;
+pub mod scratch;
+pub mod stateful;
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use seqloom_core::Result;
 use seqloom_compression::input::Input;
+use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
 use seqloom_sequences::{Batch, Options, Reader};
 
@@ -35,7 +49,7 @@ pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
 
 /// Every record, and the error that ended the reading if one did.
 fn outcome(bytes: &[u8], size: usize, options: &Options) -> (Vec<Batch>, Option<String>) {
-    let pieces = Pieces(Cursor::new(bytes.to_vec()), size);
+    let pieces = Pieces::new(bytes, size);
     let mut batches = Vec::new();
     let error = read_all(pieces, options, &mut batches).err();
     (batches, error.map(|error| error.to_string()))
@@ -51,7 +65,13 @@ fn read_all(pieces: Pieces, options: &Options, batches: &mut Vec<Batch>) -> Resu
 }
 
 /// Gives at most so many bytes at a time.
-struct Pieces(Cursor<Vec<u8>>, usize);
+pub(crate) struct Pieces(Cursor<Vec<u8>>, usize);
+
+impl Pieces {
+    pub(crate) fn new(bytes: &[u8], size: usize) -> Self {
+        Self(Cursor::new(bytes.to_vec()), size)
+    }
+}
 
 impl Read for Pieces {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {

@@ -155,14 +155,17 @@ def _to_json_value(value: object) -> Any:
 def _find(values: dict[str, Any]) -> type[Any]:
     """Finds the class that the values name."""
     name = values.get("class")
-    if name not in _known:
+    if not isinstance(name, str) or name not in _known:
         raise ConfigError(
             f"unknown settings class {name!r}; import the module that defines it first"
         )
     found = _known[name]
-    if values.get("version", 1) > found.version:
+    version = values.get("version", 1)
+    if type(version) is not int:
+        raise ConfigError(f"{name}: the layout must be an integer, got {version!r}")
+    if version > found.version:
         raise ConfigError(
-            f"{name} was written by a newer seqloom (layout {values['version']}, "
+            f"{name} was written by a newer seqloom (layout {version}, "
             f"this one reads up to {found.version}); upgrade seqloom"
         )
     return found
@@ -199,6 +202,16 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
     if isinstance(value, list) and any(map(_is_config, cast("list[Any]", value))):
         return tuple(_convert(field, item, JsonConfig) for item in cast("list[Any]", value))
     try:
+        _encode(value)
         return msgspec.convert(value, declared)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ConfigError(f"{field}: {error}") from None
+
+
+def _encode(value: object) -> None:
+    """Encodes all text in a value; half a character, which JSON can spell, is none."""
+    if isinstance(value, str):
+        value.encode()
+    elif isinstance(value, (list, tuple)):
+        for item in cast("list[object]", value):
+            _encode(item)

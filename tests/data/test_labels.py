@@ -68,6 +68,18 @@ def test_a_table_may_be_compressed(fasta, tmp_path):
     assert data.class_counts == {"x": 1, "y": 1}
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(",,\n,\n", "empty cells only"), ('id,"label"x\na,1\n', "line 1: ',' expected")],
+)
+def test_a_table_without_names_of_columns_is_an_error(labelled, tmp_path, text, found):
+    with pytest.raises(FormatError, match=found):
+        labelled(text)
+    (tmp_path / "b.tsv").write_text(text)
+    with pytest.raises(FormatError, match=found):
+        SequenceDataset(tmp_path / "b.tsv")
+
+
 def test_labels_are_joined_by_id_not_by_order(labelled):
     assert values(labelled("id\tlabel\nd\ty\nc\tx\nb\ty\na\tx\n")) == [0, 1, 0, 1]
 

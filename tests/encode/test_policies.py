@@ -193,3 +193,8 @@ def test_every_dtype_holds_the_same_values(dtype, unknown):
     np.testing.assert_array_equal(
         OneHot("dna", dtype=dtype, unknown=unknown)(text), double.astype(dtype)
     )
+
+
+def test_half_a_character_is_no_alphabet():
+    with pytest.raises(ArgumentError, match="alphabet must be a name or letters"):
+        OneHot("AC\ud800")

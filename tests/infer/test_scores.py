@@ -53,6 +53,12 @@ def test_values_of_another_shape_are_refused():
         Scores(["a", "b"], ["gc"], np.zeros((1, 1)))
 
 
+@pytest.mark.parametrize("classes", [[], ["gc"], ["EI", "IE"]])
+def test_scores_of_no_record_read_back(tmp_path, classes):
+    Scores([], classes, np.zeros((0, len(classes)))).to_tsv(tmp_path / "a.tsv")
+    assert Scores.read_tsv(tmp_path / "a.tsv").to_numpy().shape == (0, len(classes))
+
+
 def test_a_file_that_is_no_table_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("id\tEI\na\n")
     with pytest.raises(FormatError, match="not a table of scores"):

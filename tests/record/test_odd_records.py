@@ -107,6 +107,7 @@ ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
         {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 400]}},
         {"x": {"dtype": "X1", "shape": [1], "data_offsets": [0, 4]}},
         {"x": {"dtype": "F32"}},
+        b'{"x":{"dtype":"\\ud800","shape":[1],"data_offsets":[0,4]}}',
         [],
         b"\xff\xfe",
         b"[" * 100_000,
@@ -123,7 +124,8 @@ ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
         of(x=(1, 0, 4)) | {"__metadata__": {"a": {}}},
     ],
     ids=[
-        *("twice", "shape", "negative", "places", "type", "lacks", "list", "bytes", "deep"),
+        *("twice", "shape", "negative", "places", "type", "lacks", "surrogate", "list"),
+        *("bytes", "deep"),
         *("a gap", "overlap", "nothing", "beyond", "more bytes", "backwards"),
         *("a huge shape", "a huge empty shape", "many axes", "a fraction", "facts"),
     ],
@@ -190,6 +192,16 @@ def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"scores\.tsv"):
         sl.infer.Scores.read_tsv(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}, {"alphabet": "\ud800"}],
+)
+def test_crafted_settings_are_refused(change):
+    settings = {**sl.encode.OneHot("dna").to_dict(), **change}
+    with pytest.raises(ConfigError):
+        sl.encode.OneHot.from_dict(settings)
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b"\xff", b"[]"])

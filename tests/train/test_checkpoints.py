@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, RecordError
+from seqloom.errors import ArgumentError, RecordError, RunFolderError
 from seqloom.train import _checkpoint, _trainer
 from seqloom.train._checkpoints import Interval
+from seqloom.train._progress import Step
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 LAST = "run/checkpoint/last.safetensors"
@@ -248,6 +249,31 @@ def test_a_checkpoint_of_a_later_layout_is_refused(start, tmp_path):
     later.save(tmp_path / LAST)
     with pytest.raises(RecordError, match="not a checkpoint that this version"):
         start(resume=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"history": [1]},
+        {"best_epoch": -1},
+        {"identity": None},
+        {"identity": {"epochs": "many"}},
+        {"lr": "\ud800"},
+        {"numbers": ["auc"]},
+        {"version": True},
+    ],
+    ids=repr,
+)
+def test_crafted_facts_of_a_checkpoint_are_refused(small, tmp_path, change):
+    path, identity = tmp_path / "last.safetensors", {"epochs": 1}
+    state = _checkpoint.State(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
+    state.steps = [Step(1, 1, 4, 0.5, None)]
+    _checkpoint.save_checkpoint(path, state, identity)
+    record = sl.record.load(path)
+    arrays = {name: np.asarray(array) for name, array in record.items()}
+    sl.record.Record(arrays, metadata={**record.metadata, **change}).save(path)
+    with pytest.raises((RecordError, RunFolderError), match=r"last\.safetensors"):
+        _checkpoint.load_checkpoint(path, state, identity)
 
 
 def test_further_parts_of_a_state_are_kept(small, tmp_path):

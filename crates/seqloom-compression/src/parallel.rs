@@ -36,14 +36,14 @@ use crate::{Options, Text};
 /// them. Not knowing took 2.5 times the processor time of one thread that knows
 /// (FASTQ and a genome, three threads on two busy cores of an AMD EPYC, Zen 3), and
 /// parsing takes a quarter; two processors may be one core, and worth 1.3 of it.
-const GUESSERS: usize = 6;
+const GUESSERS: usize = if cfg!(fuzzing) { 1 } else { 6 };
 /// How large such a file is at least: threads and their buffers must pay.
-const SMALLEST_GUESSED: u64 = 32 << 20;
+const SMALLEST_GUESSED: u64 = if cfg!(fuzzing) { 1 } else { 32 << 20 };
 /// How many threads guess, at most: each takes some 12 MB, and 50 MB where a file is
 /// packed to a sixteenth.
 const MOST_GUESSERS: usize = 16;
 /// How much of such a file a thread takes at once.
-const GUESSED_PART: u64 = 1 << 20;
+const GUESSED_PART: u64 = if cfg!(fuzzing) { 1 << 10 } else { 1 << 20 };
 /// Whether a file is so large that several threads unpack it sooner than one.
 pub fn is_large(path: &Path) -> bool {
     let facts = path.metadata();

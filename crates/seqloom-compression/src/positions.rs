@@ -20,10 +20,10 @@ use seqloom_core::number::as_u64;
 /// one, in packed bytes. On two cores (AMD EPYC, Zen 3, others at work on them)
 /// threads and their buffers cost 1 to 6 ms: FASTQ gained from 1.5 MB on, proteins,
 /// which are packed least and unpacked slowest, lost at 4.0 MB and gained at 8.1 MB.
-pub const SMALLEST: u64 = 8 << 20;
+pub const SMALLEST: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 };
 /// How far apart positions are in the text at first; twice as far whenever there are
 /// too many of them.
-const SPACING: u64 = 1 << 20;
+const SPACING: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 /// How many positions of a file are kept, and of all files; each takes some 50 KB.
 const MOST: usize = 128;
 const MOST_OF_ALL: usize = 1024;

@@ -11,8 +11,8 @@ use seqloom_core::number::as_u64;
 
 pub use self::block::{Block, blocks};
 use self::packed::shorter;
-pub use self::packed::{changed, check_positions, size_of};
-pub(crate) use self::packed::{packed_bytes, split_bits};
+pub use self::packed::{MOST_TEXT, changed, check_positions, size_of};
+pub(crate) use self::packed::{check_size, packed_bytes, split_bits};
 use self::piece::Kept;
 pub(crate) use self::span::{Lead, differs, window};
 pub use self::span::{Span, encode, window_size};
@@ -78,6 +78,7 @@ impl Seekable {
         let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let before = out.len();
         match self.container {
+            Container::Plain if range.end > self.disk.size() => Err(changed("it is shorter")),
             Container::Plain => {
                 room(out, before.saturating_add(size))?;
                 let text = out.get_mut(before..).unwrap_or_default();

@@ -11,12 +11,12 @@ pub fn best_fit(lengths: &[i64], room: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());
     };
-    let mut left = room - first;
-    if left < 0 || lengths.iter().any(|&length| length < 0) {
+    if first > room || lengths.iter().any(|&length| length < 0) {
         return Err(Error::argument(format!(
             "lengths must lie from 0 to {room}, the first is {first}"
         )));
     }
+    let mut left = room - first;
     let mut by_length: Vec<(i64, i64)> = (1_i64..).zip(rest.iter().copied()).collect();
     by_length.sort_by_key(|&(_, length)| Reverse(length));
     let mut chosen = vec![0];
@@ -34,7 +34,9 @@ pub fn best_fit(lengths: &[i64], room: i64) -> Result<Vec<i64>> {
 pub fn positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
     let mut rest = out;
     for pair in offsets.windows(2) {
-        let length = usize::try_from(pair[1] - pair[0]).unwrap_or(usize::MAX);
+        let length = pair[1].checked_sub(pair[0]);
+        let length = length.and_then(|length| usize::try_from(length).ok());
+        let length = length.unwrap_or(usize::MAX);
         let Some((row, after)) = rest.split_at_mut_checked(length) else {
             return Err(uncovered());
         };
@@ -70,6 +72,8 @@ mod tests {
     fn a_first_one_that_is_too_long_is_an_error() {
         assert!(best_fit(&[9], 8).is_err());
         assert!(best_fit(&[1, -1], 8).is_err());
+        assert!(best_fit(&[-1], i64::MAX).is_err());
+        assert!(best_fit(&[1], i64::MIN).is_err());
     }
 
     #[test]
@@ -80,6 +84,7 @@ mod tests {
         assert!(positions(&[0, 2], &mut out).is_err());
         assert!(positions(&[0, 6], &mut out).is_err());
         assert!(positions(&[0, 3, 2, 5], &mut out).is_err());
+        assert!(positions(&[i64::MIN, i64::MAX], &mut out).is_err());
     }
 
     proptest! {

@@ -207,7 +207,7 @@ impl Index {
                 .map_err(|trouble| self.error(trouble))?;
             rest = behind;
         }
-        let batch = parse(self.format(), &text).filter(|batch| is_same(batch, &rows));
+        let batch = parse(self.format(), &text, rows.len()).filter(|batch| is_same(batch, &rows));
         batch.map_or_else(
             || Err(self.accuse(numbers, &rows, cache)),
             |batch| self.named(batch, &rows),
@@ -239,11 +239,10 @@ impl Index {
             self.check(rows, &cache.near)?;
             for row in rows {
                 text.extend_from_slice(part(rows, row, &cache.near));
+                end_line(text);
             }
         }
-        if text.last() != Some(&b'\n') {
-            text.push(b'\n');
-        }
+        end_line(text);
         Ok(())
     }
 
@@ -279,7 +278,7 @@ impl Index {
             if let Err(trouble) = self.add(&[*row], &mut text, cache) {
                 return self.error(trouble);
             }
-            let found = parse(self.format(), &text);
+            let found = parse(self.format(), &text, 1);
             if !found.is_some_and(|batch| is_same(&batch, &[*row])) {
                 let how = format!("record {number} is not one of {} letters", row.length);
                 return self.error(changed(&how));
@@ -320,6 +319,13 @@ fn neighbours(rows: &[Row]) -> usize {
     1 + pairs(rows).take_while(is_close).count()
 }
 
+/// Ends the last line, which in a file may have no end; the next record stands behind it.
+fn end_line(text: &mut Vec<u8>) {
+    if text.last() != Some(&b'\n') {
+        text.push(b'\n');
+    }
+}
+
 /// What belongs to a row in the text of several.
 fn part<'a>(rows: &[Row], row: &Row, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
@@ -329,7 +335,8 @@ fn part<'a>(rows: &[Row], row: &Row, text: &'a [u8]) -> &'a [u8] {
         .unwrap_or_default()
 }
 
-fn parse(format: Format, text: &[u8]) -> Option<Batch> {
+/// The records of a text, which should be so many; of more than that there is one too many.
+fn parse(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     let mut batch = Batch {
         has_qualities: format == Format::Fastq,
         ..Batch::default()
@@ -338,7 +345,7 @@ fn parse(format: Format, text: &[u8]) -> Option<Batch> {
         return Some(batch);
     }
     let mut parser = Parser::new(format, &Options::default());
-    let mut sink = Collect::new(&mut batch, usize::MAX, usize::MAX);
+    let mut sink = Collect::new(&mut batch, records + 1, usize::MAX);
     let outcome = parser
         .feed(text, &mut sink)
         .and_then(|_| parser.finish(&mut sink));

@@ -14,6 +14,7 @@ use seqloom_core::error::Fault;
 
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
+use seqloom_compression::seekable::MOST_TEXT;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u64_at;
 use seqloom_sequences::options::Format;
@@ -137,7 +138,7 @@ impl Head {
         head.check(size).map(|()| head)
     }
 
-    /// Whether all parts lie within the index.
+    /// Whether all parts lie within the index, and no sum of two positions is too large.
     fn check(&self, size: u64) -> Result<(), Fault> {
         let parts = [
             (
@@ -157,7 +158,7 @@ impl Head {
                     .and_then(|length| at.checked_add(length))
                     .is_some_and(|end| end <= size)
         };
-        if parts.into_iter().all(fits) {
+        if self.text <= MOST_TEXT && parts.into_iter().all(fits) {
             return Ok(());
         }
         Err(damaged("a part that it names"))

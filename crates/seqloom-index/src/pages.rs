@@ -80,6 +80,9 @@ impl Column {
         position: u64,
         out: &mut Vec<u8>,
     ) -> Result<u64, Fault> {
+        if position >= self.count {
+            return Err(damaged("a number in it"));
+        }
         let number_of = position / as_u64(COUNT);
         let first = number_of * as_u64(COUNT);
         let count = self.count.saturating_sub(first).min(as_u64(COUNT));
@@ -97,11 +100,12 @@ impl Column {
 
     /// An entry, if the index is in memory, where every page was checked once.
     pub(crate) fn entry<'a>(&self, image: &'a Image, position: u64) -> Option<&'a [u8]> {
+        if position >= self.count {
+            return None;
+        }
         let pages = position / as_u64(COUNT) * as_u64(HASH);
         let at = self.at + position * as_u64(self.entry) + pages;
-        image
-            .slice(at, self.entry)
-            .filter(|_| position < self.count)
+        image.slice(at, self.entry)
     }
 
     /// Hands every entry over, in order.

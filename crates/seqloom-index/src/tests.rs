@@ -5,6 +5,8 @@
     reason = "positions in small files"
 )]
 
+mod hostile;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -213,6 +215,15 @@ fn intervals_are_the_letters_between() {
     }
     assert!(index.fetch_intervals(&[0], (&[0], &[19]), 1).is_err());
     assert!(index.fetch_intervals(&[0], (&[-1], &[2]), 1).is_err());
+}
+
+#[test]
+fn a_last_record_without_a_line_end_can_be_asked_for_twice() {
+    for text in [&b">a\nAC\n>b\nGT"[..], b"@a\nAC\n+\nII\n@b\nGT\n+\nII"] {
+        let file = Temporary::new(text);
+        let found = open(&file.0).fetch_many(&[1, -1, 0, 1], 1).unwrap();
+        assert_eq!(found.data, b"GTGTACGT");
+    }
 }
 
 #[test]

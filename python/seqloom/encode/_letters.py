@@ -63,7 +63,12 @@ def _find_flags(kind: type[Any]) -> list[str]:
 def make_letters(encoder: Any) -> _native.Letters:
     """Makes the table of letters that an encoder's settings describe."""
     check_alphabet_name(encoder.alphabet)
-    return _native.Letters(**letter_settings(encoder))
+    try:
+        return _native.Letters(**letter_settings(encoder))
+    except UnicodeEncodeError:  # half a character
+        raise ArgumentError(
+            f"alphabet must be a name or letters, got {encoder.alphabet!r}"
+        ) from None
 
 
 def letter_settings(encoder: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class Scores:
             values = np.array([row[1:] for row in rows], np.float64)
         except ValueError as error:
             raise FormatError(f"{path}: not a number ({error})", path=str(path)) from None
-        values = values.reshape(len(rows), -1)
+        values = values.reshape(len(rows), len(head) - 1)
         return cls([row[0] for row in rows], head[1:], values)
 
     def __len__(self) -> int:

@@ -83,7 +83,7 @@ def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -
     """Returns a parsed value as a type; refuses another one."""
     try:
         return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise _not_whole(source, f"{what} is not valid: {error}") from None
 
 

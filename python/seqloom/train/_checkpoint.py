@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +19,23 @@ from seqloom.train._same_run import check_same
 # Version 1, which knew whole epochs only, is read too.
 _VERSION = 2
 _READ = (1, _VERSION)
-_NAMES = {"identity", "history", "best_epoch"}
 STEPS = "epoch.steps"
+# Columns of the table of steps that each has.
+_COLUMNS = 3
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Facts(msgspec.Struct):
+    """What a checkpoint says beside its arrays."""
+
+    identity: dict[str, Any]
+    history: list[dict[str, Any]]
+    best_epoch: _Count
+    best_step: _Count = 0
+    lr: float = 0.0
+    seconds: float = 0.0
+    numbers: list[str] = []
+    others: dict[str, dict[str, Any]] = {}
 
 
 class Stateful(Protocol):
@@ -102,21 +118,20 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
 def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
     """Brings a state to where `save_checkpoint` wrote it."""
     record = load(path)
-    facts = record.metadata
-    if facts.get("version") not in _READ or not facts.keys() >= _NAMES:
-        raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
-    check_same(path, facts["identity"], identity)
+    facts = _read_facts(path, record.metadata)
+    check_same(path, facts.identity, identity)
     state.model.load_record(record.under("model."))
     state.optimizer.load_record(record.under("optimizer."))
     for name, other in state.others.items():
-        if name not in facts.get("others", {}):
+        if name not in facts.others:
             raise RecordError(f"{path}: this run was begun without a state of {name}")
-        own = Record(dict(record.under(f"{name}.")), metadata=facts["others"][name])
+        own = Record(dict(record.under(f"{name}.")), metadata=facts.others[name])
         other.load_record(own)
-    state.history, state.best_epoch = facts["history"], facts["best_epoch"]
-    state.best_step = facts.get("best_step", 0)
-    state.steps = _from_table(record, epoch=state.epoch + 1)
-    state.lr, state.seconds = facts.get("lr", 0.0), facts.get("seconds", 0.0)
+    state.history, state.best_epoch = facts.history, facts.best_epoch
+    state.best_step = facts.best_step
+    table = _read_table(path, record, facts.numbers)
+    state.steps = _from_table(table, facts.numbers, epoch=state.epoch + 1)
+    state.lr, state.seconds = facts.lr, facts.seconds
     best = (record.under("best.") or state.model.to_record()).copy()
     best.metadata.clear()  # those of the checkpoint
     state.best = best
@@ -134,12 +149,30 @@ def _to_table(steps: list[Step]) -> NDArray[np.float64]:
     return np.array(rows, np.float64)
 
 
-def _from_table(record: Record, *, epoch: int) -> list[Step]:
-    """Gives the steps that rows tell of."""
+def _read_facts(path: Path, metadata: dict[str, Any]) -> _Facts:
+    """Returns what a checkpoint says; refuses what no version of this package wrote."""
+    version = metadata.get("version")
+    try:
+        if type(version) is int and version in _READ:
+            return msgspec.convert(metadata, _Facts)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise RecordError(f"{path}: not a whole checkpoint ({error})") from None
+    raise RecordError(f"{path}: not a checkpoint that this version of seqloom reads")
+
+
+def _read_table(path: Path, record: Record, numbers: list[str]) -> list[list[float]]:
+    """Returns the rows of an epoch that is under way; refuses others than `_to_table`'s."""
     if STEPS not in record:
         return []
-    names: list[str] = record.metadata.get("numbers", [])
-    table: list[list[float]] = np.asarray(record[STEPS]).tolist()
+    table: NDArray[Any] = np.asarray(record[STEPS])
+    is_table = table.dtype == np.float64 and table.shape[1:] == (_COLUMNS + len(numbers),)
+    if not is_table or not np.isfinite(table[:, 0]).all():
+        raise RecordError(f"{path}: its table of steps is not that of an epoch")
+    return table.tolist()
+
+
+def _from_table(table: list[list[float]], names: list[str], *, epoch: int) -> list[Step]:
+    """Gives the steps that rows tell of."""
     return [
         Step(
             *(epoch, number, int(samples), loss, None if np.isnan(right) else right),

@@ -25,7 +25,8 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
 def _check_epochs(path: Path, saved: Any, now: Any) -> None:
     """Lets a run have more epochs than it was begun with, but not fewer."""
     # A number may follow epochs that were chosen by the run, not the reverse.
-    if saved is not None and (now is None or now < saved):
+    is_number = type(saved) is int
+    if saved is not None and (not is_number or now is None or now < saved):
         found = "" if now is None else f", not {now}"
         raise RunFolderError(
             f"{path}: this run was begun with epochs {saved}{found}; resume with as many "

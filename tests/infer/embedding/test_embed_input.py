@@ -1,5 +1,6 @@
 """Files in another order, of equal names, with final stops; progress and messages."""
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,57 @@ def test_a_plan_that_was_damaged_is_named():
     path.write_bytes(path.read_bytes()[:30] + b"\xff" + path.read_bytes()[31:])
     with pytest.raises(FormatError, match=r"plan\.json cannot be read"):
         sl.infer.load("e")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shards": [[0, 0, "1"]]},
+        {"shards": [[1, 0, 1]]},
+        {"shards": [[0, 1, 1]]},
+        {"sources": [{"path": "a.fa", "size": -1.5, "modified": 0}]},
+        {"rules": {"layers": [1]}},
+    ],
+    ids=repr,
+)
+def test_a_crafted_plan_is_refused(change):
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    path = Path("e/plan.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(FormatError, match=r"plan\.json cannot be read"):
+        sl.infer.load("e")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"file": 7},
+        {"file": "../a.fa"},
+        {"first": 5},
+        {"last": 1 << 60},
+        {"bytes": "\ud800"},
+    ],
+    ids=repr,
+)
+def test_a_crafted_marker_is_refused(change):
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    path = Path("e/shard-000000.done")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(FormatError, match=r"shard-000000\.done: cannot be read"):
+        sl.infer.load("e")
+
+
+def test_an_array_that_a_plan_invents_is_an_error():
+    write("a.fa", ("x", "MK"))
+    embed_job.run("a.fa", "e")
+    path = Path("e/plan.json")
+    plan = json.loads(path.read_text())
+    plan["rules"]["layers"] = [1, 2]
+    path.write_text(json.dumps(plan))
+    with pytest.raises(FormatError, match=r"has no embeddings\.1, which plan\.json names"):
+        sl.infer.load("e").to_numpy(layer=1)
 
 
 def test_an_id_and_an_ordinal_are_looked_up():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from genotypes import KINDS, specimens
-from seqloom.errors import ArgumentError, FileError, IdError
+from seqloom.errors import ArgumentError, FileError, FormatError, IdError
 from seqloom.io import open_bed, to_bed
 
 VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
@@ -238,6 +238,14 @@ def read_one_set(path):
     except FileError as error:
         return None if "replaced or changed" in str(error) else str(error)
     return found
+
+
+@pytest.mark.parametrize("journal", [b"", b"[1]", b"{}", b"\xff"])
+def test_a_journal_that_is_damaged_is_named(tmp_path, journal):
+    to_bed(tmp_path / "x.bed", VALUES)
+    (tmp_path / ".x.bed.seqloom.set").write_bytes(journal)
+    with pytest.raises(FormatError, match=r"\.x\.bed\.seqloom\.set: cannot be read"):
+        open_bed(tmp_path / "x.bed").read()
 
 
 def read_raw(folder):

@@ -8,7 +8,7 @@ use crate::text::{Options, Text, Trouble, gone};
 use crate::unpack;
 
 /// How much text a part has, at least.
-pub(super) const ENOUGH: u64 = 1 << 20;
+pub(super) const ENOUGH: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 /// How much text all parts have together that were unpacked and not used, at most.
 pub(super) const MOST: u64 = 256 << 20;
 

@@ -11,7 +11,9 @@ use super::members::{Member, Members, SLACK, Sum, inflate};
 use super::reader::{ENOUGH, MOST, Part, Plan};
 use crate::checksum::sum;
 use crate::disk::room;
-use crate::seekable::{Lead, Seekable, Span, changed, differs, packed_bytes, split_bits, window};
+use crate::seekable::{
+    Lead, Seekable, Span, changed, check_size, differs, packed_bytes, split_bits, window,
+};
 use crate::text::Trouble;
 
 /// The spans of a file, some of which make a part.
@@ -120,6 +122,7 @@ impl SpansPart {
         let lead = self.read()?;
         let text = self.text.bounds(self.spans.start).start..self.text.bounds(self.spans.end).start;
         let size = usize::try_from(text.end - text.start).unwrap_or(usize::MAX);
+        check_size(size, &self.packed)?;
         room(&mut self.out, size.saturating_add(lead.text + SLACK))?;
         *decoder = Decoder::new(Format::Deflate);
         if !lead.bytes.is_empty() {

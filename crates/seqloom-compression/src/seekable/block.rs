@@ -1,11 +1,13 @@
 //! Bgzip's blocks: where each begins in the file and in the text.
 
+use std::ops::Range;
+
 use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use super::packed::{MOST_TEXT, changed, packed_bytes};
-use crate::bgzip::block_size;
+use crate::bgzip::{BlockDecoder, block_size};
 use crate::disk::Disk;
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
@@ -29,7 +31,7 @@ pub struct Block {
     pub sum: u32,
 }
 
-/// Walks from block to block without unpacking any; gives them and the size of
+/// Walks from block to block without unpacking any that has text; gives them and the size of
 /// the text. The last block must be the empty one that says that it is.
 pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
     let mut found = Vec::new();
@@ -49,6 +51,9 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
             sum: u32_at(&tail, 0),
         });
         was_empty = length == 0;
+        if was_empty {
+            check_empty(disk, at..at + size)?;
+        }
         at += size;
         text += u64::from(length);
     }
@@ -86,6 +91,16 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
         size if size > rest => Err(cut(disk.size())),
         size if size < as_u64(12 + extra + TAIL) => Err(damaged(at, "it is too small")),
         size => Ok(size),
+    }
+}
+
+/// Whether a block is as empty as it says: nobody asks for its text, which would tell.
+fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
+    let mut packed = Vec::new();
+    packed_bytes(disk, block.clone(), &mut packed)?;
+    match BlockDecoder::new().decode(&packed, &mut [0]) {
+        Ok(0) => Ok(()),
+        _ => Err(damaged(block.start, "its size is not what it says")),
     }
 }
 

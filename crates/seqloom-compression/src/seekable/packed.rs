@@ -40,23 +40,37 @@ pub(crate) fn packed_bytes(
     disk.read(range.start, out).map_err(shorter)
 }
 
-/// How much text all blocks hold, at most.
-pub(super) const MOST_TEXT: u64 = 1 << 62;
+/// How much text a file holds, at most: sums of two such sizes are numbers too.
+pub const MOST_TEXT: u64 = 1 << 62;
 
-/// Whether positions rise, and stay below the ends.
+/// Deflate packs so much text into a byte, at most.
+const DENSEST: usize = 1032;
+
+/// Whether so much text can come out of so many bytes: no memory is taken for more.
+pub(crate) fn check_size(text: usize, packed: &[u8]) -> Result<(), Trouble> {
+    if text <= packed.len().saturating_mul(DENSEST) {
+        return Ok(());
+    }
+    Err(changed("it is shorter"))
+}
+
+/// Whether positions rise from the beginning of the text, and stay below the ends.
 pub fn check_positions(
     positions: impl Iterator<Item = (u64, u64)>,
     ends: (u64, u64),
 ) -> Result<(), Fault> {
     let mut last = None;
     for (at, text) in positions {
-        let rises = last.is_none_or(|(before, said)| at > before && text >= said);
+        let rises = last.map_or(text == 0, |(before, said)| at > before && text >= said);
         if !rises || at >= ends.0 || text > ends.1 {
             return Err(Fault::whole(format!(
                 "positions in the compressed file do not rise, or lead beyond its end (byte {at})"
             )));
         }
         last = Some((at, text));
+    }
+    if last.is_none() && ends.1 > 0 {
+        return Err(Fault::whole("no position in the compressed file is known"));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
 use sirocco::{Format, compress, decompress};
 
-use super::packed::{changed, packed_bytes, split_bits};
+use super::packed::{changed, check_size, packed_bytes, split_bits};
 use crate::checksum::sum;
 use crate::disk::{Disk, room};
 use crate::image::Image;
@@ -58,6 +58,7 @@ pub(super) fn unpack(
         .get(number + 1)
         .map_or(u64::MAX, |next| next.bit / 8 + 1);
     packed_bytes(disk, start..next.min(disk.size()), packed)?;
+    check_size(size, packed)?;
     let window = window(image, &span)?;
     let lead = Lead::new(&window, odd);
     let mut out = Vec::new();

@@ -14,9 +14,9 @@ use seqloom_sequences::options::Format;
 use xxhash_rust::xxh3::Xxh3;
 
 /// How much text lies between two positions where inflating starts, at least.
-const SPAN: u64 = 256 << 10;
+const SPAN: u64 = if cfg!(fuzzing) { 1 << 10 } else { 256 << 10 };
 /// How many such positions there are, at most, unless blocks are very long.
-const PLACES: u64 = 8192;
+const PLACES: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
 /// Text is hardly ever packed better than this.
 const RATIO: u64 = 4;
 

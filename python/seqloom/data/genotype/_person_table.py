@@ -10,7 +10,13 @@ from seqloom._arguments import quote
 from seqloom.data.label._cells import Cells, cells_of
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._source import id_text
-from seqloom.data.label._table import csv_reader, fault_at, open_text, reading
+from seqloom.data.label._table import (
+    csv_reader,
+    fault_at,
+    first_row,
+    open_text,
+    reading,
+)
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -90,7 +96,7 @@ def _text(value: Any) -> str:
 
 def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
     """Reads the lines."""
-    first = [cell.strip() for cell in next(filter(any, reader))]
+    first = [cell.strip() for cell in first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
     if _is_header(names, columns):
         ids, values = _columns(path, names, columns)

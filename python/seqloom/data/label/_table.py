@@ -70,7 +70,20 @@ def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
 
 def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
     """Reads the names of the columns."""
-    return _names(next(filter(any, csv_reader(path, file, wanted))))
+    reader = csv_reader(path, file, wanted)
+    try:
+        return _names(first_row(path, reader))
+    except csv.Error as error:
+        raise fault_at(path, reader.line_num, str(error)) from error
+
+
+def first_row(path: str, reader: Reader) -> list[str]:
+    """Reads the first line that is not empty."""
+    row = next(filter(any, reader), None)
+    if row is None:
+        reason = f"{path}: expected a table of labels, found empty cells only"
+        raise FormatError(reason, path=path)
+    return row
 
 
 def _names(cells: list[str]) -> list[str]:
@@ -162,7 +175,7 @@ def _cells(line: str) -> set[str]:
 
 def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
     """Picks the wanted cells of each line."""
-    names = _names(next(filter(any, reader)))
+    names = _names(first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
     for row in reader:

@@ -15,7 +15,7 @@ from seqloom.infer.embedding._shard_file import import_arrow
 from seqloom.record import Safetensors, load as load_record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -49,7 +49,9 @@ class HeldShard:
         return array[int(offsets[record]) : int(offsets[record + 1])]
 
 
-def open_shard(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
+def open_shard(
+    folder: OutputFolder, done: Done, layers: Sequence[str], *, is_by_residue: bool
+) -> HeldShard:
     """Opens the file of a shard and compares it with its checksums."""
     where, size = folder.where(done.file), folder.size(done.file)
     if size != done.bytes:
@@ -58,8 +60,17 @@ def open_shard(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> Held
             f"{where}: {found}, its .done file says {done.bytes:,}; delete both, and the "
             "same `embed` computes the shard again"
         )
+    shard = _open(folder, done, is_by_residue=is_by_residue)
+    if missing := next((name for name in layers if name not in shard.arrays), None):
+        raise FormatError(f"{where}: has no {missing}, which plan.json names", path=where)
+    return shard
+
+
+def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
+    """Opens a table, or arrays of safetensors."""
     if done.file.endswith(".parquet"):
         return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
+    where = folder.where(done.file)
     try:
         arrays = _read_arrays(folder, done.file)
     except RecordError as error:

@@ -265,7 +265,10 @@ class Embeddings:
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
-                self._folder, self._done[number], is_by_residue=is_by_residue
+                self._folder,
+                self._done[number],
+                [name_of_array(layer, self.layers) for layer in self.layers],
+                is_by_residue=is_by_residue,
             )
         self._held[number].check()
         return self._held[number]

@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
+import msgspec
 import numpy as np
 
 from seqloom.errors import (
@@ -29,6 +30,9 @@ VERSION = 1
 # Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
 _SHARD_BYTES = 256 << 20
 _MOST_RECORDS = 1 << 16
+# A number of files or records: two of them make one that an array holds.
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
+_NO_PLAN = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
 # Residues of a window where nothing else is known: what ESM-2 was trained on.
 _USUAL_WINDOW = 1022
 
@@ -75,6 +79,15 @@ class Source:
                 f"{now.size:,} now, or another time of change; bring the file back, or "
                 "embed it into another folder"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What ``plan.json`` says."""
+
+    rules: Rules
+    sources: tuple[Source, ...]
+    shards: tuple[tuple[_Count, _Count, _Count], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +138,16 @@ class Plan:
         """Reads what `to_json` wrote."""
         try:
             values = json.loads(text)
-            if values["version"] != VERSION:
-                raise ConfigError(
-                    f"the plan has version {values['version']}, this seqloom reads "
-                    f"{VERSION}; use the seqloom that wrote it, or another folder"
-                )
-            rules = values["rules"] | {"layers": tuple(values["rules"]["layers"])}
-            sources = tuple(Source(**source) for source in values["sources"])
-            shards = _number([(f, a, z) for f, a, z in values["shards"]])
-            return cls(Rules(**rules), sources, shards)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, ConfigError):
-                raise
+            _check_version(values["version"])
+            written = msgspec.convert(values, _Written)
+        except ConfigError:
+            raise
+        except _NO_PLAN as error:
             raise FormatError(f"not the plan of an embedding job: {error}") from None
+        files = len(written.sources)
+        if any(file >= files or start >= stop for file, start, stop in written.shards):
+            raise FormatError("not the plan of an embedding job: a shard holds no records")
+        return cls(written.rules, written.sources, _number(written.shards))
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
         """Names what a call asks for otherwise, with both values."""
@@ -151,6 +161,15 @@ class Plan:
             for name, planned, given in facts
             if planned != given
         ]
+
+
+def _check_version(version: object) -> None:
+    """Refuses a plan of another layout."""
+    if version != VERSION:
+        raise ConfigError(
+            f"the plan has version {version}, this seqloom reads {VERSION}; use the "
+            "seqloom that wrote it, or another folder"
+        )
 
 
 def _pair(planned: dict[str, Any], given: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

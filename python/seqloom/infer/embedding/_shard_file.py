@@ -8,6 +8,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import numpy as np
 
 from seqloom._ragged import Ragged
@@ -122,9 +123,19 @@ def read_done(folder: OutputFolder, shard: Shard) -> Done:
     """Reads the marker of a shard."""
     name = f"{shard.name}.done"
     try:
-        return Done(**json.loads(folder.read(name)))
-    except (TypeError, ValueError) as error:
+        done = msgspec.convert(json.loads(folder.read(name)), Done)
+        _check_same(done, shard)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise FormatError(
             f"{folder.where(name)}: cannot be read ({error}); delete it, and the same "
             "call of `embed` makes it again"
         ) from None
+    return done
+
+
+def _check_same(done: Done, shard: Shard) -> None:
+    """Refuses the marker of another shard, or of a file elsewhere."""
+    last = shard.ordinal + len(shard) - 1
+    is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
+    if not is_here or (done.first, done.last) != (shard.ordinal, last):
+        raise ValueError("it is of another shard")

@@ -26,9 +26,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import ParseResult, urlparse
 
+import msgspec
+
 from seqloom._arguments import as_path, quote
 from seqloom._files import atomic_paths, sync, write_atomic
-from seqloom.errors import ArgumentError, FileError
+from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io.plink._tables import write_table
 
 if TYPE_CHECKING:
@@ -218,8 +220,7 @@ def _finish(bed: Path) -> None:
     journal = _journal(bed)
     if not journal.exists():
         return
-    names: list[str] = json.loads(journal.read_bytes())
-    finals = [bed.parent / name for name in names]
+    finals = [bed.parent / name for name in _read_journal(journal)]
     if _ready(bed).exists():
         bed.unlink(missing_ok=True)
     for final in (*finals[1:], bed):
@@ -233,6 +234,18 @@ def _sync_folders(finals: Sequence[Path]) -> None:
     """Waits until the disk has the names of all files of a set."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
+
+
+def _read_journal(journal: Path) -> list[str]:
+    """Returns the names that are to be given, the .bed's first."""
+    try:
+        return msgspec.json.decode(journal.read_bytes(), type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FormatError(
+            f"{journal}: cannot be read ({error}), so that nobody knows which files of the "
+            "set are new; delete it, and write the set again",
+            path=str(journal),
+        ) from None
 
 
 def name_set(

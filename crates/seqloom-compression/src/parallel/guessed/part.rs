@@ -14,11 +14,11 @@ use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
 /// How much is read at once of what stands behind a part.
-const BEHIND: usize = 128 << 10;
+const BEHIND: usize = if cfg!(fuzzing) { 1 << 10 } else { 128 << 10 };
 /// How much of that is read at most: longer blocks are unusual.
 const MOST_BEHIND: usize = 8 << 20;
 /// How much text there is room for at first, and at most: few files are packed better.
-const ROOM: usize = 2 << 20;
+const ROOM: usize = if cfg!(fuzzing) { 1 << 16 } else { 2 << 20 };
 const MOST_ROOM: usize = 16 << 20;
 
 /// A part and its text.

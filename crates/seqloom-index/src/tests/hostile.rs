@@ -1,0 +1,129 @@
+//! Index files whose checksums are right and whose numbers are not.
+
+use std::io::Cursor;
+
+use seqloom_compression::Compression;
+use seqloom_compression::checksum::hash;
+use seqloom_compression::disk::Disk;
+use seqloom_compression::seekable::Span;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::*;
+use crate::head::{HEAD, Head};
+use crate::names::ENTRY;
+use crate::stamp::{chunks, stamp};
+use crate::write::{Whole, Writer};
+
+const TEXT: &[u8] = b">a\nACGT\n>b\nAC\n";
+
+/// An index of a file in which these rows are, and so much text.
+fn index(file: &Path, rows: &[Row], text: u64, container: Container) -> Vec<u8> {
+    let disk = Disk::open(file).unwrap();
+    let chunks = chunks(&disk, &Building::default()).unwrap();
+    let mut writer = Writer::new(Cursor::new(Vec::new()), true).unwrap();
+    for row in rows {
+        writer.put(*row, hash(b"a")).unwrap();
+    }
+    let compression = match &container {
+        Container::Gzip(_) => Compression::Gzip,
+        _ => Compression::None,
+    };
+    let whole = Whole {
+        format: seqloom_sequences::options::Format::Fasta,
+        compression,
+        source: stamp(&disk, &chunks),
+        text,
+        container,
+        windows: vec![Vec::new()],
+        chunks,
+    };
+    writer.finish(whole).unwrap().into_inner()
+}
+
+fn row(begin: u64, size: u64) -> Row {
+    Row {
+        begin,
+        size,
+        length: 1,
+        header: 3,
+        ..Row::default()
+    }
+}
+
+fn message(file: &Path, bytes: Vec<u8>) -> String {
+    let opened = Index::from_bytes(file, bytes, 1);
+    let found = opened.and_then(|(index, _)| {
+        index.find(b"a")?;
+        index.fetch_many(&[0, 1], 1)
+    });
+    found.unwrap_err().to_string()
+}
+
+#[test]
+fn a_text_larger_than_its_file_is_refused_before_memory_is_taken() {
+    let (text, large) = (Temporary::new(TEXT), 1 << 45);
+    let rows = [row(0, large - 9), row(large - 9, 9)];
+    let plain = index(&text.0, &rows, large, Container::Plain);
+    assert!(message(&text.0, plain).contains("it is shorter"));
+    let packed = Temporary::new(&gzip(TEXT));
+    let span = Span {
+        bit: 80,
+        ..Span::default()
+    };
+    let gzip = index(&packed.0, &rows, large, Container::Gzip(vec![span]));
+    assert!(message(&packed.0, gzip).contains("it is shorter"));
+}
+
+#[test]
+fn a_text_that_no_file_holds_is_refused() {
+    let file = Temporary::new(TEXT);
+    let bytes = index(&file.0, &[row(0, 8)], u64::MAX, Container::Plain);
+    assert!(message(&file.0, bytes).contains("cut or damaged"));
+}
+
+#[test]
+fn positions_that_do_not_begin_with_the_text_are_refused() {
+    let file = Temporary::new(&gzip(TEXT));
+    let late = Span {
+        bit: 80,
+        text: 5,
+        ..Span::default()
+    };
+    for spans in [vec![late], vec![]] {
+        let bytes = index(&file.0, &[row(0, 8)], 14, Container::Gzip(spans));
+        assert!(message(&file.0, bytes).contains("position"));
+    }
+}
+
+#[test]
+fn rows_out_of_order_are_an_error() {
+    let file = Temporary::new(TEXT);
+    let bytes = index(&file.0, &[row(8, 6), row(0, 4)], 14, Container::Plain);
+    message(&file.0, bytes);
+}
+
+#[test]
+fn a_name_of_a_record_that_is_not_there_is_an_error() {
+    let file = Temporary::new(TEXT);
+    for number in [2, 1 << 58, u64::MAX] {
+        let mut bytes = index(&file.0, &[row(0, 8), row(8, 6)], 14, Container::Plain);
+        let size = bytes.len() as u64;
+        let names = Head::from_bytes(&bytes[..HEAD], size).unwrap().names_at as usize;
+        let (page, end) = (names..names + 2 * ENTRY, names + 2 * ENTRY);
+        bytes[names + 8..names + 16].copy_from_slice(&number.to_le_bytes());
+        let own = xxh3_64_with_seed(&bytes[page], 0);
+        bytes[end..end + 8].copy_from_slice(&own.to_le_bytes());
+        assert!(message(&file.0, bytes).contains("a number in it"));
+    }
+}
+
+#[test]
+fn a_block_that_only_says_that_it_is_empty_is_an_error() {
+    let text = fasta(800);
+    let mut packed = bgzip(&text);
+    let second = 1 + usize::from(u16::from_le_bytes([packed[16], packed[17]]));
+    packed[second - 4..second].fill(0);
+    let file = Temporary::new(&packed);
+    let error = build_in_memory(&file.0, &Building::default()).unwrap_err();
+    assert!(error.to_string().contains("damaged"), "{error}");
+}

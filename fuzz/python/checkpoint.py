@@ -1,0 +1,54 @@
+"""Checkpoints: hostile facts beside arrays that are whole, or under other names."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import numpy as np
+from hostile import parse, run, scratch
+from json_values import mutate
+
+import seqloom as sl
+from seqloom.train._checkpoint import State, load_checkpoint, save_checkpoint
+
+_IDENTITY = {"epochs": 3, "data": {"n": 4}, "seed": 1}
+
+
+def _state() -> State:
+    model = sl.nn.Linear(2, 1).bind(sl.tensor.backend("numpy"), sl.Key(0))
+    average = sl.optim.WeightAverage()
+    average.update(model)
+    return State(model, sl.optim.AdamW(), others={"average": average})
+
+
+def _try_one(data: bytes) -> None:
+    path = scratch("checkpoint.safetensors")
+    facts, _, rest = data.partition(b"\n")
+    record = sl.record.load(path.with_stem("whole"))
+    arrays = {name: np.asarray(array) for name, array in record.items()}
+    changed = parse(rest)
+    for name, numbers in (changed if isinstance(changed, dict) else {}).items():
+        try:
+            arrays[name] = np.array(numbers, "f8")
+        except (ValueError, TypeError, OverflowError):
+            arrays.pop(name, None)
+    metadata = parse(facts)
+    found: Any = metadata if isinstance(metadata, dict) else {}
+    sl.record.Record(cast("Any", arrays), metadata=found).save(path)
+    load_checkpoint(path, _state(), _IDENTITY)
+
+
+def _seeds() -> list[bytes]:
+    path = scratch("whole.safetensors")
+    state = _state()
+    save_checkpoint(path, state, _IDENTITY)
+    facts = sl.record.load(path).metadata
+    facts["numbers"] = ["auc"]
+    facts["history"] = [{"epoch": 1, "train_loss": 0.5}]
+    text = json.dumps(facts).encode()
+    return [text, text + b'\n{"epoch.steps": [[4, 0.5, 1, 2.0]], "model.bias": [1]}']
+
+
+if __name__ == "__main__":
+    run(_try_one, _seeds(), mutate)

@@ -1,0 +1,137 @@
+"""Model records: files as they come, and headers and facts whose checksums are right."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+import zlib
+from math import prod
+
+import msgspec
+import numpy as np
+from hostile import run, scratch
+
+import seqloom as sl
+from seqloom.record._checksum import checksum
+from seqloom.record._source import hash_bytes
+from seqloom.record._types import TYPES
+
+_RECORD = sl.record.Record({"a.weight": np.ones((2, 3), "f4")}, metadata={"n": 1})
+_MOST = 1 << 20  # bytes of an array that is asked for
+
+
+def _try_one(data: bytes) -> None:
+    path = scratch("record")
+    path.write_bytes(_FORMS[data[0] % len(_FORMS)](data[1:]) if data else b"")
+    for mapped in (False, True):
+        record = sl.record.load(path, mapped=mapped)
+        str(record)
+        for array in record.values():
+            np.asarray(array)
+        record.verify()
+
+
+def _as_safetensors(data: bytes) -> bytes:
+    """Takes the first line as a header, and the others as arrays."""
+    header, _, arrays = data.partition(b"\n")
+    return len(header).to_bytes(8, "little") + header + arrays
+
+
+def _as_facts(data: bytes) -> bytes:
+    """Takes the first line as what a file of ours says beside its arrays."""
+    facts, _, arrays = data.partition(b"\n")
+    strings = {"seqloom": f"seqloom facts {_seal(facts)}"}
+    entry = {"dtype": "U8", "shape": [len(arrays)], "data_offsets": [0, len(arrays)]}
+    header = msgspec.json.encode({"__metadata__": strings, "a": entry})
+    return len(header).to_bytes(8, "little") + header + arrays
+
+
+def _seal(facts: bytes) -> str:
+    """Writes facts behind their checksum."""
+    text = facts.decode("utf-8", "replace")
+    return f"{zlib.crc32(text.encode()):08x} {text}"
+
+
+def _as_json(data: bytes) -> bytes:
+    """Takes a document in JSON as it is."""
+    return gzip.compress(data, 1)
+
+
+def _as_sealed_json(data: bytes) -> bytes:
+    """Makes a document of one array, whose checksum is right and whose shape is not."""
+    kind = [*TYPES][data[0] % len(TYPES)] if data else "U8"
+    shape, numbers = [*data[1:3]], data[3:]
+    own = checksum(kind, shape, hash_bytes(np.frombuffer(numbers, np.uint8)))
+    facts = {"format": 1, "checksum": "xxh3-64-mib", "sums": {"a": own}}
+    facts |= {"least_dtypes": {}, "metadata": {}}
+    entry = msgspec.json.encode({"dtype": kind, "shape": shape, "data": numbers})
+    sealed = msgspec.json.encode(_seal(msgspec.json.encode(facts)))
+    arrays = b'{"seqloom":"record","arrays":{\n"a":' + entry + b"\n},\n"
+    return gzip.compress(arrays + b'"facts":' + sealed + b"\n}\n", 1)
+
+
+def _as_msgpack(data: bytes) -> bytes:
+    """Takes the first line as facts, and the others as rows of arrays."""
+    facts, _, rest = data.partition(b"\n")
+    try:
+        rows: object = msgspec.msgpack.decode(rest)
+    except (ValueError, RecursionError):
+        rows = [("a", "U8", (len(rest),))]
+    header = msgspec.msgpack.encode({"facts": _seal(facts), "arrays": rows})
+    begin = msgspec.msgpack.encode("seqloom") + b"\xce" + len(header).to_bytes(4, "big")
+    return begin + header + b"\xc6" + len(rest).to_bytes(4, "big") + rest
+
+
+def _as_torch(data: bytes) -> bytes:
+    """Takes the bytes as the pickle of a file of torch."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", data)
+        archive.writestr("archive/data/0", bytes(64))
+    return file.getvalue()
+
+
+_FORMS = [
+    bytes,
+    _as_safetensors,
+    _as_facts,
+    _as_json,
+    _as_sealed_json,
+    _as_msgpack,
+    _as_torch,
+]
+
+
+def _seeds() -> list[bytes]:
+    """Gives a whole file of each kind, and the parts that others are made of."""
+    own = sl.record.Safetensors().to_bytes(_RECORD)
+    end = 8 + int.from_bytes(own[:8], "little")
+    text = sl.record.JsonGz().to_bytes(_RECORD)
+    facts = msgspec.json.encode(
+        {"format": 1, "checksum": "xxh3-64-mib", "sums": {"a": "0" * 16}}
+        | {"least_dtypes": {}, "metadata": {"n": 1}}
+    )
+    old = b'{"crc32":{"a":1},"metadata":{}}'
+    pickle = (
+        b"\x80\x02}q\x00X\x01\x00\x00\x00aq\x01ctorch._utils\n_rebuild_tensor_v2\nq\x02"
+    )
+    pickle += b"((X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000"
+    pickle += b"X\x03\x00\x00\x00cpuK\x04tQK\x00K\x02K\x02\x86K\x02K\x01\x86\x89"
+    pickle += b"ccollections\nOrderedDict\n)RtRs."
+    assert prod(_RECORD["a.weight"].shape) < _MOST
+    return [
+        *(b"\0" + data for data in (own, text, sl.record.MsgPack().to_bytes(_RECORD))),
+        b"\1" + own[8:end].rstrip() + b"\n" + own[end:],
+        b"\2" + facts + b"\nACGT",
+        b"\2" + old + b"\nACGT",
+        b"\3" + gzip.decompress(text),
+        b"\4\5\2\2abcdefghijklmnop",
+        b"\5" + facts + b"\n" + msgspec.msgpack.encode([("a", "F32", (1,))]),
+        b"\6" + pickle,
+        b"\0" + _as_torch(pickle),
+    ]
+
+
+if __name__ == "__main__":
+    run(_try_one, _seeds())

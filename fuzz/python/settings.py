@@ -1,0 +1,46 @@
+"""Settings of every class in JSON: what is read can be written, and is the same then."""
+
+from __future__ import annotations
+
+import json
+
+from hostile import run, scratch
+from json_values import mutate
+
+import seqloom as sl
+from seqloom._config import JsonConfig
+from seqloom._config_file import load_config
+from seqloom.errors import SeqloomError
+
+
+def _try_one(data: bytes) -> None:
+    for suffix in (".toml", ".json"):
+        path = scratch(f"settings{suffix}")
+        path.write_bytes(data)
+        try:
+            load_config(JsonConfig, path)
+        except SeqloomError as error:
+            str(error)
+    found = JsonConfig.from_json(data.decode("utf-8", "replace"))
+    text = found.to_json()
+    assert JsonConfig.from_json(text).to_json() == text
+    str(found)
+
+
+def _seeds() -> list[bytes]:
+    """Gives the settings of every class that has a default for each."""
+    found: list[bytes] = []
+    for kind in (
+        *vars(sl.encode).values(),
+        *vars(sl.models).values(),
+        *vars(sl.optim).values(),
+    ):
+        try:
+            found.append(json.dumps(kind().to_dict()).encode())
+        except (TypeError, AttributeError, ValueError):
+            continue
+    return [*found, b'class = "OneHot"\nversion = 1\nalphabet = "dna"\n']
+
+
+if __name__ == "__main__":
+    run(_try_one, _seeds(), mutate)

@@ -1,0 +1,7 @@
+//! The three files of a set of genotypes: any bytes, and lengths that fit.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_fuzz::{choices::Choices, genotypes};
+
+fuzz_target!(|bytes: &[u8]| genotypes::run(Choices::new(bytes)));

@@ -1,0 +1,7 @@
+//! Hostile letters, lengths and offsets as channels, tokens, words and counts.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_fuzz::{choices::Choices, encoded};
+
+fuzz_target!(|bytes: &[u8]| encoded::run(Choices::new(bytes)));

@@ -1,0 +1,7 @@
+//! Gzip that is changed, unpacked by one thread and by several that guess or remember.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_fuzz::{choices::Choices, parts};
+
+fuzz_target!(|bytes: &[u8]| parts::run(Choices::new(bytes)));

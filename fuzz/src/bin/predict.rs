@@ -1,0 +1,7 @@
+//! Exported models with hostile encoders and settings, and files that they score.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_fuzz::{choices::Choices, predicted};
+
+fuzz_target!(|bytes: &[u8]| predicted::run(Choices::new(bytes)));

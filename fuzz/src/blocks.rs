@@ -1,0 +1,269 @@
+//! Bgzip whose blocks are valid, and then changed: each change is known, and so is the text
+//! that a reader may give.
+
+use std::mem;
+
+use seqloom_compression::image::Image;
+use seqloom_compression::input::Input;
+use seqloom_compression::seekable::{Cache, Container, Seekable, blocks};
+use seqloom_compression::{Compression, Options, Text, disk::Disk, unpack};
+use sirocco::Format;
+use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
+
+use crate::choices::Choices;
+use crate::{Pieces, scratch};
+
+/// Blocks of a file, at most: enough for several runs of a thread.
+const MOST: usize = 40;
+/// The text of a large block, which has room for fields of others.
+const LARGE: usize = 0xFA00;
+/// Where a block's size stands, if its field is the first.
+const SIZE: usize = 16;
+/// Checksum and length, counted from a block's end.
+const SUM: usize = 8;
+const LENGTH: usize = 4;
+
+/// Some bytes of the file, and their text if they are a block.
+#[derive(Clone)]
+struct Part {
+    bytes: Vec<u8>,
+    text: Option<Vec<u8>>,
+}
+
+/// Makes a file by choices, and reads it in every way.
+pub fn run(mut choices: Choices<'_>) {
+    let require_eof = !choices.one_in(4);
+    let size = 1 + choices.below(40);
+    let parts = parts(&mut choices);
+    let file: Vec<u8> = parts.iter().flat_map(|part| part.bytes.clone()).collect();
+    let whole = outcome(&file, usize::MAX, &options(1, require_eof));
+    for threads in [1, 3] {
+        let found = outcome(&file, size, &options(threads, require_eof));
+        assert!(whole == found, "{threads} threads, pieces of {size}");
+    }
+    if whole.0 == Some(Compression::Bgzip) {
+        compare(&whole, &parts, require_eof);
+    }
+    compare_seekable(&file, &parts);
+}
+
+fn options(threads: usize, require_eof: bool) -> Options {
+    Options {
+        threads,
+        require_eof,
+    }
+}
+
+/// What a file is, its text, and why there is no more.
+type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
+
+/// Reads text up to its end, or to an error.
+fn outcome(file: &[u8], size: usize, options: &Options) -> Outcome {
+    let pieces = Pieces::new(file, size);
+    match unpack(Input::new(Box::new(pieces)), options) {
+        Err(trouble) => (None, Vec::new(), Some(format!("{trouble:?}"))),
+        Ok((compression, mut text)) => {
+            let mut found = Vec::new();
+            let error = read(text.as_mut(), &mut found);
+            (Some(compression), found, error)
+        }
+    }
+}
+
+pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
+    loop {
+        match text.fill() {
+            Ok([]) => return None,
+            Ok(piece) => {
+                found.extend_from_slice(piece);
+                let count = piece.len();
+                text.consume(count);
+            }
+            Err(trouble) => return Some(format!("{trouble:?}")),
+        }
+    }
+}
+
+/// The text is that of the blocks before the first change, and a change is an error.
+fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
+    let wanted = valid(parts);
+    assert!(
+        *found == wanted,
+        "{} bytes of text, not {}",
+        found.len(),
+        wanted.len()
+    );
+    let is_ended = parts.last().is_some_and(is_empty);
+    let is_whole = parts.iter().all(|part| part.text.is_some());
+    let is_good = is_whole && (is_ended || !require_eof);
+    assert_eq!(error.is_none(), is_good, "{error:?}");
+}
+
+/// What an index reads by position is the whole text, or an error.
+fn compare_seekable(file: &[u8], parts: &[Part]) {
+    let disk = Disk::open(&scratch::write("blocks", file)).expect("it was written");
+    let Ok((blocks, size)) = blocks(&disk) else {
+        return;
+    };
+    let (container, image) = (Container::Bgzip(blocks), Image::Memory(Vec::new().into()));
+    let text = Seekable {
+        disk,
+        container,
+        size,
+        image,
+    };
+    let mut found = Vec::new();
+    if text
+        .read(0..size, &mut found, &mut Cache::default())
+        .is_ok()
+    {
+        let is_whole = parts.iter().all(|part| part.text.is_some());
+        assert!(is_whole && found == valid(parts), "read by position");
+    }
+}
+
+/// The text before the first part that is no block.
+fn valid(parts: &[Part]) -> Vec<u8> {
+    let texts = parts.iter().map_while(|part| part.text.as_deref());
+    texts.collect::<Vec<_>>().concat()
+}
+
+fn is_empty(part: &Part) -> bool {
+    part.text.as_ref().is_some_and(Vec::is_empty)
+}
+
+/// Blocks, and changes to them, in the order of the choices.
+fn parts(choices: &mut Choices<'_>) -> Vec<Part> {
+    let mut parts = vec![block(choices)];
+    while !choices.is_empty() && parts.len() < MOST {
+        step(&mut parts, choices);
+    }
+    let total: usize = parts.iter().map(|part| part.bytes.len()).sum();
+    match choices.byte() % 8 {
+        0 => {}
+        1 => cut(&mut parts, choices.below(total + 1)),
+        2 => parts.push(Part {
+            bytes: choices.bytes(30).to_vec(),
+            text: None,
+        }),
+        _ => parts.push(pack(&[], Level::DEFAULT, [&[], &[]])),
+    }
+    parts.retain(|part| !part.bytes.is_empty());
+    parts
+}
+
+fn step(parts: &mut Vec<Part>, choices: &mut Choices<'_>) {
+    let end = parts.len();
+    let chosen = choices.below(end);
+    match choices.byte() % 16 {
+        0 if end > 1 => parts.swap(chosen, end - 1),
+        1 if end > 1 => drop(parts.remove(chosen)),
+        2 => parts.extend(vec![parts[chosen].clone(); 1 + choices.below(12)]),
+        3 => parts.push(pack(&[], Level::DEFAULT, [&[], &[]])),
+        4 => change(&mut parts[chosen], Field::Size, choices),
+        5 => change(&mut parts[chosen], Field::Sum, choices),
+        6 => change(&mut parts[chosen], Field::Length, choices),
+        7 => parts.insert(chosen, pack(&[], Level::NONE, [&[], &[]])),
+        _ => parts.push(block(choices)),
+    }
+}
+
+/// What of a block is changed.
+enum Field {
+    Size,
+    Sum,
+    Length,
+}
+
+/// Changes two bytes of a field, so that the block is none any more.
+fn change(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
+    let end = part.bytes.len();
+    let at = match field {
+        Field::Size => size_at(&part.bytes),
+        Field::Sum => end.checked_sub(SUM),
+        Field::Length => end.checked_sub(LENGTH),
+    };
+    let Some(field) = at.and_then(|at| part.bytes.get_mut(at..at + 2)) else {
+        return;
+    };
+    let zero = [0; 2];
+    let new = choices.short().to_le_bytes();
+    let new = if choices.one_in(4) { zero } else { new };
+    if part.text.is_some() && *field != new {
+        field.copy_from_slice(&new);
+        part.text = None;
+    }
+}
+
+/// Where the size stands: behind the fields of others.
+fn size_at(block: &[u8]) -> Option<usize> {
+    let before = block.windows(4).position(|bytes| bytes == b"BC\x02\0")?;
+    Some(before + SIZE - 12)
+}
+
+/// Leaves out what stands behind a byte.
+fn cut(parts: &mut Vec<Part>, at: usize) {
+    let mut left = at;
+    for part in parts {
+        let size = mem::take(&mut left);
+        if size >= part.bytes.len() {
+            left = size - part.bytes.len();
+            continue;
+        }
+        part.bytes.truncate(size);
+        part.text = None;
+    }
+}
+
+/// A block by choices.
+fn block(choices: &mut Choices<'_>) -> Part {
+    let levels = [Level::NONE, Level::BEST, Level::DEFAULT];
+    let level = levels[choices.below(levels.len())];
+    let text = match choices.byte() % 16 {
+        0 => vec![choices.byte(); LARGE - choices.below(9)],
+        1 => choices.bytes(1).repeat(choices.below(3000)),
+        _ => {
+            let size = usize::from(choices.byte());
+            choices.bytes(size).to_vec()
+        }
+    };
+    let fields = [0; 2].map(|_| field(choices));
+    pack(&text, level, [&fields[0], &fields[1]])
+}
+
+/// A field of others in a block's header; mostly none.
+fn field(choices: &mut Choices<'_>) -> Vec<u8> {
+    if !choices.one_in(8) {
+        return Vec::new();
+    }
+    let size = choices.byte();
+    let content = vec![choices.byte() & 0x3F; size.into()];
+    [&[b'x', b'y', size, 0][..], &content].concat()
+}
+
+/// A block of bgzip, with fields before and behind the one of its size.
+fn pack(text: &[u8], level: Level, [before, behind]: [&[u8]; 2]) -> Part {
+    let mut room = vec![0; compress_bound(Format::Deflate, text.len())];
+    let mut encoder = Encoder::new(Format::Deflate, level);
+    let packed = encoder.compress(text, &mut room, Flush::Finish).output;
+    let extra = before.len() + 6 + behind.len();
+    let size = 12 + extra + packed.len() + 8;
+    let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX).to_le_bytes();
+    let sum = crc32fast::hash(text).to_le_bytes();
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes();
+    let head = [b"\x1F\x8B\x08\x04\0\0\0\0\0\xFF", &short(extra)[..]].concat();
+    let own = [b"BC\x02\0", &short(size - 1)[..]].concat();
+    let bytes = [&head, before, &own, behind, packed, &sum, &length].concat();
+    Part {
+        bytes,
+        text: Some(text.to_vec()),
+    }
+}
+
+/// Text as whole bgzip, with so much in each block.
+pub fn bgzip(text: &[u8], size: usize) -> Vec<u8> {
+    let texts = text.chunks(size).chain([&[][..]]);
+    texts
+        .flat_map(|text| pack(text, Level::DEFAULT, [&[], &[]]).bytes)
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! Any text in any container, indexed and read: both find the same records, or both refuse it.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use seqloom_compression::Compression;
+use seqloom_index::{Building, Index, build_in_memory};
+use seqloom_sequences::{Options, Reader};
+use sirocco::deflate::Level;
+use sirocco::{Format, compress};
+
+use crate::blocks::bgzip;
+use crate::choices::Choices;
+use crate::records::{Record, of_batch};
+use crate::scratch;
+
+/// Reads and indexes a file, and opens it by tables of others.
+pub fn run(mut choices: Choices<'_>) {
+    let (form, size) = (choices.byte(), 1 + choices.below(300));
+    let table = choices.until(0);
+    let text = choices.rest();
+    let file = match form % 8 {
+        0..=3 => text.to_vec(),
+        4 | 5 => bgzip(text, size),
+        6 => [b"\x1F\x8B\x08", text].concat(),
+        _ => {
+            let pack = |text: &[u8]| compress(Format::Gzip, Level::DEFAULT, text);
+            text.chunks(size).flat_map(pack).collect()
+        }
+    };
+    let path = scratch::write("built", &file);
+    let records = all(&path);
+    let built = build_in_memory(&path, &Building::default());
+    assert_eq!(built.is_ok(), records.is_some(), "{:?}", built.err());
+    if let Some((bytes, records)) = built.ok().zip(records) {
+        compare(&path, bytes, &records);
+    }
+    open_by_table(&path, table);
+}
+
+/// All records of a file; nothing where it has a fault, or no position can be sought in it.
+fn all(path: &Path) -> Option<Vec<Record>> {
+    let mut reader = Reader::open(path, &Options::default()).ok()?;
+    if !matches!(
+        reader.compression(),
+        Compression::None | Compression::Gzip | Compression::Bgzip
+    ) {
+        return None;
+    }
+    let mut found = Vec::new();
+    while let Some(batch) = reader.read(7, 1 << 12).ok()? {
+        found.extend(of_batch(&batch));
+    }
+    Some(found)
+}
+
+/// What an index finds is what a reader reads; so is what the tables for others find.
+fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
+    let (index, _) = Index::from_bytes(path, bytes, 1).expect("it was made just now");
+    let numbers: Vec<i64> = (0..).take(records.len()).collect();
+    let fetch = |index: &Index| index.fetch_many(&numbers, 1).map(|batch| of_batch(&batch));
+    assert!(fetch(&index).is_ok_and(|found| found == records));
+    let letters: usize = records.iter().map(|record| record.1.len()).sum();
+    assert_eq!(index.letters(), letters as u64);
+    let Ok(fai) = index.fai(0..index.len(), &mut HashSet::new()) else {
+        return;
+    };
+    let gzi = index.gzi();
+    let gzi = gzi.as_deref().map(|bytes| (Path::new("gzi"), bytes));
+    if let Ok(index) = Index::from_standard(path, (Path::new("fai"), &fai), gzi) {
+        assert!(fetch(&index).is_ok_and(|found| found == records), "by .fai");
+    }
+}
+
+/// Opens a file by a table that may say anything.
+fn open_by_table(path: &Path, table: &[u8]) {
+    let Ok(index) = Index::from_standard(path, (Path::new("fai"), table), None) else {
+        return;
+    };
+    let (first, last) = ([0, -1], [1, 2]);
+    let _ = (
+        index.fetch_many(&first, 1),
+        index.headers(&first),
+        index.find(b"a"),
+    );
+    let _ = index.fetch_intervals(&first, (&[0, 1], &last), 1);
+    let _ = index.fai(0..3, &mut HashSet::new());
+}

@@ -1,0 +1,233 @@
+//! Sets of three files for genotypes, read in every way and compared with a slow reading.
+
+use std::path::Path;
+
+use seqloom_encode::genotype::Genotype;
+use seqloom_load::genotype::codes::Codes;
+use seqloom_load::genotype::stats::{CODES, Survey};
+use seqloom_load::genotype::{Order, Picks, read};
+use seqloom_plink::layout::{HEADER, MAGIC};
+use seqloom_plink::table::{Sheet, Table};
+use seqloom_plink::{Bed, Layout, Major, tail};
+
+use crate::choices::Choices;
+use crate::memory::watch;
+use crate::scratch;
+
+/// The most bytes that may be asked for at once.
+const MEMORY: usize = 32 << 20;
+/// Genotypes of a file that are compared, at most.
+const MOST: usize = 1 << 15;
+
+/// Makes three files by choices, opens them, and reads all of them and some.
+pub fn run(mut choices: Choices<'_>) {
+    let style = choices.byte();
+    let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| table(sheet, style, &mut choices));
+    let picks = choices.until(0);
+    let (Some(individuals), Some(variants)) = (rows(Sheet::Fam, &fam), rows(Sheet::Bim, &bim))
+    else {
+        return;
+    };
+    if individuals.saturating_mul(variants) > MOST {
+        return;
+    }
+    let major = Major::of(style & 16 > 0);
+    let layout = Layout {
+        major,
+        individuals,
+        variants,
+    };
+    let path = scratch::write("set.bed", &content(style, layout, choices.rest()));
+    watch(MEMORY, || open(&path, layout, picks));
+}
+
+/// A table as it comes, or one with so many lines.
+fn table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
+    if style & 8 == 0 {
+        return choices.until(0).to_vec();
+    }
+    let line = match sheet {
+        Sheet::Fam => "f i 0 0 1 -9\n",
+        Sheet::Bim => "1 s 0 1 A C\n",
+    };
+    line.repeat(choices.below(700)).into_bytes()
+}
+
+fn rows(sheet: Sheet, text: &[u8]) -> Option<usize> {
+    let table = Table::parse(Path::new("fuzz"), sheet, &[], text);
+    table.ok().map(|table| table.rows())
+}
+
+/// Bytes as they come, or behind a right header, or as many as there should be.
+fn content(style: u8, layout: Layout, bytes: &[u8]) -> Vec<u8> {
+    if style & 1 > 0 {
+        return bytes.to_vec();
+    }
+    let mode = u8::from(layout.major == Major::Variant);
+    let mut content = [&MAGIC[..], &[mode], bytes].concat();
+    if style & 2 == 0 {
+        let lines = content.iter().copied().skip(HEADER).chain([style]).cycle();
+        let size = layout.lines() * layout.stride();
+        content = content[..HEADER]
+            .iter()
+            .copied()
+            .chain(lines.take(size))
+            .collect();
+    }
+    content
+}
+
+fn open(path: &Path, wanted: Layout, picks: &[u8]) {
+    let Ok(bed) = Bed::open(path, picks.len().is_multiple_of(2)) else {
+        return;
+    };
+    let Ok(layout) = bed.layout(wanted.individuals, wanted.variants) else {
+        return;
+    };
+    let bytes = std::fs::read(path).expect("it was written");
+    let slow = Slow {
+        bytes: &bytes,
+        layout,
+    };
+    for check in [false, true] {
+        slow.compare_all(
+            (&bed, check),
+            (
+                pick(picks, layout.individuals),
+                pick(picks, layout.variants),
+            ),
+        );
+        slow.count(&bed, check);
+    }
+    let _ = (tail::check(&bed, &layout), bed.take_note());
+    slow.compare_codes(bed);
+}
+
+/// Some of so many, in any order; all where nothing is chosen.
+fn pick(picks: &[u8], count: usize) -> Picks {
+    if picks.is_empty() || count == 0 {
+        return Picks::all(count);
+    }
+    let spread = |(at, pick): (usize, &u8)| (usize::from(*pick) * 5 + at) % count;
+    Picks::at(picks.iter().enumerate().map(spread).collect())
+}
+
+/// Genotypes one by one.
+struct Slow<'a> {
+    bytes: &'a [u8],
+    layout: Layout,
+}
+
+impl Slow<'_> {
+    fn code(&self, individual: usize, variant: usize) -> usize {
+        let (line, position) = match self.layout.major {
+            Major::Variant => (variant, individual),
+            Major::Individual => (individual, variant),
+        };
+        let byte = self.bytes[HEADER + line * self.layout.stride() + position / 4];
+        usize::from(byte >> (position % 4 * 2) & 3)
+    }
+
+    fn compare_all(&self, bed: (&Bed, bool), some: (Picks, Picks)) {
+        let all = (
+            Picks::all(self.layout.individuals),
+            Picks::all(self.layout.variants),
+        );
+        let beyond = (Picks::at(vec![self.layout.individuals, 0]), all.1.clone());
+        for order in [Order::Variants, Order::Individuals] {
+            self.compare::<i8>(bed, &all, order);
+            self.compare::<f32>(bed, &some, order);
+            self.compare::<f64>(bed, &(some.0.clone(), all.1.clone()), order);
+            self.compare::<i8>(bed, &(all.0.clone(), some.1.clone()), order);
+            let mut room = vec![0_i8; 2 * self.layout.variants];
+            let (table, of) = (i8::table(true), beyond.clone());
+            assert!(read((bed.0, self.layout), of, (table, order), &mut room, false).is_err());
+        }
+    }
+
+    fn compare<T: Genotype>(
+        &self,
+        (bed, check): (&Bed, bool),
+        picks: &(Picks, Picks),
+        order: Order,
+    ) {
+        let (rows, columns) = (positions(&picks.0), positions(&picks.1));
+        let mut found = vec![T::MISSING; rows.len() * columns.len()];
+        let (table, of) = (T::table(check), picks.clone());
+        let outcome = read((bed, self.layout), of, (table, order), &mut found, check);
+        assert!(outcome.is_ok() || check, "{outcome:?}");
+        if outcome.is_err() {
+            return;
+        }
+        for (row, individual) in rows.iter().enumerate() {
+            for (column, variant) in columns.iter().enumerate() {
+                let at = match order {
+                    Order::Variants => column * rows.len() + row,
+                    Order::Individuals => row * columns.len() + column,
+                };
+                let wanted = table[self.code(*individual, *variant)];
+                assert!(is_same(found[at], wanted));
+            }
+        }
+    }
+
+    /// Counts all genotypes, in two steps.
+    fn count(&self, bed: &Bed, check: bool) {
+        let Layout {
+            individuals,
+            variants,
+            ..
+        } = self.layout;
+        let groups = (0..individuals).map(|individual| individual % 3).collect();
+        let mut survey = Survey::new(self.layout, groups, 2).expect("a group for each");
+        let (mut rows, mut missing) = (vec![0; variants * CODES * 2], vec![0; individuals]);
+        let (first, second) = rows.split_at_mut(variants / 2 * CODES * 2);
+        let outcome = survey
+            .advance(bed, first, &mut missing, check)
+            .and_then(|()| survey.advance(bed, second, &mut missing, check));
+        assert!(outcome.is_ok() || check, "{outcome:?}");
+        for (variant, row) in rows
+            .chunks(CODES * 2)
+            .enumerate()
+            .filter(|_| outcome.is_ok())
+        {
+            let mut wanted = [0_u32; CODES * 2];
+            for individual in (0..individuals).filter(|individual| individual % 3 < 2) {
+                wanted[individual % 3 * CODES + self.code(individual, variant)] += 1;
+            }
+            assert_eq!(row, wanted);
+        }
+    }
+
+    /// Counts and bytes of lines that are read by number.
+    fn compare_codes(&self, bed: Bed) {
+        let Ok(codes) = Codes::of_file(bed, self.layout, None) else {
+            return;
+        };
+        let (lines, stride) = (self.layout.lines(), self.layout.stride());
+        let all: Vec<usize> = (0..lines).rev().collect();
+        let mut found = vec![0; lines * stride];
+        codes.gather(&all, &mut found).expect("all lines are there");
+        for (line, found) in all.iter().zip(found.chunks(stride.max(1))) {
+            assert!(found == &self.bytes[HEADER + line * stride..][..stride]);
+        }
+        let counts = codes.count(&all).expect("all lines are there");
+        let each = codes.count_lines(&all).expect("all lines are there");
+        let sum = |counts: &[[u32; 3]]| counts.iter().flatten().sum::<u32>();
+        assert_eq!(sum(&counts), sum(&each));
+        assert!(codes.gather(&[lines], &mut vec![0; stride]).is_err() || stride == 0);
+    }
+}
+
+/// Whether two values are equal, or both are NaN, which alone differs from itself.
+#[expect(clippy::eq_op, reason = "NaN differs from itself")]
+fn is_same<T: Genotype>(found: T, wanted: T) -> bool {
+    found == wanted || found != found && wanted != wanted
+}
+
+fn positions(picks: &Picks) -> Vec<usize> {
+    match picks {
+        Picks::Range(range) => range.clone().collect(),
+        Picks::Some(positions) => positions.clone(),
+    }
+}

@@ -1,0 +1,195 @@
+//! Index files that are valid, and then changed: every checksum is made right again, so that
+//! what is tried is what the numbers say and not the checks before them.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use seqloom_index::{Building, Index, build_in_memory, open_reader_at, parse_side};
+use seqloom_sequences::Options;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use crate::choices::Choices;
+use crate::memory::watch;
+use crate::records::{Packing, Records};
+use crate::scratch;
+
+/// The most bytes that may be asked for at once: files are small, and so are their windows.
+const MEMORY: usize = 8 << 20;
+/// Numbers in the head, the last of which is its hash.
+const HEAD: usize = 22;
+/// Where the head says something.
+const TEXT: usize = 8;
+const COUNT: usize = 9;
+const ROWS: usize = 11;
+const NAMES: usize = 12;
+const PIECES: usize = 13;
+const CHUNKS: usize = 16;
+/// Bytes of a row, of a name, and of a position where inflating starts.
+const ROW: usize = 40;
+const NAME: usize = 16;
+const SPAN: usize = 36;
+/// Entries of a page.
+const PAGE: usize = 64;
+
+/// Makes a file and its index by choices, changes the index, and looks records up.
+pub fn run(mut choices: Choices<'_>) {
+    let records = Records::new(&mut choices);
+    let packing = Packing::new(&mut choices);
+    let path = scratch::write("indexed", &records.file(packing));
+    let Ok(index) = build_in_memory(&path, &Building::default()) else {
+        return;
+    };
+    let mut image = Image(index);
+    for _ in 0..1 + choices.below(6) {
+        image.change(&mut choices);
+    }
+    image.seal();
+    watch(MEMORY, || look_up(&path, &image.0, &mut choices));
+}
+
+/// Opens an index, and asks for what it has.
+fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
+    let _ = parse_side(image);
+    if let Ok((index, _)) = Index::from_bytes(path, image.to_vec(), 1) {
+        ask(&index, choices);
+    }
+    let side = path.with_extension("sli");
+    fs::write(&side, image).expect("it was written before");
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    if let Ok(mut reader) = open_reader_at(path, &options, choices.number() % 4) {
+        while let Ok(Some(_)) = reader.read(2, 1 << 10) {}
+    }
+}
+
+fn ask(index: &Index, choices: &mut Choices<'_>) {
+    let count = i64::try_from(index.len()).unwrap_or(i64::MAX);
+    let numbers: Vec<i64> = (-2..count.min(6)).chain([count, count - 1]).collect();
+    for number in &numbers {
+        let _ = (index.fetch_many(&[*number], 1), index.headers(&[*number]));
+        let _ = index.fetch_intervals(&[*number], (&[0], &[1]), 1);
+        let bounds = [choices.number(), choices.number()].map(u64::cast_signed);
+        let _ = index.fetch_intervals(&[*number], (&bounds[..1], &bounds[1..]), 1);
+    }
+    let _ = (
+        index.fetch_many(&numbers[2..], 1),
+        index.fetch_many(&[2, 0, 1], 1),
+    );
+    let _ = (
+        index.lengths(0..9),
+        index.gzi(),
+        index.fai(0..9, &mut [].into()),
+    );
+    for id in [&b""[..], b"r0", b"r1", b"r2"] {
+        let _ = index.find(id);
+    }
+}
+
+/// The bytes of an index.
+struct Image(Vec<u8>);
+
+impl Image {
+    /// A number of the head.
+    fn head(&self, number: usize) -> usize {
+        let bytes = self.0[number * 8..].first_chunk();
+        bytes.map_or(0, |bytes| {
+            usize::try_from(u64::from_le_bytes(*bytes)).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Writes a number over what an entry, a table or the head says.
+    fn change(&mut self, choices: &mut Choices<'_>) {
+        let count = self.head(COUNT).clamp(1, PAGE);
+        let (kind, entry) = (choices.byte() % 8, choices.below(count));
+        let (at, size) = match kind {
+            0 => (TEXT * 8, 8),
+            1 => ((2 + choices.below(HEAD - 3)) * 8, 8),
+            2 | 3 => (
+                self.head(ROWS)
+                    .saturating_add(entry * ROW + choices.below(3) * 8),
+                8,
+            ),
+            4 => (
+                self.head(ROWS)
+                    .saturating_add(entry * ROW + 24 + choices.below(4) * 4),
+                4,
+            ),
+            5 => (
+                self.head(NAMES)
+                    .saturating_add(entry * NAME + choices.below(2) * 8),
+                8,
+            ),
+            6 => (self.head(PIECES).saturating_add(choices.below(24) * 4), 8),
+            _ => (self.head(CHUNKS).saturating_add(choices.below(2) * 8), 8),
+        };
+        let number = choices.number().to_le_bytes();
+        if let Some(found) = self.part(at..at.saturating_add(size)) {
+            found.copy_from_slice(&number[..size]);
+        }
+    }
+
+    fn part(&mut self, range: Range<usize>) -> Option<&mut [u8]> {
+        self.0.get_mut(range)
+    }
+
+    /// Makes every checksum right again, from the innermost to that of the head.
+    fn seal(&mut self) {
+        self.seal_windows();
+        self.seal_pages(ROWS, ROW);
+        self.seal_pages(NAMES, NAME);
+        for table in [PIECES, CHUNKS] {
+            let at = self.head(table);
+            let range = at..at.saturating_add(self.head(table + 1));
+            let hash = self.part(range).map(|bytes| xxh3_64(bytes));
+            self.write(table + 2, hash.unwrap_or_default());
+        }
+        let hash = xxh3_64(&self.0[..(HEAD - 1) * 8]);
+        self.write(HEAD - 1, hash);
+    }
+
+    fn write(&mut self, number: usize, value: u64) {
+        self.0[number * 8..][..8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    fn seal_pages(&mut self, column: usize, entry: usize) {
+        let (mut at, mut left) = (self.head(column), self.head(COUNT));
+        for number in 0.. {
+            let size = left.min(PAGE) * entry;
+            let page = self.part(at..at.saturating_add(size).saturating_add(8));
+            let Some((page, hash)) = page
+                .filter(|_| left > 0)
+                .map(|page| page.split_at_mut(size))
+            else {
+                return;
+            };
+            hash.copy_from_slice(&xxh3_64_with_seed(page, number).to_le_bytes());
+            (at, left) = (at + size + 8, left.saturating_sub(PAGE));
+        }
+    }
+
+    /// The checksums of what stands before the positions in gzip.
+    fn seal_windows(&mut self) {
+        let at = self.head(PIECES);
+        let range = at..at.saturating_add(self.head(PIECES + 1));
+        let spans = self
+            .part(range)
+            .map(|bytes| bytes.to_vec())
+            .unwrap_or_default();
+        for (number, span) in spans.chunks_exact(SPAN).enumerate() {
+            let wide = span[16..]
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            let size = span[24..]
+                .first_chunk()
+                .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+            let start = usize::try_from(wide).unwrap_or(usize::MAX);
+            let window = self.part(start..start.saturating_add(size as usize));
+            let sum = window.map(|window| xxh3_64(window)).unwrap_or_default();
+            let at = at + number * SPAN + 28;
+            self.0[at..at + 4].copy_from_slice(&sum.to_le_bytes()[..4]);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Records of a file as packed batches: every record once, and the same from any batch on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use seqloom_core::{self as core, Shelf};
+use seqloom_encode::{Frame, Letters, Lookup, Policy};
+use seqloom_load::gather::Rows;
+use seqloom_load::packed::{
+    Cut, Failure, Files, Input, Packed, Place, Rule, Stream, Tokenise, Tokens, fill_rows,
+};
+use seqloom_sequences::Options;
+
+use crate::choices::Choices;
+use crate::records::{Packing, Record, Records};
+use crate::scratch;
+
+/// Packs a file by choices, and goes on from one of its batches.
+pub fn run(mut choices: Choices<'_>) {
+    let records = Records::new(&mut choices);
+    let packing = Packing::new(&mut choices);
+    let path = scratch::write("packed", &records.file(packing));
+    let rule = rule(&mut choices);
+    let alphabet = ["iupac", "dna"][choices.below(2)];
+    let stream = |place: Place| {
+        let input = Input {
+            path: path.clone(),
+            index: None,
+        };
+        let files = Files::new(vec![input], Options::default(), place.from, None);
+        Stream::new(
+            files,
+            rule,
+            Tokeniser::new(alphabet),
+            place,
+            Shelf::default(),
+        )
+    };
+    let (batches, end) = all(stream(Place::default()));
+    check(&batches, &records.all, rule, end.is_ok());
+    if let Some(chosen) = choices.below(batches.len() + 1).checked_sub(1) {
+        let (rest, again) = all(stream(batches[chosen].place.clone()));
+        assert_eq!(
+            rest.iter().map(keys).collect::<Vec<_>>(),
+            batches[chosen + 1..].iter().map(keys).collect::<Vec<_>>()
+        );
+        assert_eq!(again.is_ok(), end.is_ok());
+        assert!(end.is_err() || again.ok() == end.ok());
+    }
+    go_on_anywhere(&path, rule, &mut choices);
+}
+
+/// Goes on from a place that no stream gave.
+fn go_on_anywhere(path: &Path, rule: Rule, choices: &mut Choices<'_>) {
+    let mut small = || choices.byte() as u64 % 12;
+    let mut place = Place {
+        next: (small(), small()),
+        ..Place::default()
+    };
+    place.from.record = small();
+    place.from.ordinal = small();
+    place.waiting = (0..small() % 4).map(|_| (small(), small())).collect();
+    let input = Input {
+        path: path.to_path_buf(),
+        index: None,
+    };
+    let files = Files::new(vec![input], Options::default(), place.from, Some(small()));
+    let _ = all(Stream::new(
+        files,
+        rule,
+        Tokeniser::new("iupac"),
+        place,
+        Shelf::default(),
+    ));
+}
+
+fn rule(choices: &mut Choices<'_>) -> Rule {
+    let most = (choices.one_in(2)).then(|| 1 + choices.below(300));
+    let overlap = choices.below(most.unwrap_or(50));
+    Rule {
+        room: 1 + choices.below(2000),
+        window: choices.below(9),
+        cut: Cut::new(most, overlap).expect("the overlap is below the most"),
+        keeps_empty: !choices.one_in(4),
+    }
+}
+
+/// Every batch, and the hash of the content or why there is no more.
+fn all(mut stream: Stream<Tokeniser>) -> (Vec<Packed>, Result<u64, Failure>) {
+    let mut batches = Vec::new();
+    loop {
+        match stream.next_batch() {
+            Ok(Some(batch)) => batches.push(batch),
+            Ok(None) => return (batches, Ok(stream.content())),
+            Err(failure) => return (batches, Err(failure)),
+        }
+    }
+}
+
+fn keys(batch: &Packed) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
+    (
+        batch.ordinals.clone(),
+        batch.starts.clone(),
+        batch.tokens.clone(),
+    )
+}
+
+/// What is kept of all windows makes up the records, each once.
+fn check(batches: &[Packed], records: &[Record], rule: Rule, is_whole: bool) {
+    let mut parts = BTreeMap::new();
+    for batch in batches {
+        assert!(batch.tokens.len() <= rule.room && batch.tokens.len() == batch.positions.len());
+        for row in 0..batch.ordinals.len() {
+            let bounds = batch.bounds[row] as usize..batch.bounds[row + 1] as usize;
+            let positions = &batch.positions[bounds.clone()];
+            assert!((0..).zip(positions).all(|(wanted, found)| wanted == *found));
+            let tokens = &batch.tokens[bounds];
+            let [start, stop] = [0, 1].map(|end| batch.keep[2 * row + end] as usize);
+            let key = (batch.ordinals[row], batch.starts[row]);
+            assert!(
+                parts.insert(key, tokens[start..stop].to_vec()).is_none(),
+                "{key:?} twice"
+            );
+        }
+    }
+    for (ordinal, record) in (0..).zip(records) {
+        let found = parts.range((ordinal, 0)..(ordinal + 1, 0));
+        let found: Vec<u32> = found.flat_map(|(_, tokens)| tokens.clone()).collect();
+        let wanted: Vec<u32> = record.1.iter().map(|letter| u32::from(*letter)).collect();
+        assert!(if is_whole {
+            found == wanted
+        } else {
+            found.len() <= wanted.len()
+        });
+    }
+}
+
+/// A token for each letter, which is the letter.
+struct Tokeniser(Letters, Lookup<u32>);
+
+impl Tokeniser {
+    fn new(alphabet: &str) -> Self {
+        let letters = Letters::new(alphabet, Policy::default()).expect("the alphabet is known");
+        let values: Vec<u32> = (0..256).collect();
+        let frame = Frame {
+            head: None,
+            tail: None,
+            pad: 0,
+        };
+        Self(letters, Lookup::new(&values, frame).expect("256 values"))
+    }
+}
+
+impl Tokenise for Tokeniser {
+    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> core::Result<()> {
+        fill_rows((&self.0, &self.1), windows, out).map(drop)
+    }
+}

@@ -1,0 +1,117 @@
+//! Gzip that is valid and then changed, unpacked by one thread and by several: what helps the
+//! several never changes what is read, nor what is said of damage.
+
+use std::path::Path;
+
+use seqloom_compression::input::Input;
+use seqloom_compression::parallel::{text_again, text_by_guess};
+use seqloom_compression::{Options, Text, unpack};
+use sirocco::Format;
+use sirocco::deflate::{Encoder, Flush, Level};
+
+use crate::blocks::read;
+use crate::choices::Choices;
+use crate::scratch;
+
+/// Room for what one call of the encoder gives.
+const ROOM: usize = 1 << 18;
+
+/// Makes a file by choices, and unpacks it in every way.
+pub fn run(mut choices: Choices<'_>) {
+    let mut file = Vec::new();
+    for _ in 0..1 + choices.below(3) {
+        member(&mut choices, &mut file);
+    }
+    change(&mut choices, &mut file);
+    let path = scratch::write("parts.gz", &file);
+    let options = Options {
+        threads: 2,
+        ..Options::default()
+    };
+    let guessed = text_by_guess(&path, &options).map(drain);
+    let whole = one_by_one(&path, &options);
+    let again = text_again(&path, &options).map(drain);
+    for (found, way) in [(guessed, "by guess"), (again, "again")] {
+        assert!(found.is_none_or(|found| found == whole), "read {way}");
+    }
+}
+
+/// The text, and why there is no more.
+type Outcome = (Vec<u8>, Option<String>);
+
+fn one_by_one(path: &Path, options: &Options) -> Outcome {
+    let input = Input::open(path).expect("it was written");
+    match unpack(input, options) {
+        Ok((_, text)) => drain(text),
+        Err(trouble) => (Vec::new(), Some(format!("{trouble:?}"))),
+    }
+}
+
+fn drain(mut text: Box<dyn Text>) -> Outcome {
+    let mut found = Vec::new();
+    let error = read(text.as_mut(), &mut found);
+    (found, error)
+}
+
+/// A member of several blocks, each of which begins where the choices say.
+fn member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
+    let levels = [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST];
+    let mut encoder = Encoder::new(Format::Gzip, levels[choices.below(levels.len())]);
+    let (mut all, mut room) = (Vec::new(), vec![0; ROOM]);
+    for _ in 0..choices.below(6) {
+        let flush = [Flush::None, Flush::Sync, Flush::Full][choices.below(3)];
+        all.extend(text(choices));
+        file.extend_from_slice(encoder.compress(&all, &mut room, flush).output);
+    }
+    file.extend_from_slice(encoder.compress(&all, &mut room, Flush::Finish).output);
+}
+
+/// Letters that are packed well, badly or not at all.
+fn text(choices: &mut Choices<'_>) -> Vec<u8> {
+    let most = if choices.one_in(4) { 1 << 15 } else { 1 << 11 };
+    let size = choices.below(most);
+    let (style, mut state) = (choices.byte(), u64::from(choices.short()));
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::from(state.to_le_bytes()[7])
+    };
+    match style % 4 {
+        0 => (0..size)
+            .map(|at| b"ACGT\n"[if at % 61 == 60 { 4 } else { next() % 4 }])
+            .collect(),
+        1 => choices
+            .bytes(64)
+            .iter()
+            .copied()
+            .cycle()
+            .take(size)
+            .collect(),
+        2 => (0..size).map(|_| next() as u8).collect(),
+        _ => {
+            let line = |number: usize| format!("@read{number}:{}\nACGTTGCA\n+\nIIIIHHHG\n", next());
+            let text: String = (0..size / 36).map(line).collect();
+            text.into_bytes()
+        }
+    }
+}
+
+/// Changes bits, cuts the file, or puts something behind it.
+fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
+    match choices.byte() % 8 {
+        0 => file.truncate(choices.below(file.len() + 1)),
+        1 => file.extend(vec![0; choices.below(2000)]),
+        2 => file.extend_from_slice(choices.bytes(100)),
+        3 => drop(file.splice(..0, choices.bytes(40).iter().copied())),
+        4 | 5 => {
+            for _ in 0..1 + choices.below(3) {
+                let at = choices.below(file.len());
+                file.get_mut(at)
+                    .into_iter()
+                    .for_each(|byte| *byte ^= 1 << (choices.byte() % 8));
+            }
+        }
+        _ => {}
+    }
+}
