@@ -246,6 +246,7 @@ def job_writers() -> Iterator[Writer]:
         prepare=do_nothing,
         read=_read_embeddings,
         is_job=True,
+        optional=("out/report.html",),  # of a call that computes a shard
         broken=_broken_shards,
     )
     yield shards("embeddings", write=_embed, step=8)

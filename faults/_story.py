@@ -33,6 +33,7 @@ class Writer:
     read: Read  # a value of JSON's types, another one before than after
     is_job: bool = False  # a stopped one leaves a part, with which the next goes on
     broken: Callable[[Path], list[str]] | None = None  # what of that part is not whole
+    optional: tuple[str, ...] = ()  # files that a job which goes on may leave out
     is_kept: bool = True  # survives a crash of the machine once `write` has returned
     step: int = 1  # of so many faults one is tried, where each takes long
 
