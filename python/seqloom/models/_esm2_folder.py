@@ -48,8 +48,8 @@ _SYNONYMS = {
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
-# So many numbers more than its weights a network may have before it is made: arrays that are
-# missing are named then.
+# So many numbers more than its weights a network may have before it is made: what is
+# missing is named then.
 _SPARE = 1 << 20
 # Arrays that ESM2 does not use: positions that are not rotary, the decoder, which is the
 # embedding, and heads that are not ours.
