@@ -2,10 +2,11 @@
 
 import json
 from dataclasses import fields
-from typing import Any, ClassVar, Self, cast, get_type_hints
+from typing import Any, ClassVar, Literal, Self, cast, get_args, get_origin, get_type_hints
 
 from seqloom.errors import ConfigError
 
+_PLAIN = (int, float, str, bool, type(None), ...)
 # The classes that the program has defined, by name. A later class of the same name replaces
 # the earlier one, so that a notebook cell can be run again.
 _known: dict[str, type[Any]] = {}
@@ -193,14 +194,26 @@ def _is_config(value: object) -> bool:
     return isinstance(value, dict) and "class" in value
 
 
+def _is_plain(declared: Any) -> bool:
+    """Says whether a type is of numbers, words and rows of them."""
+    if get_origin(declared) is Literal:
+        return True
+    parts = get_args(declared) or (declared,)
+    return all(part in _PLAIN if part is declared else _is_plain(part) for part in parts)
+
+
 def _convert(field: str, value: Any, declared: Any) -> Any:
     """Converts one value to the declared type of its field."""
     import msgspec
 
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    holds_configs = any(map(_is_config, items))
+    if (_is_config(value) or holds_configs) and _is_plain(declared):
+        raise ConfigError(f"{field}: expected a plain value, got settings")
     if _is_config(value):
         return JsonConfig.from_dict(value)
-    if isinstance(value, list) and any(map(_is_config, cast("list[Any]", value))):
-        return tuple(_convert(field, item, JsonConfig) for item in cast("list[Any]", value))
+    if holds_configs:
+        return tuple(_convert(field, item, JsonConfig) for item in items)
     try:
         _encode(value)
         return msgspec.convert(value, declared)

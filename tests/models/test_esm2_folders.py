@@ -210,6 +210,17 @@ def test_a_saved_network_has_the_same_bits(folder, tmp_path):
         assert (again.state_dict()[path] == values).all()
 
 
+@pytest.mark.parametrize(
+    "change", [{"num_hidden_layers": 10**9}, {"hidden_size": 2**30}, {"vocab_size": 2**31}]
+)
+def test_settings_of_a_huge_network_are_refused_before_it_is_made(tmp_path, change):
+    sl.models.ESM2Config(layers=1, width=8, heads=2).init("numpy").save(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(RecordError, match="the weights do not fit"):
+        sl.models.ESM2.load(tmp_path)
+
+
 def test_an_unknown_dtype_is_an_error(folder):
     with pytest.raises(ArgumentError, match='dtype must be "float32"'):
         sl.models.ESM2.load(folder, dtype="float8")

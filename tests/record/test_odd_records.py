@@ -194,6 +194,12 @@ def test_a_table_that_is_no_scores_is_refused(tmp_path, content):
         sl.infer.Scores.read_tsv(path)
 
 
+def test_settings_where_a_number_should_be_are_refused():
+    settings = sl.encode.Kmer(3).to_dict()
+    with pytest.raises(ConfigError, match=r"Kmer\.k: expected a plain value, got settings"):
+        sl.encode.Kmer.from_dict({**settings, "k": sl.encode.OneHot().to_dict()})
+
+
 @pytest.mark.parametrize(
     "change",
     [{"class": ["OneHot"]}, {"version": [1]}, {"dtype": "\ud800"}, {"alphabet": "\ud800"}],

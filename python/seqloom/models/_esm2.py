@@ -11,7 +11,13 @@ from seqloom.errors import ArgumentError
 from seqloom.models._esm2_contacts import find_contacts
 from seqloom.models._esm2_dtype import INT8, check_dtype
 from seqloom.models._esm2_fields import ESM2Fields
-from seqloom.models._esm2_folder import collect, find_heads, index, save_folder
+from seqloom.models._esm2_folder import (
+    check_size,
+    collect,
+    find_heads,
+    index,
+    save_folder,
+)
 from seqloom.models._esm2_int8 import round_layers
 from seqloom.models._esm2_layers import ESM2Layer, ESM2TokenHead, RotaryRates
 from seqloom.models._esm2_layout import Given, Layout, lay_out
@@ -210,6 +216,7 @@ class ESM2(Module):
         name, place = check_dtype(found, dtype), as_path("folder", folder)
         settings, arrays = read_settings(place), index(load(place))
         config = ESM2Config(**settings, **find_heads(arrays))
+        check_size(config, arrays, str(place))
         network = cls(config).bind(found, Key(0))
         network.to(found, "float32" if name == INT8 else name)
         network.load_record(collect(network, arrays, str(place))).eval()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,9 @@ _SYNONYMS = {
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
+# So many numbers more than its weights a network may have before it is made: what is
+# missing is named then.
+_SPARE = 1 << 20
 # Arrays that ESM2 does not use: positions that are not rotary, the decoder, which is the
 # embedding, and heads that are not ours.
 _UNUSED = re.compile(
@@ -104,6 +108,18 @@ def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
         f"has_{head}": any(name.startswith(f"{head}.") for name in used)
         for head in ("lm_head", "contact_head")
     }
+
+
+def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
+    """Refuses settings of a network that is far larger than its weights."""
+    layer = config.width * (4 * config.width + 2 * config.inner_width)
+    wanted = config.layers * layer + config.vocabulary * config.width
+    found = sum(prod(array.shape) for array in arrays.values())
+    if wanted > 2 * found + _SPARE:
+        raise RecordError(
+            f"{folder}: the weights do not fit: config.json describes at least {wanted:,} "
+            f"numbers, and there are {found:,}"
+        )
 
 
 def collect(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[str, Any]:
