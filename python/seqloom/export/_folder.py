@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom._files import sync
+from seqloom._signals import signals_waiting
 from seqloom.errors import FileError, RunFolderError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def write_folder(
                 (part / name).write_bytes(data)
                 sync(part / name)
             sync(part)
-            with _renaming_alone(final.parent):
+            with signals_waiting(), _renaming_alone(final.parent):
                 check()
                 _give_name(part, final)
             # Before the old folder is emptied: the disk must not keep its name.
@@ -50,18 +51,28 @@ def write_folder(
 def folder_beside(final: Path) -> Generator[Path]:
     """Makes a folder beside another one: locked while it is written, gone at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
+    handle: int | None = None
+    try:
+        with signals_waiting():
+            handle = _make(part, final)
+        yield part
+    finally:
+        if handle is not None:
+            with signals_waiting():
+                shutil.rmtree(part, ignore_errors=True)
+                os.close(handle)
+
+
+def _make(part: Path, final: Path) -> int:
+    """Makes a folder and locks it, and removes those of dead writers."""
+    # Before it has its lock, another writer would take it for a dead one's.
     with _renaming_alone(final.parent):
-        # Before it has its lock, another writer would take it for a dead one's.
         _remove_dead(final)
         part.mkdir()
         handle = os.open(part, os.O_RDONLY)
         with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX)
-    try:
-        yield part
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        os.close(handle)
+        return handle
 
 
 @contextmanager

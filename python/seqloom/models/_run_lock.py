@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from seqloom._signals import signals_waiting
 from seqloom.errors import FileError, RunFolderError
 
 NAME = ".run.lock"
@@ -23,26 +24,37 @@ def writing_alone(folder: Path) -> Generator[None]:
     """Keeps every other run out of a folder while the block runs."""
     # The system takes a lock back when its process ends, however it ends: a run that was
     # killed stops nobody. Its file stays, and is the next run's.
-    path = folder / NAME
+    path, handle = folder / NAME, None
     try:
-        handle = _take(path)
-    except OSError as error:
-        reason = error.strerror or error
-        raise FileError(f"{path}: cannot lock the run folder: {reason}") from error
-    if handle is None:
-        raise RunFolderError(
-            f"{folder}: is being written by another run ({_owner_of(path)}); wait until "
-            "it has ended, stop it, or choose another folder (out=, --out)"
-        )
-    _held.add(handle)
-    try:
+        with signals_waiting():
+            handle = _take(path)
+        if handle is None:
+            raise RunFolderError(
+                f"{folder}: is being written by another run ({_owner_of(path)}); wait "
+                "until it has ended, stop it, or choose another folder (out=, --out)"
+            )
         yield
     finally:
-        _release(path, handle)
+        if handle in _held:  # not in a forked process
+            with signals_waiting():
+                _release(path, handle)
 
 
 def _take(path: Path) -> int | None:
-    """Opens the file and locks it; None where another run has it."""
+    """Takes the lock; None where another run has it."""
+    try:
+        handle = _lock(path)
+    except OSError as error:
+        reason = error.strerror or error
+        raise FileError(f"{path}: cannot lock the run folder: {reason}") from error
+    if handle is not None:
+        _held.add(handle)
+        _sign(handle)
+    return handle
+
+
+def _lock(path: Path) -> int | None:
+    """Opens the file and locks it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
@@ -53,7 +65,6 @@ def _take(path: Path) -> int | None:
         except OSError:
             pass  # a file system without locks
         if _is_at(path, handle):
-            _sign(handle)
             return handle
         os.close(handle)  # removed by the run that had it
 
@@ -67,9 +78,7 @@ def _sign(handle: int) -> None:
 
 
 def _release(path: Path, handle: int) -> None:
-    """Removes the file and gives the lock back, where this process took it."""
-    if handle not in _held:
-        return  # in a forked process
+    """Removes the file and gives the lock back."""
     _held.discard(handle)
     with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
         if _is_at(path, handle):
