@@ -9,7 +9,7 @@ import msgspec
 
 from seqloom.errors import RecordError
 from seqloom.record._facts import parse_json
-from seqloom.record._types import find_type
+from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +73,7 @@ def _entry(source: RecordSource, name: str, entry: Any) -> ArrayEntry:
     fields = _convert(source, f"the entry of {name!r}", entry, kind=HeaderEntry)
     dtype = find_type(source.name, name, fields.dtype)
     start, stop = fields.data_offsets
+    require_shape(source.name, name, fields.shape)
     if stop - start != prod(fields.shape) * dtype.itemsize:
         raise _not_whole(source, f"the entry of {name!r} has a wrong number of bytes")
     return ArrayEntry(fields.dtype, dtype, fields.shape, start, stop)

@@ -7,6 +7,7 @@ import json
 import zlib
 from base64 import b64encode
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, ClassVar
 
 import msgspec
@@ -17,7 +18,7 @@ from seqloom.record._checksum import checksum
 from seqloom.record._facts import Facts, seal, unseal
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
-from seqloom.record._types import find_type
+from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -186,7 +187,10 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
 def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
     """Returns the array of an entry, after a check."""
     dtype = find_type(name, path, entry.dtype)
+    require_shape(name, path, entry.shape)
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:
         raise RecordError(f"{name}: {path} is damaged (its checksum differs)")
+    if data.size != prod(entry.shape) * dtype.itemsize:
+        raise RecordError(f"{name}: {path} is damaged (it has a wrong number of bytes)")
     return data.view(dtype).reshape(entry.shape)

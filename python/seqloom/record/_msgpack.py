@@ -14,7 +14,7 @@ from seqloom.record._facts import Facts, seal, unseal
 from seqloom.record._lazy_array import LazyArray, Placement
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
-from seqloom.record._types import find_type
+from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -177,6 +177,7 @@ def _lazy(
 ) -> tuple[LazyArray, int]:
     """Describes an array whose first object begins at `start`; returns its end too."""
     dtype = find_type(source.name, path, kind)
+    require_shape(source.name, path, shape)
     nbytes = prod(shape) * dtype.itemsize
     spans: list[tuple[int, int]] = []
     for done in range(0, nbytes, _MOST):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from math import prod
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from seqloom.errors import RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Of elements of up to 16 bytes, an array of so many would have more than NumPy counts.
+_TOO_LARGE = 1 << 59
 
 # The names are those of safetensors; every format of ours uses them.
 TYPES: dict[str, np.dtype[Any]] = {
@@ -40,6 +47,15 @@ def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
             f"{', '.join(TYPES)}"
         )
     return dtype
+
+
+def require_shape(file: str, path: str, shape: Sequence[int]) -> None:
+    """Refuses a shape in a file that no array has, though one of its axes may be 0."""
+    if min(shape, default=0) < 0 or prod(size or 1 for size in shape) >= _TOO_LARGE:
+        raise RecordError(
+            f"{file}: {path} has the impossible shape {list(shape)}; the file is damaged, "
+            "get it again"
+        )
 
 
 def name_type(path: str, dtype: np.dtype[Any]) -> str:
