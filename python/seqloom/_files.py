@@ -12,6 +12,7 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from seqloom._signals import signals_waiting
 from seqloom.errors import ArgumentError, FileError, MissingFileError
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def atomic_paths(
             for part, final in zip(parts, finals, strict=True):
                 _keep_rights(part, final)
             _sync_all(parts if durable else [])
-            (commit or _rename)(parts, finals)
+            with signals_waiting():
+                (commit or _rename)(parts, finals)
         _sync_all(dict.fromkeys(final.parent for final in finals) if durable else [])
     except FileError:
         raise
@@ -112,17 +114,32 @@ def _final(path: str | os.PathLike[str]) -> Path:
 @contextmanager
 def _part_of(final: Path) -> Generator[Path]:
     """Makes the part of a file; while the block runs, nobody else removes it."""
+    claimed: tuple[Path, int] | None = None
     try:
-        part, handle = _claim(final)
+        # A signal that came between making it and remembering it would leave it.
+        with signals_waiting():
+            claimed = _claimed(final)
+        yield claimed[0]
+    finally:
+        if claimed is not None:
+            with signals_waiting():
+                _give_back(*claimed)
+
+
+def _claimed(final: Path) -> tuple[Path, int]:
+    """Makes a part, or says which file cannot be written."""
+    try:
+        return _claim(final)
     except OSError as error:
         raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
-    try:
-        yield part
-    finally:
-        # Renamed, its name is free, and may be another writer's by now.
-        if _is_at(part, handle):
-            part.unlink()
-        os.close(handle)
+
+
+def _give_back(part: Path, handle: int) -> None:
+    """Removes a part and its lock."""
+    # Renamed, its name is free, and may be another writer's by now.
+    if _is_at(part, handle):
+        part.unlink()
+    os.close(handle)
 
 
 def _claim(final: Path) -> tuple[Path, int]:

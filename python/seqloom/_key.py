@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
+from seqloom._arguments import as_integer
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, MemoryLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,11 +120,19 @@ class Key:
         Returns:
             A new array; the same for each call.
 
+        Raises:
+            ArgumentError: ``n`` is no integer, negative, or 2**62 or more.
+            MemoryLimitError: There is not so much memory.
+
         Examples:
             >>> Key(0).bits(2).dtype
             dtype('uint32')
         """
-        out = np.empty(n, np.uint32)
+        n = as_integer("n", n, limit=1 << 62)
+        try:
+            out = np.empty(n, np.uint32)
+        except (MemoryError, ValueError) as error:
+            raise MemoryLimitError(f"n: no memory for {n:,} random numbers") from error
         _native.random_bits(*self.words, out)
         return out
 
@@ -135,6 +144,10 @@ class Key:
 
         Returns:
             A new array; the same for each call.
+
+        Raises:
+            ArgumentError: ``n`` is no integer, negative, or 2**62 or more.
+            MemoryLimitError: There is not so much memory.
 
         Examples:
             >>> u = Key(0).uniform(1000)

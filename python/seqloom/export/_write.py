@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -29,7 +30,8 @@ def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
     if is_zip(path):
         write_atomic(path, _pack(files))
     else:
-        write_folder(path, files)
+        check = partial(check_target, path, overwrite=overwrite)
+        write_folder(path, files, check=check)
 
 
 def is_zip(path: Path) -> bool:

@@ -2,13 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from seqloom._files import write_atomic
+from seqloom._files import sync, write_atomic
 from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._learned import ENCODER
+from seqloom.models._run_lock import NAME, writing_alone
 
 # What every config.json holds.
 ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
@@ -32,14 +34,32 @@ _FILES = (
 )
 
 
-def open_folder(path: Path, *, resume: bool, overwrite: bool) -> None:
-    """Makes the folder ready for a run; what must not be lost is never touched."""
+@contextmanager
+def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[None]:
+    """Makes the folder ready for a run, and keeps others out while the block runs."""
+    # What must not be lost is never touched.
     if resume and overwrite:
         raise ArgumentError("resume keeps a run and overwrite replaces it: choose one")
-    if path.is_dir() and any(path.iterdir()):
-        _enter(path, resume=resume, overwrite=overwrite)
+    _check_is_run(path)
+    _make(path)
+    with writing_alone(path):
+        if _holds_something(path):
+            _enter(path, resume=resume, overwrite=overwrite)
+        yield
+
+
+def make_checkpoint_folder(path: Path) -> None:
+    """Makes the folder of a run's checkpoints, and waits until the disk has it."""
+    _make(checkpoint_path(path).parent)
+
+
+def _make(path: Path) -> None:
+    """Makes a folder and those above it; each stays if the machine stops."""
     try:
+        missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)
+        for folder in missing:
+            sync(folder.parent)
     except OSError as error:
         raise FileError(f"{path}: cannot make the run folder: {error.strerror}") from None
 
@@ -80,8 +100,7 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
 
 def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
     """Goes into a folder that holds something already."""
-    if not (is_config(path / _CONFIG) or _is_bare(path)):
-        raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
+    _check_is_run(path)
     if resume:
         _check_goes_on(path)
         for left in _list_temporary_files(path):
@@ -93,6 +112,17 @@ def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:
             f"{path}: holds a run already; choose another folder, "
             "resume it (resume=True, --resume) or replace it (overwrite=True, --overwrite)"
         )
+
+
+def _check_is_run(path: Path) -> None:
+    """Refuses a folder of other things."""
+    if _holds_something(path) and not (is_config(path / _CONFIG) or _is_bare(path)):
+        raise RunFolderError(f"{path}: holds files that are no run; choose an empty folder")
+
+
+def _holds_something(path: Path) -> bool:
+    """Says whether there is anything but the lock of a run."""
+    return path.is_dir() and any(each.name != NAME for each in path.iterdir())
 
 
 def _check_goes_on(path: Path) -> None:
@@ -114,7 +144,8 @@ def _remove(path: Path) -> None:
 
 def _is_bare(path: Path) -> bool:
     """Says whether a run was killed here before it wrote its settings."""
-    begun = {path / _CHECKPOINTS, path / ENCODER, *_list_temporary_files(path)}
+    begun = {path / name for name in (_CHECKPOINTS, ENCODER, NAME)}
+    begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 
 

@@ -14,7 +14,7 @@ from seqloom._config import JsonConfig
 from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
-from seqloom.models._folder import ENTRIES, WEIGHTS, open_folder
+from seqloom.models._folder import ENTRIES, WEIGHTS, opened_folder
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
 from seqloom.models._torch_module import as_module
@@ -65,7 +65,7 @@ class Trained:
 
         Raises:
             FileError: The folder cannot be written.
-            RunFolderError: It holds something already.
+            RunFolderError: It holds something already, or another process writes to it.
 
         Examples:
             >>> import seqloom as sl
@@ -77,9 +77,9 @@ class Trained:
             ('no', 'yes')
         """
         home = as_path("folder", folder, expected="a folder's path")
-        open_folder(home, resume=False, overwrite=overwrite)
-        save_config(home, self)
-        self.model.to_record().save(home / WEIGHTS)
+        with opened_folder(home, resume=False, overwrite=overwrite):
+            save_config(home, self)
+            self.model.to_record().save(home / WEIGHTS)
 
     def __repr__(self) -> str:
         return (

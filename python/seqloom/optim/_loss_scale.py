@@ -31,6 +31,7 @@ class LossScale:
     Attributes:
         value: The present scale, a number that a compiled step takes as an argument.
         good_steps: Number of good steps since the scale last changed.
+        skipped_steps: Number of steps that were skipped because gradients overflowed.
 
     Raises:
         ArgumentError: An argument is no number, or out of range.
@@ -62,7 +63,7 @@ class LossScale:
         self.growth = as_number("growth", growth)
         self.backoff = as_number("backoff", backoff)
         self.interval = as_integer("interval", interval)
-        self.good_steps = 0
+        self.good_steps, self.skipped_steps = 0, 0
         self._check()
 
     def _check(self) -> None:
@@ -100,6 +101,7 @@ class LossScale:
         """
         if not _are_finite(gradients):
             self.value, self.good_steps = self.value * self.backoff, 0
+            self.skipped_steps += 1
             return None
         unscaled = gradients.multiply(1.0 / self.value)
         self.good_steps += 1
@@ -108,21 +110,24 @@ class LossScale:
         return unscaled
 
     def to_record(self) -> Record:
-        """Returns the scale and the number of good steps.
+        """Returns the scale and the numbers of good and skipped steps.
 
         Returns:
             A record without arrays.
 
         Examples:
             >>> LossScale().to_record().metadata
-            {'loss_scale': 65536.0, 'good_steps': 0}
+            {'loss_scale': 65536.0, 'good_steps': 0, 'skipped_steps': 0}
         """
-        return Record(
-            {}, metadata={"loss_scale": self.value, "good_steps": self.good_steps}
-        )
+        facts = {
+            "loss_scale": self.value,
+            "good_steps": self.good_steps,
+            "skipped_steps": self.skipped_steps,
+        }
+        return Record({}, metadata=facts)
 
     def load_record(self, record: Record) -> Self:
-        """Sets the scale and the number of good steps.
+        """Sets the scale and the numbers of good and skipped steps.
 
         Args:
             record: Record that `to_record` returned.
@@ -139,13 +144,16 @@ class LossScale:
         """
         facts = record.metadata
         value: Any = facts.get("loss_scale")
-        steps = facts.get("good_steps")
-        if not _is_positive(value) or not isinstance(steps, int) or steps < 0:
+        # Older records do not count what was skipped.
+        steps: Any = facts.get("good_steps")
+        skipped: Any = facts.get("skipped_steps", 0)
+        if not (_is_positive(value) and _is_count(steps) and _is_count(skipped)):
             raise RecordError(
                 "the record is not that of a LossScale: it needs loss_scale, a number "
                 f"greater than 0, and good_steps, got {value!r} and {steps!r}"
             )
-        self.value, self.good_steps = float(value), steps
+        self.value = float(value)
+        self.good_steps, self.skipped_steps = int(steps), int(skipped)
         return self
 
     def __repr__(self) -> str:
@@ -157,6 +165,10 @@ def _are_finite(gradients: Gradients) -> bool:
     backend: Any = gradients.backend
     found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]
     return not found or bool(backend.to_numpy(backend.all(backend.stack(found))))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def _is_positive(value: object) -> bool:

@@ -14,6 +14,7 @@ from seqloom.optim._groups import ParameterGroup, make_variant, require_matches
 from seqloom.optim._state import States
 from seqloom.record import Record
 from seqloom.tensor import Tensor
+from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
 
 if TYPE_CHECKING:
@@ -162,12 +163,19 @@ class Optimizer(ABC):
         except Exception as error:
             _explain_dtypes(moves, grads.backend, error)
             raise
+        self._notify(moves, grads.backend)
         for (param, _), move in zip(pairs, moves, strict=True):
             param.put(move.param)
             self._states.put(move.path, move.state)
         for counter, number in steps.items():
             counter.put(number)
         return model
+
+    def _notify(self, moves: list[Move], backend: Backend) -> None:
+        """Shows what a step gives to those who watch operations, as `check_finite` does."""
+        for move in moves if observers else ():
+            name = f"{type(self).__name__}.step of {move.path}"
+            notify(name, (move.param, *move.state.values()), backend)
 
     def _begin(self, params: list[Param], backend: Backend) -> dict[Counter, Array]:
         """Returns the number of this step by counter; they are set when it is done."""

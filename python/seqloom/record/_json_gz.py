@@ -187,10 +187,10 @@ def _parse(name: str, text: bytes, kind: Any) -> Any:
 def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
     """Returns the array of an entry, after a check."""
     dtype = find_type(name, path, entry.dtype)
+    require_shape(name, path, entry.shape, dtype=dtype)
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:
         raise RecordError(f"{name}: {path} is damaged (its checksum differs)")
-    require_shape(name, path, entry.shape, dtype=dtype)
     if data.size != prod(entry.shape) * dtype.itemsize:
         raise RecordError(f"{name}: {path} has a wrong number of bytes")
     return data.view(dtype).reshape(entry.shape)

@@ -115,7 +115,14 @@ class RecordSource:
         """
         if self._memory is not None:
             return io.BytesIO(self._memory.data)
-        return cast("BinaryIO", self._checked_path().open("rb"))
+        file = self._checked_path().open("rb")
+        try:
+            # Another file may have got the name meanwhile.
+            self._check(os.fstat(file.fileno()))
+        except RecordError:
+            file.close()
+            raise
+        return cast("BinaryIO", file)
 
     def read(self, start: int, stop: int) -> bytes:
         """Reads some bytes.
@@ -178,20 +185,28 @@ class RecordSource:
             return hash_bytes(out)
         try:
             path = self._checked_path()
-            return _native.read_pieces(path, start, out, _count_threads(out.size))
+            hashes = _native.read_pieces(path, start, out, _count_threads(out.size))
         except FileError as error:
             raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
+        self._checked_path()  # another file may have got the name meanwhile
+        return hashes
 
     def _checked_path(self) -> Path:
         """Returns the path; refuses another file than the one that was described."""
         path = self.path
         try:
-            now = _describe(path.stat())
+            now = path.stat()
         except OSError as error:
             raise RecordError(f"{path}: cannot be read any more ({error})") from None
-        if now != self._state:
-            raise RecordError(f"{path}: was changed after it was opened; load it again")
+        self._check(now)
         return path
+
+    def _check(self, now: os.stat_result) -> None:
+        """Refuses another file than the one that was described."""
+        if _describe(now) != self._state:
+            raise RecordError(
+                f"{self.path}: was changed after it was opened; load it again"
+            )
 
 
 def hash_bytes(data: NDArray[np.uint8]) -> bytes:

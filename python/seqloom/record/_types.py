@@ -48,8 +48,11 @@ def require_shape(
     """Refuses a shape that no array has: too many axes, or sizes beyond 64 bits."""
     try:
         np.broadcast_to(np.empty((), dtype), shape)
-    except ValueError as error:
-        raise RecordError(f"{file}: {path} has an impossible shape ({error})") from None
+    except ValueError:
+        raise RecordError(
+            f"{file}: {path} has the impossible shape {list(shape)}; the file is damaged, "
+            "get it again"
+        ) from None
 
 
 def name_type(path: str, dtype: np.dtype[Any]) -> str:

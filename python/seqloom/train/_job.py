@@ -1,14 +1,18 @@
 """One call of `fit`, from its checks to its report."""
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from seqloom.models import Custom, Trained
 from seqloom.models._examples import noun_of
-from seqloom.models._folder import checkpoint_path, open_folder, write_history
+from seqloom.models._folder import (
+    make_checkpoint_folder,
+    opened_folder,
+    write_history,
+)
 from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW, Optimizer
@@ -75,7 +79,13 @@ class Job:
             class_weight=self.class_weight,
             backend=self.backend,
         )
-        self.ranks.on_first(lambda: self._open_folder(resume=resume, overwrite=overwrite))
+        with ExitStack() as stack:
+            opened = self._opened_folder(resume=resume, overwrite=overwrite)
+            self.ranks.on_first(lambda: stack.enter_context(opened))
+            return self._run_in_folder(trained, parts, progress)
+
+    def _run_in_folder(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
+        """Trains, and tells the watchers of an error."""
         try:
             chosen = replace(self, settings=self.settings.for_network(trained.model))
             return chosen._work(trained, parts, progress)  # noqa: SLF001 - its own kind
@@ -87,11 +97,15 @@ class Job:
             progress.on_error(error)
             raise
 
-    def _open_folder(self, *, resume: bool, overwrite: bool) -> None:
-        """Makes the folder ready."""
-        if self.folder is not None:
-            open_folder(self.folder, resume=resume, overwrite=overwrite)
-            checkpoint_path(self.folder).parent.mkdir(exist_ok=True)
+    @contextmanager
+    def _opened_folder(self, *, resume: bool, overwrite: bool) -> Generator[None]:
+        """Makes the folder ready, and keeps others out of it."""
+        if self.folder is None:
+            yield
+            return
+        with opened_folder(self.folder, resume=resume, overwrite=overwrite):
+            make_checkpoint_folder(self.folder)
+            yield
 
     @property
     def written(self) -> Path | None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+from seqloom._signals import NAMES
 
 
 class Held:
@@ -69,7 +69,7 @@ def _is_main() -> bool:
 
 def _list_handlers() -> dict[int, Any]:
     """Lists the handlers of the program, and that of SIGTERM where there is none."""
-    numbers = [number for name in _NAMES if (number := getattr(signal, name, None))]
+    numbers = [number for name in NAMES if (number := getattr(signal, name, None))]
     found = {number: signal.getsignal(number) for number in numbers}
     return {
         number: handler

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from seqloom._signals import signals_waiting
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -100,13 +101,15 @@ class CacheFolder:
         for left in self.path.glob(f"{_PART}{key}-*"):
             shutil.rmtree(left, ignore_errors=True)
         part = self.path / f"{_PART}{key}-{secrets.token_hex(4)}"
-        part.mkdir(_PRIVATE_FOLDER)
         try:
+            part.mkdir(_PRIVATE_FOLDER)
             write(part)
-            self._remove(self.path / key)
-            part.rename(self.path / key)
+            with signals_waiting():
+                self._remove(self.path / key)
+                part.rename(self.path / key)
         finally:
-            shutil.rmtree(part, ignore_errors=True)
+            with signals_waiting():
+                shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
         made = self._open(key, opened)
         if made is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from seqloom._arguments import as_integer
-from seqloom.errors import ArgumentError, IdError, NumberRangeError
+from seqloom.errors import ArgumentError, IdError, MemoryLimitError, NumberRangeError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -208,4 +208,9 @@ def _fill(name: str, count: int) -> NDArray[Any]:
     kind = (
         np.dtype(f"<U{len(prop.missing)}") if isinstance(prop.missing, str) else prop.kind
     )
-    return np.full(count, prop.missing, kind)
+    try:
+        return np.full(count, prop.missing, kind)
+    except (MemoryError, ValueError) as error:
+        raise MemoryLimitError(
+            f"{COUNT_NAMES[prop.suffix]}: no memory for the tables of {count:,}"
+        ) from error

@@ -198,7 +198,9 @@ class MultiHeadAttention(Module):
                 q, k, v, mask, rate, is_causal, rng=rng
             )
         out = apply("permute_dims", out, (0, 2, 1, 3))
-        return self.out_proj(out.reshape(rows, length, -1)), weights
+        return self.out_proj(
+            out.reshape(rows, length, out.shape[-2] * out.shape[-1])
+        ), weights
 
     def _attend_packed(
         self, x: Tensor, cu_seqlens: Any, max_seqlen: int | None, is_causal: bool
@@ -217,7 +219,7 @@ class MultiHeadAttention(Module):
         out = functional.attention_varlen(
             q, k, v, packing.offsets, packing.longest, is_causal
         )
-        return self.out_proj(out.reshape(x.shape[0], -1))
+        return self.out_proj(out.reshape(x.shape[0], out.shape[-2] * out.shape[-1]))
 
     def _rotate_packed(self, x: Tensor, places: Tensor) -> Tensor:
         """Rotates ``(total, h, d)``, whose heads share a position."""

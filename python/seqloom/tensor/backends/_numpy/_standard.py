@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import ml_dtypes
 import numpy as np
 
-from seqloom.errors import ShapeError
+from seqloom.errors import NumberRangeError, ShapeError
 from seqloom.tensor._element_types import NATIVE, require_in_range, to_native
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._filling import write_to
@@ -119,7 +119,14 @@ def arange(
     if dtype is None and float in {type(start), type(stop), type(step)}:
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
+    are_whole = step and {type(start), type(stop), type(step)} == {int}
+    # NumPy gives nothing at all where a bound is beyond its integers.
+    size = len(range(start, stop, step)) if are_whole else None
     made: Floats = np.arange(start, stop, step, dtype=to_dtype(dtype))
+    if size not in {None, made.size}:
+        raise NumberRangeError(
+            f"arange({start}, {stop}, {step}): expected numbers from -2**63 to 2**63 - 1"
+        )
     return made
 
 

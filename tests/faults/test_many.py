@@ -1,0 +1,386 @@
+"""Many at once: writers of one file, runs of one folder, makers of one cache, readers."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from faults._apart import run_apart, start_apart
+from faults._file_writers import draw_genotypes, draw_records, write_fasta
+from faults._job_writers import _cached, _dataset, _export, _genotypes
+from faults._story import digest, names
+
+import seqloom as sl
+from racing import race
+from seqloom.errors import SeqloomError
+from seqloom.export import _write
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+RACES = 20
+
+
+def save_record(place, value, suffix, recorder):
+    sl.record.Record({"a": np.full(3000, value), "b": np.full((9, 7), value)}).save(
+        place / f"x.{suffix}", recorder()
+    )
+
+
+def write_sequences(place, value):
+    sl.io.write_sequences(place / "x.fa.gz", draw_records(value))
+
+
+def read_record(place, suffix):
+    found = sl.record.load(place / f"x.{suffix}")
+    return sorted({int(it) for name in "ab" for it in np.unique(found[name])})
+
+
+def write_index(place, value):
+    if not (place / "x.fa").exists():
+        write_fasta(place / "x.fa", 3)
+    sl.io.build_index(place / "x.fa")
+
+
+def read_index(place):
+    index = sl.io.SequenceIndex(place / "x.fa", build=False)
+    return [str(record.sequence) for record in index]
+
+
+def write_bed(place, value, **how):
+    sl.io.to_bed(place / "x.bed", draw_genotypes(value, (10 + 3 * value, 21)), **how)
+
+
+def create_bed(place, value):
+    values = draw_genotypes(value, (10 + 3 * value, 21))
+    with sl.io.create_bed(place / "x.bed", *values.shape) as bed:
+        for column in values.T:
+            bed.write(column)
+
+
+def read_bed(place):
+    with sl.io.open_bed(place / "x.bed") as bed:
+        return [bed.iid.tolist(), bed.sid.tolist(), bed.read(dtype="int8").tolist()]
+
+
+@cache
+def exported(value):
+    """The files of an export; each value has other weights."""
+    with tempfile.TemporaryDirectory() as home:
+        _export(Path(home), "model.seqloom", value)
+        files = (Path(home) / "model.seqloom").iterdir()
+        return {file.name: file.read_bytes() for file in files}
+
+
+def write_export(path, value):
+    _write.write(path, exported(value), overwrite=True)
+
+
+def write_scores(place, value):
+    scores = np.full((50, 2), float(value))
+    sl.infer.Scores([f"r{row}" for row in range(50)], ("no", "yes"), scores).to_tsv(
+        place / "scores.tsv"
+    )
+
+
+RECORDERS = {
+    "safetensors": sl.record.Safetensors,
+    "msgpack": sl.record.MsgPack,
+    "json.gz": sl.record.JsonGz,
+}
+# What writes the first or the second of two contents, and what reads it.
+WRITERS = {
+    **{
+        f"record, {suffix}": (
+            lambda place, value, suffix=suffix, how=how: save_record(
+                place, value, suffix, how
+            ),
+            lambda place, suffix=suffix: read_record(place, suffix),
+        )
+        for suffix, how in RECORDERS.items()
+    },
+    "sequences": (write_sequences, lambda place: digest(place / "x.fa.gz")),
+    "index": (write_index, read_index),
+    "to_bed": (write_bed, read_bed),
+    "to_bed, individual": (
+        lambda place, value: write_bed(place, value, major="individual"),
+        read_bed,
+    ),
+    "create_bed": (create_bed, read_bed),
+    "export, folder": (
+        lambda place, value: write_export(place / "model.seqloom", value),
+        lambda place: digest(*sorted((place / "model.seqloom").iterdir())),
+    ),
+    "export, zip": (
+        lambda place, value: write_export(place / "model.zip", value),
+        lambda place: digest(place / "model.zip"),
+    ),
+    "scores": (write_scores, lambda place: digest(place / "scores.tsv")),
+}
+
+
+def try_races(home, name, races):
+    """Lets two processes write one thing again and again."""
+    write, read = WRITERS[name]
+    wanted, known = [], set()
+    for value in (1, 2):
+        alone = home / f"alone{value}" / "x"
+        alone.mkdir(parents=True)
+        write(alone, value)
+        wanted.append(read(alone))
+        known |= set(names(alone))
+    place = home / "both" / "x"
+    for number in range(races):
+        if number % 2 == 0:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            if name == "index":
+                write_fasta(place / "x.fa", 3)
+        ended = race(*(lambda value=value: write(place, value) for value in (1, 2)))
+        assert [str(it) for it in ended] == ["gave None"] * 2
+        assert read(place) in wanted
+        assert {*names(place)} == known
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name):
+    try_races(tmp_path, name, RACES)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_two_writers_at_once_one_wins_in_each_of_many_races(tmp_path, name):
+    try_races(tmp_path, name, 25 * RACES)
+
+
+CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
+
+
+class Waiting:
+    """A watcher that lets a run wait in its third step, until a file is there."""
+
+    def __init__(self, place):
+        self.begun, self.over = place / "begun", place / "over"
+
+    def on_batch(self, step):
+        if step.batch == 3:
+            self.begun.write_text(str(os.getpid()))
+            while not self.over.exists():
+                time.sleep(0.01)
+
+
+def fit(place, *watchers, **options):
+    data = _dataset(place / "train.fa")
+    sl.train.fit(
+        CONFIG, data, data, out=place / "run", epochs=2, batch_size=8, num_threads=1,
+        checkpoint_every=2, report=False, progress=False, callbacks=watchers, **options,
+    )  # fmt: skip
+
+
+def begin(place, *watchers):
+    """Begins a run, and waits until it waits."""
+    _dataset(place / "train.fa")
+    running = start_apart(lambda: fit(place, Waiting(place), *watchers))
+    while not (place / "begun").exists():
+        time.sleep(0.01)
+    return running, int((place / "begun").read_text())
+
+
+def read_run(place):
+    return digest(place / "run/model.safetensors", place / "run/scores-valid.tsv")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """What a run leaves that was alone."""
+    place = tmp_path_factory.mktemp("alone")
+    assert str(run_apart(lambda: fit(place))) == "gave None"
+    return read_run(place), names(place / "run")
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}], ids=str)
+def test_a_second_run_in_a_folder_is_refused_by_the_first_ones_number(
+    tmp_path, undisturbed, how
+):
+    running, first = begin(tmp_path)
+    second = run_apart(lambda: fit(tmp_path, **how))
+    (tmp_path / "over").touch()
+    assert second.error.startswith("RunFolderError")
+    assert f"{tmp_path}/run: is being written by another run (process {first} " in (
+        second.error
+    )
+    assert "choose another folder (out=, --out)" in second.error
+    assert str(running.finish()) == "gave None"
+    assert (read_run(tmp_path), names(tmp_path / "run")) == undisturbed
+
+
+def test_a_model_is_not_saved_into_the_folder_of_a_run_that_lives(tmp_path):
+    running, first = begin(tmp_path)
+    task = sl.models.Classify(("no", "yes"))
+    model = sl.models.Trained(CONFIG.init("numpy").eval(), sl.encode.OneHot("dna"), task, 1)
+    with pytest.raises(sl.errors.RunFolderError, match=f"process {first} "):
+        model.save(tmp_path / "run", overwrite=True)
+    (tmp_path / "over").touch()
+    assert str(running.finish()) == "gave None"
+
+
+def test_a_run_that_was_killed_stops_no_other(tmp_path, undisturbed):
+    running, first = begin(tmp_path)
+    os.kill(first, signal.SIGKILL)
+    assert running.finish().is_killed
+    assert str(run_apart(lambda: fit(tmp_path, resume=True))) == "gave None"
+    assert (read_run(tmp_path), names(tmp_path / "run")) == undisturbed
+
+
+class Forking:
+    """A watcher that leaves a process behind, as a loader's worker may be."""
+
+    def on_batch(self, step):
+        if step.batch == 1 and not os.fork():
+            time.sleep(20)
+            os._exit(0)
+
+
+def test_a_process_that_outlives_a_killed_run_stops_no_other(tmp_path, undisturbed):
+    # It would also keep the pipe of `running`, which is not read here.
+    running, first = begin(tmp_path, Forking())
+    os.kill(first, signal.SIGKILL)
+    os.waitpid(first, 0)
+    running.pipe.close()
+    assert str(run_apart(lambda: fit(tmp_path, resume=True))) == "gave None"
+    assert (read_run(tmp_path), names(tmp_path / "run")) == undisturbed
+
+
+@pytest.mark.parametrize("races", [3, pytest.param(60, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["begun", "resumed"])
+def test_of_two_runs_at_once_one_ends_as_if_it_were_alone(
+    tmp_path, undisturbed, races, is_resumed
+):
+    for number in range(races):
+        place = tmp_path / f"race{number}"
+        place.mkdir()
+        if is_resumed:
+            running, first = begin(place)
+            os.kill(first, signal.SIGKILL)
+            running.finish()
+        else:
+            _dataset(place / "train.fa")
+        run = partial(fit, place, resume=is_resumed)
+        ended = [str(it) for it in race(run, run)]
+        good = [said for said in ended if said == "gave None"]
+        refused = [said for said in ended if said.startswith("RunFolderError")]
+        # A resume that comes after the other has ended finds nothing to do.
+        assert len(good) >= 1
+        assert len(good) + len(refused) == 2, ended
+        assert is_resumed or len(good) == 1
+        assert (read_run(place), names(place / "run")) == undisturbed
+
+
+CACHES = {"sequences": _cached, "genotypes": _genotypes}
+
+
+def fill(kind, place):
+    """Reads all through a cache; returns what was read, and how often it was made."""
+    made = []
+
+    def watch(event, facts):
+        if event == "os.mkdir" and ".part-" in str(facts[0]):
+            made.append(facts[0])
+
+    sys.addaudithook(watch)
+    items = CACHES[kind](place)
+    read = [np.asarray(item["inputs"]).astype(float).tolist() for item in items]
+    return repr(read), len(made)
+
+
+@pytest.mark.parametrize("races", [RACES, pytest.param(25 * RACES, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kind", CACHES)
+def test_two_processes_fill_a_cache_once_and_read_the_same(tmp_path, kind, races):
+    (tmp_path / "alone").mkdir()
+    wanted = run_apart(partial(fill, kind, tmp_path / "alone" / "x")).value[0]
+    place = tmp_path / "both" / "x"
+    place.mkdir(parents=True)
+    run_apart(partial(fill, kind, place))  # writes what is read
+    for _ in range(races):
+        shutil.rmtree(place / "cache")
+        ended = race(*[partial(fill, kind, place)] * 3)
+        assert {str(it.value[0]) for it in ended} == {wanted}
+        assert sum(it.value[1] for it in ended) == 1
+        assert not list((place / "cache").glob(".[pg]*"))
+
+
+def replace_index(place, value):
+    sl.io.write_sequences(place / "x.fa", draw_records(value))
+    sl.io.build_index(place / "x.fa")
+
+
+# What writes a value, and what reads it: whole files of many sorts.
+READ = {
+    "record": (
+        lambda place, value: save_record(place, value, *next(iter(RECORDERS.items()))),
+        lambda place: read_record(place, "safetensors"),
+    ),
+    "index": (replace_index, read_index),
+    "bed": (write_bed, read_bed),
+}
+PROCESSES, THREADS = 4, 250
+
+
+def read_in_threads(place, read, wanted):
+    """Reads in many threads; returns what was neither old nor new nor an error of ours."""
+    wrong, refused, gate = [], [], threading.Barrier(THREADS)
+
+    def one():
+        gate.wait()
+        for _ in range(2):
+            look()
+
+    def look():
+        try:
+            found = read(place)
+        except SeqloomError as error:
+            refused.append(str(error))
+        except BaseException as error:  # noqa: BLE001 - told
+            wrong.append(f"{type(error).__name__}: {error}")
+        else:
+            if found not in wanted:
+                wrong.append(repr(found)[:200])
+
+    threads = [threading.Thread(target=one) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return wrong[:5], sorted(set(refused)), len(refused)
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_thousand_readers_read_the_old_or_the_new_or_are_told(tmp_path, name):
+    write, read = READ[name]
+    wanted = []
+    for value in (2, 1):
+        write(tmp_path, value)
+        wanted.append(read(tmp_path))
+    one = partial(read_in_threads, tmp_path, read, wanted)
+    begun = [start_apart(one) for _ in range(PROCESSES)]
+    replaced = 0
+    while any(
+        os.waitid(os.P_PID, it.child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        for it in begun
+    ):
+        write(tmp_path, replaced % 2 + 1)
+        replaced += 1
+    ended = [it.finish() for it in begun]
+    wrong = [str(it) if it.error or it.signal else it.value[0] for it in ended]
+    assert wrong == [[]] * PROCESSES
+    said = {text for it in ended for text in it.value[1]}
+    words = "replaced", "changed", "shorter than when"
+    other = [text for text in said if not any(word in text for word in words)]
+    assert other == []
+    assert replaced
+    assert read(tmp_path) in wanted

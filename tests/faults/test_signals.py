@@ -1,0 +1,200 @@
+"""A signal at any moment of a command: a line, its exit code, and nothing half written."""
+
+import os
+import re
+import shutil
+import signal
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from faults._apart import run_apart
+from faults._file_writers import draw_genotypes, draw_records
+from faults._job_writers import _export
+
+import seqloom as sl
+from seqloom.cli import _app, main  # noqa: F401 - loaded before the processes are forked
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
+# Each command, and what it is to write; a job goes on with what it has.
+COMMANDS = {
+    "inspect": ("inspect x.fa --json", None),
+    "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
+    "index": ("index out.fa.gz --overwrite", "out.fa.gz.sli"),
+    "train": (
+        "train x.fa --labels x.tsv --alphabet dna --out run --epochs 2 --batch-size 32 "
+        "--checkpoint-every 3",
+        "run",
+    ),
+    "predict": ("predict model x.fa --out scores.tsv --overwrite", "scores.tsv"),
+    "evaluate": ("evaluate model x.fa --labels x.tsv", None),
+    "embed": ("embed p.fa --model small --out e --shard-size 4", "e"),
+    "export, folder": ("export model --out m.seqloom --overwrite", "m.seqloom"),
+    "export, zip": ("export model --out m.zip --overwrite", "m.zip"),
+    "bed inspect": ("bed inspect x.bed", None),
+    "bed stats": ("bed stats x.bed --out stats.tsv --overwrite", "stats.tsv"),
+    "bed subset": ("bed subset x.bed y.bed --maf 0.01 --overwrite", "y.bed"),
+    "bed convert": ("bed convert x.bed y.raw --overwrite", "y.raw"),
+}
+JOBS = {"train", "embed"}
+# What changes a folder, as Python's audit calls it, and what reads one.
+EVENTS = re.compile(
+    r"open$|os\.(rename|remove|mkdir|link|rmdir|chmod|truncate|utime)|shutil\."
+)
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """A folder that holds what the commands read, and older outputs."""
+    place = tmp_path_factory.mktemp("signals") / "before"
+    place.mkdir()
+    records = draw_records(3, 160)
+    (place / "x.fa").write_text("".join(f">{name}\n{text}\n" for name, text in records))
+    rows = [f"{name}\t{('no', 'yes')['GC' in text]}\n" for name, text in records]
+    (place / "x.tsv").write_text("id\tlabel\n" + "".join(rows))
+    (place / "p.fa").write_text("".join(f">p{n}\nMKTAYIAKQR\n" for n in range(24)))
+    sl.models.ESM2Config(layers=1, width=16, heads=2).init("numpy").save(place / "small")
+    sl.io.to_bed(place / "x.bed", draw_genotypes(1, (30, 50)))
+    run_here(place, "train x.fa --labels x.tsv --alphabet dna --epochs 1 --out model")
+    sl.io.write_sequences(place / "out.fa.gz", draw_records(4, 10))
+    sl.io.build_index(place / "out.fa.gz")
+    sl.io.to_bed(place / "y.bed", draw_genotypes(2, (30, 50)))
+    for name in ("scores.tsv", "stats.tsv", "y.raw", "y.bed.log"):
+        (place / name).write_text("old\n")
+    for name in ("m.seqloom", "m.zip"):
+        _export(place, name)
+    return place
+
+
+def run_here(place, words, number=-1, sent=signal.SIGINT):
+    """Runs a command in a process of its own, which gets a signal at the event of a number.
+
+    Returns its exit code, what it said, and how many events there were.
+    """
+    said = place.parent / "said"
+    outcome = run_apart(partial(_run_command, place, words, (number, sent), said))
+    assert not outcome.signal, f"{words}: {outcome}"
+    assert not outcome.error, f"{words}: {outcome}"
+    return outcome.value[0], said.read_text(), outcome.value[1]
+
+
+def _run_command(place, words, when, said):
+    os.chdir(place)
+    with said.open("w") as file:
+        for number, stream in enumerate((sys.stdout, sys.stderr), 1):
+            os.dup2(file.fileno(), number)
+            del stream
+        sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w") for number in (1, 2))
+        sys.modules["matplotlib"] = None  # drawing takes longer than training
+        seen = _send_at(*when)
+        try:
+            main(words.split())
+        except SystemExit as left:
+            when = seen.pop("when"), left.code
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return when[1], when[0]
+
+
+def _send_at(number, sent):
+    """Sends a signal to this process at the event of a number, and counts events."""
+    seen = {"when": 0}
+
+    others = 0
+
+    def watch(event, facts):
+        nonlocal others
+        if "when" not in seen:
+            return
+        # Of other events, and of files elsewhere, such as Python's own, a part is enough.
+        if not EVENTS.match(event) or not is_here(facts[0]):
+            others += 1
+            if others % 200:
+                return
+        if seen["when"] == number:
+            os.kill(os.getpid(), sent)
+        seen["when"] += 1
+
+    sys.addaudithook(watch)
+    return seen
+
+
+def is_here(path):
+    """Says whether a path is in this folder."""
+    text = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else "/"
+    return not text.startswith("/") or text.startswith(os.getcwd())
+
+
+def listing(place):
+    """What a folder holds, and the content of each file."""
+    return {
+        str(path.relative_to(place)): path.read_bytes() if path.is_file() else None
+        for path in sorted(place.rglob("*"))
+    }
+
+
+def is_stable(name):
+    """Leaves out what holds times of day."""
+    return not re.search(
+        r"report\.html|metrics\.jsonl|last\.safetensors|plan\.json|\.done", name
+    )
+
+
+def judge(name, place, old, new):
+    """Says what is wrong with what a stopped command left."""
+    target, left = COMMANDS[name][1], listing(place)
+    hidden = [path for path in left if re.search(r"(^|/)\.|\.claim$|\.lock$", path)]
+    assert hidden == []
+    for path, data in old.items():
+        is_output = target is not None and path.startswith(target.removesuffix(".bed"))
+        allowed = [data, new.get(path)] if is_output else [data]
+        assert left.get(path, b"gone") in allowed, path
+    assert left.keys() <= {*old, *new}
+
+
+def try_moments(name, before, home, *, count, signals):
+    """Sends signals at moments that are spread over a command; returns how many."""
+    words, _ = COMMANDS[name]
+    old, place = listing(before), home / "place"
+    shutil.copytree(before, place)
+    code, said, events = run_here(place, words)
+    assert code == 0, said
+    new = listing(place)
+    tried, moments = 0, np.unique(np.linspace(0, events - 1, count).astype(int))
+    for position, moment in enumerate(moments):
+        sent = signals[position % len(signals)]
+        shutil.rmtree(place)
+        shutil.copytree(before, place)
+        code, said, reached = run_here(place, words, moment, sent)
+        if code == 0 and reached <= moment:
+            continue  # threads had fewer events this time: no signal was sent
+        tried += 1
+        where = f"{sent.name} at event {moment} of {events}: {code}, {said}"
+        assert code == 128 + sent, where
+        assert "Traceback" not in said, where
+        assert "stopped" in said, where
+        judge(name, place, old, new)
+        again = f"{words} --resume" if name == "train" else words
+        code, said, _ = run_here(place, again)
+        assert code == 0, f"after {where}: {said}"
+        found = listing(place)
+        # A job that had nothing left to do has nothing to report.
+        assert new.keys() - found.keys() <= {"e/report.html"}, where
+        assert found.keys() <= new.keys(), where
+        differing = [path for path in found if found[path] != new[path] and is_stable(path)]
+        assert differing == [], where
+    return tried
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_signal_stops_a_command_and_the_next_one_finishes(tmp_path, before, name):
+    assert try_moments(name, before, tmp_path, count=2, signals=SIGNALS) > 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("sent", SIGNALS, ids=lambda it: it.name)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_signal_at_any_event_stops_a_command(tmp_path, before, name, sent):
+    assert try_moments(name, before, tmp_path, count=40, signals=[sent]) > 0

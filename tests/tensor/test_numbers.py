@@ -1,0 +1,314 @@
+"""Numbers that go wrong are named, and sizes that cannot be are refused."""
+
+import inspect
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import GradientError, NotFiniteError, SeqloomError
+from seqloom.nn import functional
+from seqloom.optim import SGD, Adam, AdamW, LossScale, Muon, ScheduleFreeAdamW
+
+B = sl.tensor.backend("numpy", num_threads=1)
+NAN, INF = float("nan"), float("inf")
+X, Y = B.tensor(np.ones((5, 3), "f4")), B.tensor(np.arange(5) % 2)
+OPTIMISERS = [SGD, Adam, AdamW, Muon, ScheduleFreeAdamW]
+
+
+def network():
+    layers = nn.Linear(3, 4), functional.relu, nn.Linear(4, 2)
+    return nn.Sequential(*layers).bind("numpy", sl.Key(0))
+
+
+def line_of(function, text):
+    """The line of a function's source that holds a text, as an error names it."""
+    lines, first = inspect.getsourcelines(function)
+    (found,) = [number for number, line in enumerate(lines) if text in line]
+    return f"{__file__}:{first + found}"
+
+
+def train(planted=None, optimizer=None, *, factor=1.0):
+    """Makes a step; one operation gets a number that is none."""
+
+    def plant(x, place):
+        return x * planted[1] if planted and place == planted[0] else x
+
+    def loss_of(model, x):
+        hidden = model.layers[0](plant(x, "input"))  # first
+        active = functional.relu(plant(hidden, "hidden"))  # second
+        logits = model.layers[2](plant(active, "active"))  # third
+        return functional.cross_entropy(plant(logits, "logits"), Y)  # fourth
+
+    model, optimizer = network(), optimizer or SGD()
+    with sl.tensor.check_finite():
+        _, gradients = nn.value_and_grad(loss_of)(model, X)
+        gradients = gradients.multiply(factor)
+        optimizer.step(0.1, model, gradients)  # update
+    return model
+
+
+@pytest.mark.parametrize("number", [NAN, INF])
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        ("input", "# first"),
+        ("hidden", "# second"),
+        ("active", "# third"),
+        ("logits", "# fourth"),
+    ],
+)
+def test_a_number_that_is_none_is_named_where_it_first_stands(place, line, number):
+    with pytest.raises(NotFiniteError) as caught:
+        train((place, number))
+    operation, _, rest = str(caught.value).partition(" at ")
+    # The product by which it is planted, in the function of the test.
+    assert operation == "multiply"
+    assert rest.startswith(f"{line_of(train, 'return x * planted')} gave ")
+    assert line_of(train, line)
+
+
+@pytest.mark.parametrize("path", ["layers.0.weight", "layers.2.bias"])
+def test_a_weight_that_is_no_number_is_named_by_the_layer_that_uses_it(path):
+    model = network()
+    arrays = {name: np.array(it) for name, it in model.to_record().items()}
+    arrays[path][0] = NAN
+    model.load_record(arrays)
+    with (
+        pytest.raises(NotFiniteError, match=f"^linear at {__file__}:"),
+        sl.tensor.check_finite(),
+    ):
+        model(X)
+
+
+def test_a_gradient_that_overflows_is_named_by_the_operation_it_belongs_to():
+    def loss_of(model, x):
+        root = sl.tensor.apply("sqrt", model(x) * 0.0)  # the slope of a root at 0
+        return root.sum()
+
+    line = line_of(loss_of, "# the slope")
+    with pytest.raises(NotFiniteError) as caught, sl.tensor.check_finite():
+        nn.value_and_grad(loss_of)(network(), X)
+    assert str(caught.value).startswith(f"the gradient of sqrt at {line} gave ")
+
+
+@pytest.mark.parametrize("kind", OPTIMISERS, ids=lambda it: it.__name__)
+def test_an_update_that_overflows_is_named_by_the_line_of_the_step(kind):
+    with pytest.raises(NotFiniteError) as caught:
+        train(optimizer=kind(), factor=INF)
+    assert f" at {line_of(train, '# update')} gave " in str(caught.value)
+
+
+def test_an_optimiser_names_the_parameter_that_it_spoils():
+    with pytest.raises(NotFiniteError, match=r"^AdamW\.step of layers\.0\.weight at "):
+        train(optimizer=AdamW(), factor=INF)
+
+
+def fit_on(inputs, **options):
+    labels = np.arange(len(inputs)) % 2
+    return sl.train.fit(
+        nn.Linear(3, 2), (inputs, labels), loss=functional.cross_entropy, epochs=2,
+        batch_size=8, num_threads=1, progress=False, **options,
+    )  # fmt: skip
+
+
+def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
+    inputs = np.ones((32, 3), "f4")
+    inputs[20] = NAN
+    with pytest.raises(
+        GradientError, match=r"epoch 1, batch \d: the loss is nan; .*lower lr"
+    ):
+        fit_on(inputs, out=tmp_path / "run", report=False)
+    assert not (tmp_path / "run/model.safetensors").exists()
+
+
+def test_a_spike_of_the_loss_is_in_the_history_and_ends_nothing():
+    inputs = np.ones((32, 3), "f4")
+    inputs[20] = 1e6
+    history = fit_on(inputs).history
+    assert len(history) == 2
+    assert history[0]["train_loss"] > 100
+    assert np.isfinite([row["train_loss"] for row in history]).all()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_step_that_overflows_in_float16_is_skipped_and_counted():
+    layer, scale, optimizer = nn.Linear(2, 1).bind("numpy", sl.Key(0)), LossScale(), SGD()
+    before = {name: np.array(it) for name, it in layer.to_record().items()}
+
+    def loss_of(layer, x):
+        with sl.tensor.autocast("float16", allow_slow=True):
+            return layer(x).astype("float32").mean() * scale.value
+
+    for size in (60000.0, 1.0):
+        x = B.tensor([[size, size]])
+        _, gradients = nn.value_and_grad(loss_of)(layer, x)
+        if (found := scale.unscale(gradients)) is not None:
+            optimizer.step(0.1, layer, found)
+        if size > 1:
+            after = layer.to_record()
+            assert all((np.asarray(after[name]) == it).all() for name, it in before.items())
+    assert (scale.skipped_steps, optimizer.step_count) == (1, 1)
+    again = LossScale().load_record(scale.to_record())
+    assert (again.skipped_steps, again.value) == (1, 32768.0)
+
+
+LAYERS = {
+    "Linear": (nn.Linear(3, 2), [(0, 3)]),
+    "Conv1d": (nn.Conv1d(3, 2, 3, padding=1), [(0, 3, 9), (2, 3, 0)]),
+    "Conv2d": (nn.Conv2d(3, 2, 3), [(0, 3, 9, 9)]),
+    "ConvTranspose1d": (nn.ConvTranspose1d(3, 2, 3), [(0, 3, 4)]),
+    "BatchNorm1d": (nn.BatchNorm1d(3), [(0, 3), (0, 3, 4), (2, 3, 0)]),
+    "LayerNorm": (nn.LayerNorm(3), [(0, 3), (2, 0, 3)]),
+    "RMSNorm": (nn.RMSNorm(3), [(0, 3), (2, 0, 3)]),
+    "GroupNorm": (nn.GroupNorm(1, 3), [(0, 3, 4)]),
+    "InstanceNorm1d": (nn.InstanceNorm1d(3), [(0, 3, 4)]),
+    "GRU": (nn.GRU(3, 2), [(0, 4, 3), (2, 0, 3)]),
+    "LSTM": (nn.LSTM(3, 2), [(0, 4, 3), (2, 0, 3)]),
+    "SelfAttention": (nn.SelfAttention(4, heads=2), [(0, 5, 4), (2, 0, 4)]),
+    "MaxPool1d": (nn.MaxPool1d(2), [(0, 3, 4), (2, 3, 0)]),
+    "AvgPool1d": (nn.AvgPool1d(2), [(0, 3, 4), (2, 3, 0)]),
+    "AdaptiveAvgPool1d": (nn.AdaptiveAvgPool1d(1), [(0, 3, 4), (2, 3, 0)]),
+    "Flatten": (nn.Flatten(), [(0, 3, 4)]),
+    "Upsample": (nn.Upsample(scale_factor=2), [(0, 3, 4), (2, 3, 0)]),
+}
+
+
+@pytest.mark.parametrize("is_training", [True, False], ids=["training", "evaluation"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_takes_an_empty_array_or_says_what_it_expects(name, is_training):
+    layer, shapes = LAYERS[name]
+    model = layer.bind("numpy", sl.Key(0))
+    model = model.train() if is_training else model.eval()
+    for shape in shapes:
+        x = B.tensor(np.zeros(shape, "f4"))
+        try:
+            out = model(x)
+        except SeqloomError:
+            continue
+        else:
+            out = out[0] if isinstance(out, tuple) else out
+            assert out.size == 0 or np.isfinite(out.numpy()).all() or 0 in x.shape[1:]
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 4), (2, 0, 4)])
+def test_attention_of_nothing_is_nothing(shape):
+    model = nn.MultiHeadAttention(4, 2).bind("numpy", sl.Key(0)).eval()
+    x = B.tensor(np.zeros(shape, "f4"))
+    assert model(x, x, x)[0].shape == shape
+
+
+LOSSES = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div",
+    "l1_loss", "mse_loss", "multinomial_nll", "poisson_nll_loss", "smooth_l1_loss",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty", "ignore:invalid value")
+@pytest.mark.parametrize("name", [*LOSSES, "cross_entropy", "focal_loss", "nll_loss"])
+def test_the_mean_loss_of_nothing_is_nan_and_its_sum_is_0(name):
+    x = B.tensor(np.zeros((0, 2), "f4"))
+    target = x if name in LOSSES else B.tensor(np.zeros(0, "i8"))
+    loss = getattr(functional, name)
+    assert np.isnan(loss(x, target).item())
+    assert loss(x, target, reduction="sum").item() == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["AUPRC", "AUROC", "F1", "R2", "Accuracy", "Pearson", "Spearman"]
+)
+def test_a_metric_of_no_records_is_nan(name):
+    metric = getattr(nn, name)()
+    assert np.isnan(metric.compute())
+    metric.update(np.zeros(0, "i8"), np.zeros(0, "f4"))
+    assert np.isnan(metric.compute())
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
+def test_a_genotype_file_of_nothing_is_read_as_it_was_written(tmp_path, shape):
+    sl.io.to_bed(tmp_path / "x.bed", np.zeros(shape, "i1"))
+    with sl.io.open_bed(tmp_path / "x.bed") as bed:
+        assert bed.read().shape == shape
+    data = sl.data.GenotypeDataset(tmp_path / "x.bed")
+    assert len(list(sl.data.DataLoader(data, batch_size=2))) == (shape[0] + 1) // 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", ">a\n\n", ">a\nACGT\n>b\n\n"], ids=["no bytes", "no letters", "one"]
+)
+def test_a_file_without_records_or_letters_is_named(tmp_path, text):
+    (tmp_path / "x.fa").write_text(text)
+    with pytest.raises(
+        sl.errors.FormatError, match=r"x\.fa: (the file is empty|record . \()"
+    ):
+        list(
+            sl.data.DataLoader(
+                sl.data.SequenceDataset(tmp_path / "x.fa", encoder=sl.encode.OneHot("dna"))
+            )
+        )
+
+
+HUGE = [(2**62, 4), (2**40, 2**40), (2**63,), (2**32, 2**32, 1), (2**31, 2**31, 2)]
+ARRAYS = sl.tensor.backend("numpy").tensor([1.0]).__array_namespace__()
+
+
+@pytest.mark.parametrize("shape", HUGE, ids=str)
+@pytest.mark.parametrize(
+    "name", ["zeros", "ones", "empty", "full", "broadcast_to", "reshape"]
+)
+def test_a_shape_whose_product_overflows_is_refused(name, shape):
+    x = B.tensor([1.0])
+    calls = {
+        "full": lambda: ARRAYS.full(shape, 1.0),
+        "broadcast_to": lambda: ARRAYS.broadcast_to(x, shape),
+        "reshape": lambda: x.reshape(shape),
+    }
+    with pytest.raises(SeqloomError):
+        calls.get(name, lambda: getattr(ARRAYS, name)(shape))()
+
+
+TOO_MANY = {
+    "arange(2**63)": lambda: ARRAYS.arange(2**63),
+    "arange(-2**64, 2**64)": lambda: ARRAYS.arange(-(2**64), 2**64),
+    "arange(2**61)": lambda: ARRAYS.arange(2**61),
+    "arange(0, 1e30)": lambda: ARRAYS.arange(0, 1e30),
+    "linspace": lambda: ARRAYS.linspace(0, 1, 2**62),
+    "eye": lambda: ARRAYS.eye(2**40),
+    "repeat": lambda: ARRAYS.repeat(B.tensor([1.0]), 2**62),
+    "one_hot": lambda: functional.one_hot(B.tensor([1, 2]), 2**62),
+    "uniform": lambda: sl.Key(0).uniform(2**61),
+    "bits": lambda: sl.Key(0).bits(2**64),
+    "bits(-1)": lambda: sl.Key(0).bits(-1),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MANY)
+def test_more_numbers_than_can_be_are_refused(name):
+    with pytest.raises(SeqloomError):
+        TOO_MANY[name]()
+
+
+@pytest.mark.parametrize("sizes", [(2**62, 2**3), (2**40, 2**40), (2**64, 1)])
+def test_a_genotype_file_that_no_disk_holds_is_refused_and_leaves_nothing(tmp_path, sizes):
+    with pytest.raises(SeqloomError):
+        sl.io.create_bed(tmp_path / "x.bed", *sizes)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [*map(list, HUGE), [2**64], [-1], [-1, -2], [0, 2**63], [0, 2**40, 2**40]],
+    ids=str,
+)
+def test_a_record_with_an_impossible_shape_is_refused(tmp_path, shape):
+    size = 8 if shape == [-1, -2] else 0
+    entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}
+    header = json.dumps({"a": entry}).encode()
+    (tmp_path / "x.safetensors").write_bytes(
+        struct.pack("<Q", len(header)) + header + bytes(size)
+    )
+    with pytest.raises(sl.errors.RecordError, match=r"x\.safetensors: "):
+        np.asarray(sl.record.load(tmp_path / "x.safetensors")["a"])
