@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from faults._apart import run_apart, start_apart
 from faults._file_writers import draw_genotypes, draw_records, write_fasta
-from faults._job_writers import _cached, _dataset, _export, _genotypes
+from faults._job_writers import _cached, _dataset, _genotypes, export_model
 from faults._story import digest, names
 
 import seqloom as sl
@@ -72,7 +72,7 @@ def read_bed(place):
 def exported(value):
     """The files of an export; each value has other weights."""
     with tempfile.TemporaryDirectory() as home:
-        _export(Path(home), "model.seqloom", value)
+        export_model(Path(home), name="model.seqloom", seed=value)
         files = (Path(home) / "model.seqloom").iterdir()
         return {file.name: file.read_bytes() for file in files}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from faults._apart import run_apart
 from faults._file_writers import draw_genotypes, draw_records
-from faults._job_writers import _export
+from faults._job_writers import export_model
 
 import seqloom as sl
 from seqloom.cli import _app, main  # noqa: F401 - loaded before the processes are forked
@@ -64,7 +64,7 @@ def before(tmp_path_factory):
     for name in ("scores.tsv", "stats.tsv", "y.raw", "y.bed.log"):
         (place / name).write_text("old\n")
     for name in ("m.seqloom", "m.zip"):
-        _export(place, name)
+        export_model(place, name=name)
     return place
 
 

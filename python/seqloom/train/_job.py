@@ -9,6 +9,7 @@ from typing import Any
 from seqloom.models import Custom, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._folder import (
+    checkpoint_path,
     make_checkpoint_folder,
     opened_folder,
     write_history,

@@ -109,9 +109,10 @@ fn check_out(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Whether a path leads to the system rather than to a disk.
+/// Whether a path leads to the system rather than to a disk or to memory.
 fn is_device(path: &Path) -> bool {
-    path.starts_with("/dev") || path.starts_with("/proc")
+    let is_memory = path.starts_with("/dev/shm");
+    path.starts_with("/dev") && !is_memory || path.starts_with("/proc")
 }
 
 fn is_same(file: &Path, target: &Path) -> bool {
