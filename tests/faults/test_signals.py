@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
