@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,16 +19,14 @@ from seqloom.cli import _app, main  # noqa: F401 - loaded before the processes a
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
+LABELLED = "x.fa --labels x.tsv --alphabet dna"
+STEPS = "--batch-size 32 --checkpoint-every 3"
 # Each command, and what it is to write; a job goes on with what it has.
 COMMANDS = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
     "index": ("index out.fa.gz --overwrite", "out.fa.gz.sli"),
-    "train": (
-        "train x.fa --labels x.tsv --alphabet dna --out run --epochs 2 --batch-size 32 "
-        "--checkpoint-every 3",
-        "run",
-    ),
+    "train": (f"train {LABELLED} --out run --epochs 2 {STEPS}", "run"),
     "predict": ("predict model x.fa --out scores.tsv --overwrite", "scores.tsv"),
     "evaluate": ("evaluate model x.fa --labels x.tsv", None),
     "embed": ("embed p.fa --model small --out e --shard-size 4", "e"),
@@ -57,7 +56,7 @@ def before(tmp_path_factory):
     (place / "p.fa").write_text("".join(f">p{n}\nMKTAYIAKQR\n" for n in range(24)))
     sl.models.ESM2Config(layers=1, width=16, heads=2).init("numpy").save(place / "small")
     sl.io.to_bed(place / "x.bed", draw_genotypes(1, (30, 50)))
-    run_here(place, "train x.fa --labels x.tsv --alphabet dna --epochs 1 --out model")
+    run_here(place, f"train {LABELLED} --epochs 1 --out model")
     sl.io.write_sequences(place / "out.fa.gz", draw_records(4, 10))
     sl.io.build_index(place / "out.fa.gz")
     sl.io.to_bed(place / "y.bed", draw_genotypes(2, (30, 50)))
@@ -69,10 +68,7 @@ def before(tmp_path_factory):
 
 
 def run_here(place, words, number=-1, sent=signal.SIGINT):
-    """Runs a command in a process of its own, which gets a signal at the event of a number.
-
-    Returns its exit code, what it said, and how many events there were.
-    """
+    """Gives a command's exit code, what it said and its events; a signal comes at one."""
     said = place.parent / "said"
     outcome = run_apart(partial(_run_command, place, words, (number, sent), said))
     assert not outcome.signal, f"{words}: {outcome}"
@@ -124,7 +120,7 @@ def _send_at(number, sent):
 def is_here(path):
     """Says whether a path is in this folder."""
     text = os.fsdecode(path) if isinstance(path, (str, bytes, os.PathLike)) else "/"
-    return not text.startswith("/") or text.startswith(os.getcwd())
+    return not text.startswith("/") or text.startswith(str(Path.cwd()))
 
 
 def listing(place):
@@ -157,12 +153,12 @@ def judge(name, place, old, new):
 def try_moments(name, before, home, *, count, signals):
     """Sends signals at moments that are spread over a command; returns how many."""
     words, _ = COMMANDS[name]
-    old, place = listing(before), home / "place"
+    place = home / "place"
     shutil.copytree(before, place)
     code, said, events = run_here(place, words)
     assert code == 0, said
-    new = listing(place)
-    tried, moments = 0, np.unique(np.linspace(0, events - 1, count).astype(int))
+    new, tried = listing(place), 0
+    moments = np.unique(np.linspace(0, events - 1, count).astype(int))
     for position, moment in enumerate(moments):
         sent = signals[position % len(signals)]
         shutil.rmtree(place)
@@ -175,17 +171,22 @@ def try_moments(name, before, home, *, count, signals):
         assert code == 128 + sent, where
         assert "Traceback" not in said, where
         assert "stopped" in said, where
-        judge(name, place, old, new)
-        again = f"{words} --resume" if name == "train" else words
-        code, said, _ = run_here(place, again)
-        assert code == 0, f"after {where}: {said}"
-        found = listing(place)
-        # A job that had nothing left to do has nothing to report.
-        assert new.keys() - found.keys() <= {"e/report.html"}, where
-        assert found.keys() <= new.keys(), where
-        differing = [path for path in found if found[path] != new[path] and is_stable(path)]
-        assert differing == [], where
+        judge(name, place, listing(before), new)
+        judge_next(name, place, new, where)
     return tried
+
+
+def judge_next(name, place, new, where):
+    """Runs a command again that was stopped: it finishes, and all is there."""
+    words = COMMANDS[name][0] + (" --resume" if name == "train" else "")
+    code, said, _ = run_here(place, words)
+    assert code == 0, f"after {where}: {said}"
+    found = listing(place)
+    # A job that had nothing left to do has nothing to report.
+    assert new.keys() - found.keys() <= {"e/report.html"}, where
+    assert found.keys() <= new.keys(), where
+    differing = [path for path in found if found[path] != new[path] and is_stable(path)]
+    assert differing == [], where
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -127,7 +127,7 @@ def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
 
 def test_a_spike_of_the_loss_is_in_the_history_and_ends_nothing():
     inputs = np.ones((32, 3), "f4")
-    inputs[20] = 1e6
+    inputs[20:22] = 1e6  # of both classes: one of them is wrong
     history = fit_on(inputs).history
     assert len(history) == 2
     assert history[0]["train_loss"] > 100

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom._files import sync
+from seqloom._signals import signals_waiting
 from seqloom.errors import FileError, MissingFileError
 from seqloom.infer.embedding._name import give_name
 
@@ -60,7 +61,7 @@ class OutputFolder:
                 raise
             return None
         finally:
-            with suppress(OSError):
+            with signals_waiting(), suppress(OSError):
                 part.unlink(missing_ok=True)
 
     def _publish(
@@ -135,5 +136,5 @@ def filesystem_time(folder: Path) -> float:
     except OSError as error:
         raise FileError(f"{folder}: cannot be written: {error.strerror}") from error
     finally:
-        with suppress(OSError):
+        with signals_waiting(), suppress(OSError):
             probe.unlink(missing_ok=True)
