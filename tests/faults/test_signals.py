@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from faults._file_writers import draw_genotypes, draw_records
 from faults._job_writers import export_model
 
 import seqloom as sl
-from seqloom.cli import _app, main  # noqa: F401 - loaded before the processes are forked
+from seqloom.cli import main
+
+import_module("seqloom.cli._app")  # before processes are forked
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
@@ -83,7 +86,8 @@ def _run_command(place, words, when, said):
             os.dup2(file.fileno(), number)
             del stream
         sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w") for number in (1, 2))
-        sys.modules["matplotlib"] = None  # drawing takes longer than training
+        # Drawing takes longer than training.
+        sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - absent
         seen = _send_at(*when)
         try:
             main(words.split())
