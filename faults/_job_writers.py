@@ -65,7 +65,7 @@ def _broken_run(place: Path) -> list[str]:
     for path in (place / "run").rglob("[!.]*"):
         try:
             if path.suffix == ".safetensors":
-                sl.record.Record({name: it[...] for name, it in sl.record.load(path).items()})
+                sl.record.Record({name: np.asarray(it) for name, it in sl.record.load(path).items()})
             if path.suffix == ".json":
                 json.loads(path.read_bytes())
         except ValueError as error:
