@@ -1,25 +1,34 @@
-"""Imports that fail by the environment: one sentence for users of the command line."""
+"""Imports that fail or are stopped: one sentence for users of the command line."""
 
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from seqloom._signals import signals_waiting
 from seqloom.errors import ArgumentError
 
 _BAD_INPUT = 2
+_STOPPED = 130  # as cli._signals has it, which is not loaded yet
 
 
 @contextmanager
 def report_to_command() -> Generator[None]:
     """Ends the ``seqloom`` command by one sentence; other programs get the error."""
     try:
-        yield
+        # A library that is stopped while it is loaded tells of other errors.
+        with signals_waiting() if _is_command() else nullcontext():
+            yield
     except ArgumentError as error:
         if not _is_command():
             raise
         sys.stderr.write(f"error: {error}\n")
         raise SystemExit(_BAD_INPUT) from None
+    except KeyboardInterrupt:
+        if not _is_command():
+            raise
+        sys.stderr.write("\nstopped\n")
+        raise SystemExit(_STOPPED) from None
 
 
 def _is_command() -> bool:

@@ -4,7 +4,9 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
+import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -203,3 +205,45 @@ def test_a_signal_stops_a_command_and_the_next_one_finishes(tmp_path, before, na
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_at_any_event_stops_a_command(tmp_path, before, name, sent):
     assert try_moments(name, before, tmp_path, count=40, signals=[sent]) > 0
+
+
+SENT = {"SIGINT": 130, "SIGTERM": 143}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_a_program_without_python_ends_by_the_signal_and_scores_anew(
+    tmp_path, before, name
+):
+    place = tmp_path / "place"
+    shutil.copytree(before, place)
+    with (place / "many.fa").open("w") as file:
+        file.writelines(f">r{n}\n{'ACGT' * 200}\n" for n in range(60_000))
+    words = "run predict m.seqloom many.fa --out scores.tsv --overwrite"
+    process = start(place, words)
+    while Path(f"/proc/{process.pid}/comm").read_text() != "seqloom-run\n":
+        assert process.poll() is None
+    time.sleep(0.05)
+    process.send_signal(getattr(signal, name))
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (SENT[name], "\nstopped\n")
+    assert (place / "scores.tsv").read_text() == "old\n"
+    again = start(place, words.replace("many.fa", "x.fa"))
+    said = again.communicate(timeout=60)[1]
+    assert (again.returncode, said) == (0, "scored 160 sequences: scores.tsv\n")
+    assert [it.name for it in place.iterdir() if it.name.startswith(".")] == []
+
+
+def start(place, words):
+    """Starts a command as a person does."""
+    command = [sys.executable, "-m", "seqloom", *words.split()]
+    return subprocess.Popen(command, cwd=place, stdout=-1, stderr=-1, text=True)
+
+
+def test_ctrl_c_while_python_loads_the_package_is_one_line(before):
+    process = start(before, "inspect x.fa")
+    # NumPy is loaded before the command line is there.
+    while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said) == (130, "\nstopped\n")

@@ -83,7 +83,8 @@ def _release(path: Path, handle: int) -> None:
     with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
         if _is_at(path, handle):
             path.unlink()
-    os.close(handle)
+    with suppress(OSError):
+        os.close(handle)
 
 
 def _is_at(path: Path, handle: int) -> bool:
