@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from faults._sweep import ReaderSweep
 
 # Of a longer file so many prefixes and bits are tried, at equal distances.
-PREFIXES, BITS = 400, 1600
+PREFIXES, BITS = 100, 400
 
 
 def damage_cases(sweep: ReaderSweep) -> Iterator[Case]:
