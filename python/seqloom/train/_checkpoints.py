@@ -103,7 +103,15 @@ class Checkpoints:
         old = sorted(list_steps(folder).items())[: -self.keep]
         for step, path in old:
             if step != state.best_step:
-                path.unlink(missing_ok=True)
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a checkpoint; one that stays would fill the disk with the next ones."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
 def _link(newest: Path, last: Path) -> bool:
