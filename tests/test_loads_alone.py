@@ -16,7 +16,8 @@ from pathlib import Path
 from faults import _readers
 _readers.MANY = 2000
 home = Path(tempfile.mkdtemp(dir=sys.argv[1]))
-every = {each.name: each for each in _readers.readers()}
+# An exported model is read by another program.
+every = {it.name: it for it in _readers.readers() if it.name != "exported model"}
 for number, each in enumerate(every.values()):
     place = home / str(number) / "place"
     place.mkdir(parents=True)

@@ -114,7 +114,7 @@ def test_a_plan_that_was_damaged_is_named():
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
     path.write_bytes(path.read_bytes()[:30] + b"\xff" + path.read_bytes()[31:])
-    with pytest.raises(FormatError, match=r"plan\.json cannot be read"):
+    with pytest.raises(FormatError, match=r"plan\.json: cannot be read"):
         sl.infer.load("e")
 
 
@@ -134,7 +134,7 @@ def test_a_crafted_plan_is_refused(change):
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(FormatError, match=r"plan\.json cannot be read"):
+    with pytest.raises(FormatError, match=r"plan\.json: cannot be read"):
         sl.infer.load("e")
 
 
