@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._files import atomic_path
+from seqloom._files import atomic_path, reading
 from seqloom._rust import _native
 from seqloom._threads import run_interruptible
 from seqloom.data.cache._cache_folder import private_folder
@@ -47,7 +47,8 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
 
 def stamp_of(path: str) -> dict[str, int]:
     """Tells what changes when a file is written."""
-    facts = Path(path).stat()
+    with reading(path):
+        facts = Path(path).stat()
     return {
         "size": facts.st_size,
         "written": facts.st_mtime_ns,

@@ -83,9 +83,11 @@ def read_plan(folder: OutputFolder) -> tuple[Plan, str]:
         raise MissingFileError(
             f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
         ) from error
+    path = folder.where(PLAN)
     try:
         plan = Plan.from_json(text)
     except FormatError as error:
-        path = folder.where(PLAN)
         raise FormatError(f"{path}: cannot be read: {error}", path=path) from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     return plan, hashlib.sha256(text).hexdigest()
