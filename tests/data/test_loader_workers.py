@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,10 @@ def test_a_worker_killed_from_outside_changes_nothing():
     got = []
     for number, (pid, items) in enumerate(batches):
         got += items
+        # The worker of a batch that was made ahead may be dead already.
         if number in {0, 3, 7}:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     assert got == list(range(60))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import secrets
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Of renameat2 in linux/fcntl.h and linux/fs.h.
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+# What a file system says that exchanges nothing.
+_WITHOUT_EXCHANGE = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def write_folder(
@@ -114,7 +117,12 @@ def _exchange(part: Path, final: Path) -> bool:
     if not hasattr(library, "renameat2"):
         return False
     here, names = _AT_FDCWD, (os.fsencode(part), os.fsencode(final))
-    return not library.renameat2(here, names[0], here, names[1], _RENAME_EXCHANGE)
+    if not library.renameat2(here, names[0], here, names[1], _RENAME_EXCHANGE):
+        return True
+    code = ctypes.get_errno()
+    if code in _WITHOUT_EXCHANGE:
+        return False
+    raise OSError(code, os.strerror(code), str(final))
 
 
 def _put_aside(part: Path, final: Path) -> None:
