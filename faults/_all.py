@@ -23,14 +23,14 @@ from faults._page import publish
 from faults._readers import readers
 from faults._rivals import rivals
 from faults._shim import CLOSE, NO_FAULT, WRITING, Fault, arm, disarm, read_log
-from faults._story import Reader
+from faults._story import Reader, Writer
 from faults._sweep import LOST, ReaderSweep, WriterSweep
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
-    from faults._story import Case, Writer
+    from faults._story import Case
 
 KINDS = ("calls", "crash", "read", "damage", "rival")
 _LONGEST = 7200  # seconds that one may take
@@ -68,14 +68,16 @@ def try_all(wanted: Namespace) -> int:
     if not chosen:
         sys.exit(f"no writer or reader begins with {' or '.join(begins)}")
     each = wanted.seconds and wanted.seconds * wanted.jobs / len(chosen)
-    begun, results = time.monotonic(), []
+    begun = time.monotonic()
+    results: list[Result] = []
     for result in _in_processes(chosen, each, jobs=wanted.jobs):
         results.append(result)
         _print(result)
     seconds = time.monotonic() - begun
     if wanted.publish:
         order = {it: number for number, it in enumerate(chosen)}
-        publish(sorted(results, key=lambda it: order[it.kind, it.name]), seconds)
+        in_order = sorted(results, key=lambda it: order[it.kind, it.name])
+        publish(in_order, seconds, jobs=wanted.jobs)
     return _conclude(results, seconds)
 
 
@@ -135,7 +137,8 @@ def _try(kind: str, name: str, seconds: float | None) -> Result:
     cases = _cases(sweep, kind)
     result = Result(name, kind, listed=len(cases))
     random.Random(0).shuffle(cases)  # noqa: S311 - no secret
-    for case in cases[:: story.step if seconds is None else 1]:
+    step = story.step if seconds is None and isinstance(story, Writer) else 1
+    for case in cases[::step]:
         if seconds is not None and time.monotonic() - begun > seconds and result.tried:
             break
         result.tried += 1

@@ -53,8 +53,7 @@ def _digest(tree: Tree) -> str:
 def _judge(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
     """Says what is wrong with what is on the disk."""
     _lay(sweep, tree)
-    must_be_new = is_over and sweep.writer.is_kept
-    yield from sweep.judge_left([sweep.new] if must_be_new else [sweep.old, sweep.new])
+    yield from sweep.judge_left([sweep.new] if is_over else [sweep.old, sweep.new])
     yield from sweep.judge_next()
 
 

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._processor import name_processor
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -14,17 +16,17 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[1] / "docs/reliability.md"
 
 
-def publish(results: Sequence[Result], seconds: float) -> None:
+def publish(results: Sequence[Result], seconds: float, *, jobs: int) -> None:
     """Replaces the tables of the page."""
     text = PAGE.read_text("utf-8")
-    for name, table in _tables(results, seconds).items():
+    for name, table in _tables(results, seconds, jobs=jobs).items():
         marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
         text, found = re.subn(marked, rf"\1\n{table}\n\n\2", text, flags=re.DOTALL)
         assert found == 1, f"{PAGE.name} has no place for {name}"
     PAGE.write_text(text, "utf-8")
 
 
-def _tables(results: Sequence[Result], seconds: float) -> dict[str, str]:
+def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str, str]:
     """Makes a table for each kind."""
     by_kind = {
         kind: {result.name: result for result in results if result.kind == kind}
@@ -40,7 +42,7 @@ def _tables(results: Sequence[Result], seconds: float) -> dict[str, str]:
     tried, wrong = sum(it.tried for it in ours), sum(len(it.wrong) for it in ours)
     return {
         "sum": f"The last run tried **{tried:,} faults in {seconds / 60:.0f} minutes; "
-        f"{wrong} of them went wrong**.",
+        f"{wrong} of them went wrong**, with {jobs} processes on an {name_processor()}.",
         "writers": _table(
             ("what is written", "calls that fail", "power cuts", "went wrong"), writers
         ),

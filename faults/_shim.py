@@ -51,7 +51,6 @@ class Fault:
 class Call:
     """A call that the library has seen."""
 
-    thread: int
     name: str
     path: str
     other: str
@@ -62,9 +61,8 @@ class Call:
     @classmethod
     def parse(cls, line: str) -> Call:
         """Reads a line of the log."""
-        thread, name, path, other, offset, size, data = line.split("\t")
-        numbers = int(offset), int(size)
-        return cls(int(thread), name, path, other, *numbers, bytes.fromhex(data))
+        name, path, other, offset, size, data = line.split("\t")
+        return cls(name, path, other, int(offset), int(size), bytes.fromhex(data))
 
 
 def errors(*names: str, **options: object) -> list[Fault]:

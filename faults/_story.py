@@ -34,7 +34,6 @@ class Writer:
     is_job: bool = False  # a stopped one leaves a part, with which the next goes on
     broken: Callable[[Path], list[str]] | None = None  # what of that part is not whole
     optional: tuple[str, ...] = ()  # files that a job which goes on may leave out
-    is_kept: bool = True  # survives a crash of the machine once `write` has returned
     step: int = 1  # of so many faults one is tried, where each takes long
 
 
@@ -46,7 +45,6 @@ class Reader:
     prepare: Step
     read: Read
     is_checked: bool = False  # by checksums: a changed file is an error, or harmless
-    step: int = 1
 
 
 def do_nothing(place: Path) -> None:

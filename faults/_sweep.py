@@ -64,16 +64,35 @@ NONE = Fault("none", NO_FAULT)
 LOST = "neither the old nor the new: "
 
 
-class WriterSweep:
+class Sweep:
+    """A folder that is made anew for each fault."""
+
+    def __init__(self, story: Writer | Reader) -> None:
+        home = new_folder()
+        self.log, self.place, self.before = home / "log", home / "place", home / "before"
+        self.before.mkdir()
+        story.prepare(self.before)
+
+    def reset(self) -> None:
+        """Makes the folder what it was before."""
+        shutil.rmtree(self.place, ignore_errors=True)
+        shutil.copytree(self.before, self.place, symlinks=True)
+
+    def judge_error(self, outcome: Outcome) -> Iterator[str]:
+        """Says what is wrong with an error: it must be ours, and name a file."""
+        if outcome.error and not outcome.is_ours:
+            yield f"an error of another type, {outcome.error}"
+        elif outcome.error and str(self.place) not in outcome.error:
+            yield f"an error that names no file, {outcome.error}"
+
+
+class WriterSweep(Sweep):
     """All faults of one writer."""
 
     def __init__(self, writer: Writer) -> None:
-        self.writer, self.home = writer, new_folder()
-        self.log, self.place = self.home / "log", self.home / "place"
-        self.before = self.home / "before"
-        self.before.mkdir()
-        writer.prepare(self.before)
-        self._reset()
+        super().__init__(writer)
+        self.writer = writer
+        self.reset()
         self.old = self._must(lambda: writer.read(self.place))
         self._must(lambda: self.write(NONE, -1))
         self.new = self._must(lambda: writer.read(self.place))
@@ -89,7 +108,7 @@ class WriterSweep:
 
     def calls(self, wanted: int, *, data: bool = False) -> list[Call]:
         """Writes without a fault, and lists its calls."""
-        self._reset()
+        self.reset()
         self.log.unlink(missing_ok=True)
         watch = replace(NONE, calls=wanted)
         self._must(lambda: self.write(watch, -1, log=self.log, data=data))
@@ -108,7 +127,7 @@ class WriterSweep:
 
     def _try(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
         """Writes with a fault, looks at what is left, and writes again."""
-        self._reset()
+        self.reset()
         outcome = run_apart(lambda: self.write(fault, at))
         yield from self._judge(fault, outcome)
         yield from self.judge_left([self.new] if outcome.value else [self.old, self.new])
@@ -122,10 +141,7 @@ class WriterSweep:
         """Says what is wrong with how a writer ended."""
         if outcome.signal and not (outcome.is_killed and fault.is_kill):
             yield str(outcome)
-        if outcome.error and not outcome.is_ours:
-            yield f"an error of another type, {outcome.error}"
-        elif outcome.error and str(self.place) not in outcome.error:
-            yield f"an error that names no file, {outcome.error}"
+        yield from self.judge_error(outcome)
 
     def _judge_leftovers(self) -> Iterator[str]:
         """Says what belongs to neither the old nor the new state."""
@@ -165,11 +181,6 @@ class WriterSweep:
         if differing:
             yield f"after the next write {', '.join(sorted(differing))} differ"
 
-    def _reset(self) -> None:
-        """Makes the folder what it was before."""
-        shutil.rmtree(self.place, ignore_errors=True)
-        shutil.copytree(self.before, self.place, symlinks=True)
-
     def _must(self, function: Callable[[], object]) -> object:
         """Runs what has no fault."""
         outcome = run_apart(function)
@@ -178,15 +189,12 @@ class WriterSweep:
         return outcome.value
 
 
-class ReaderSweep:
+class ReaderSweep(Sweep):
     """All faults of one reader."""
 
     def __init__(self, reader: Reader) -> None:
-        self.reader, self.home = reader, new_folder()
-        self.log, self.place = self.home / "log", self.home / "place"
-        self.before = self.home / "before"
-        self.before.mkdir()
-        reader.prepare(self.before)
+        super().__init__(reader)
+        self.reader = reader
         self.whole = self._read(replace(NONE, calls=READING), -1, log=self.log)
         assert not self.whole.error, f"{reader.name}: {self.whole}"
         self.calls = read_log(self.log)
@@ -197,11 +205,6 @@ class ReaderSweep:
             for at, call in enumerate(self.calls):
                 if fault.fits(call):
                     yield Case(_say(fault, at, call), partial(self._try, fault, at, call))
-
-    def reset(self) -> None:
-        """Makes the folder what it was before."""
-        shutil.rmtree(self.place, ignore_errors=True)
-        shutil.copytree(self.before, self.place, symlinks=True)
 
     def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
         """Reads while one call meets a fault."""
@@ -222,12 +225,9 @@ class ReaderSweep:
 
     def judge(self, outcome: Outcome, allowed: list[object] | None) -> Iterator[str]:
         """Says what is wrong: a value that is another one, or an error that is not ours."""
+        yield from self.judge_error(outcome)
         if outcome.signal:
             yield str(outcome)
-        elif outcome.error and not outcome.is_ours:
-            yield f"an error of another type, {outcome.error}"
-        elif outcome.error and str(self.place) not in outcome.error:
-            yield f"an error that names no file, {outcome.error}"
         elif not outcome.error and allowed is not None and outcome.value not in allowed:
             yield f"read {outcome.value!r} instead of {self.whole.value!r}"
 

@@ -92,8 +92,7 @@ static void note(const char *call, const char *path, const char *other, long off
     size_t shown = has_data && data ? size : 0;
     char *line = malloc(2 * shown + 2 * PATH_MAX + 128), *end = line;
     if (!line) return;
-    end += sprintf(end, "%d\t%s\t%s\t%s\t%ld\t%zu\t", (int)syscall(SYS_gettid), call, path,
-                   other, offset, size);
+    end += sprintf(end, "%s\t%s\t%s\t%ld\t%zu\t", call, path, other, offset, size);
     for (size_t byte = 0; byte < shown; byte++) end += sprintf(end, "%02x", bytes[byte]);
     *end++ = '\n';
     syscall(SYS_write, log_file, line, end - line);

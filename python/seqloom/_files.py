@@ -118,7 +118,7 @@ def _part_of(final: Path) -> Generator[Path]:
     try:
         # A signal that came between making it and remembering it would leave it.
         with signals_waiting():
-            claimed = _claimed(final)
+            claimed = _claim_part(final)
         yield claimed[0]
     finally:
         if claimed is not None:
@@ -126,7 +126,7 @@ def _part_of(final: Path) -> Generator[Path]:
                 _give_back(*claimed)
 
 
-def _claimed(final: Path) -> tuple[Path, int]:
+def _claim_part(final: Path) -> tuple[Path, int]:
     """Makes a part, or says which file cannot be written."""
     try:
         return _claim(final)
@@ -137,7 +137,7 @@ def _claimed(final: Path) -> tuple[Path, int]:
 def _give_back(part: Path, handle: int) -> None:
     """Removes a part and its lock."""
     # Renamed, its name is free, and may be another writer's by now.
-    if _is_at(part, handle):
+    if is_at(part, handle):
         part.unlink()
     os.close(handle)
 
@@ -163,7 +163,7 @@ def _make(part: Path, mode: int) -> int | None:
     # Where a file system has no locks, nobody can take the part for a dead writer's.
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX)
-    if _is_at(part, handle):
+    if is_at(part, handle):
         return handle
     os.close(handle)  # taken for a dead writer's before it was locked
     return None
@@ -177,15 +177,15 @@ def _remove_dead(part: Path) -> None:
         return
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_at(part, handle):
+        if is_at(part, handle):
             part.unlink()
     os.close(handle)
 
 
-def _is_at(part: Path, handle: int) -> bool:
-    """Says whether a name is still that of an open file."""
+def is_at(path: Path, handle: int) -> bool:
+    """Says whether a name is still that of an open file, and no link to it."""
     try:
-        return os.path.samestat(part.stat(), os.fstat(handle))
+        return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
         return False
 

@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 # What stops a program: Ctrl-C, and what batch systems and closed terminals send.
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
-_NUMBERS = [number for name in NAMES if (number := getattr(signal, name, None))]
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+STOPPING = [number for name in _NAMES if (number := getattr(signal, name, None))]
 
 
 @contextmanager
@@ -38,7 +38,7 @@ class _Waiting:
 
     def begin(self) -> None:
         """Takes the place of each handler."""
-        for number in _NUMBERS:
+        for number in STOPPING:
             handler = signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler

@@ -16,7 +16,7 @@ class Writer:
 
     def call(self, name, path="", other=None, data=b""):
         other = "" if other is None else str(self.place / other)
-        call = Call(0, name, str(self.place / path), other, 0, len(data), data)
+        call = Call(name, str(self.place / path), other, 0, len(data), data)
         self.disk.follow(call)
 
     def after_crash(self):

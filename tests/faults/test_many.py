@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from faults._apart import run_apart, start_apart
 from faults._file_writers import draw_genotypes, draw_records, write_fasta
-from faults._job_writers import _cached, _dataset, _genotypes, export_model
+from faults._job_writers import CONFIG, _cached, _dataset, _genotypes, export_model
 from faults._story import digest, names
 
 import seqloom as sl
@@ -124,7 +124,7 @@ WRITERS = {
 }
 
 
-def try_races(home, name, races):
+def require_one_winner(home, name, races):
     """Lets two processes write one thing again and again."""
     write, read = WRITERS[name]
     wanted, known = [], set()
@@ -149,16 +149,13 @@ def try_races(home, name, races):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name):
-    try_races(tmp_path, name, RACES)
+    require_one_winner(tmp_path, name, RACES)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("name", WRITERS)
 def test_of_two_writers_at_once_one_wins_in_each_of_many_races(tmp_path, name):
-    try_races(tmp_path, name, 25 * RACES)
-
-
-CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
+    require_one_winner(tmp_path, name, 25 * RACES)
 
 
 class Waiting:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from seqloom._files import is_at
 from seqloom._signals import signals_waiting
 from seqloom.errors import FileError, RunFolderError
 
@@ -64,7 +65,7 @@ def _lock(path: Path) -> int | None:
             return None
         except OSError:
             pass  # a file system without locks
-        if _is_at(path, handle):
+        if is_at(path, handle):
             return handle
         os.close(handle)  # removed by the run that had it
 
@@ -81,18 +82,10 @@ def _release(path: Path, handle: int) -> None:
     """Removes the file and gives the lock back."""
     _held.discard(handle)
     with suppress(OSError):  # the folder itself may be gone; a file that stays is harmless
-        if _is_at(path, handle):
+        if is_at(path, handle):
             path.unlink()
     with suppress(OSError):
         os.close(handle)
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Says whether a name is still that of an open file."""
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
 
 
 def _owner_of(path: Path) -> str:

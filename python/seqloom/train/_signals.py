@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from seqloom._signals import NAMES
+from seqloom._signals import STOPPING
 
 
 class Held:
@@ -69,8 +69,7 @@ def _is_main() -> bool:
 
 def _list_handlers() -> dict[int, Any]:
     """Lists the handlers of the program, and that of SIGTERM where there is none."""
-    numbers = [number for name in NAMES if (number := getattr(signal, name, None))]
-    found = {number: signal.getsignal(number) for number in numbers}
+    found = {number: signal.getsignal(number) for number in STOPPING}
     return {
         number: handler
         for number, handler in found.items()

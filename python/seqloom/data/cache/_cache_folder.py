@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from seqloom._files import sync
 from seqloom._signals import signals_waiting
 from seqloom.errors import ArgumentError, FileError
 
@@ -207,7 +208,7 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
         _finish(path)
     (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
     _finish(folder / _FACTS)
-    _sync(folder)
+    sync(folder)
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
@@ -233,17 +234,8 @@ def _check_limit(total: int, limit: int | None) -> None:
 
 def _finish(path: Path) -> None:
     """Puts a file on the disk, for nobody else to read."""
-    _sync(path)
+    sync(path)
     path.chmod(_PRIVATE)
-
-
-def _sync(path: Path) -> None:
-    """Waits until the disk has a file or a folder."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _last_use(facts: Path) -> float:

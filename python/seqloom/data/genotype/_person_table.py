@@ -15,7 +15,7 @@ from seqloom.data.label._table import (
     fault_at,
     first_row,
     open_text,
-    reading,
+    reading_table,
 )
 from seqloom.errors import LabelError
 
@@ -54,7 +54,7 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
     """Reads a table: TSV, CSV or white space, plain or gzip."""
     # The first line is a header if it names FID or IID, or the columns that are asked for.
     # Else its first cells must be the ids of an individual, as in PLINK's own files.
-    with reading(path), open_text(path) as file:
+    with reading_table(path), open_text(path) as file:
         reader = csv_reader(path, file, (columns.id_column or _IID,))
         try:
             return _read(path, reader, columns, people=people)

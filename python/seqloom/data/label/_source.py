@@ -18,7 +18,7 @@ from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._parquet import parquet_frame
-from seqloom.data.label._table import LabelTable, read_table, reading
+from seqloom.data.label._table import LabelTable, read_table, reading_table
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header, parse_id
 
@@ -234,7 +234,7 @@ def table_source(
 
 def _read_table(path: str, id_column: str, columns: Cells) -> LabelTable:
     """Reads a table of text, or the columns of one that holds values."""
-    with reading(path):
+    with reading_table(path):
         frame = parquet_frame(path, (id_column, *columns))
     if frame is None:
         return read_table(path, id_column, columns)

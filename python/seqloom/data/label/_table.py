@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from seqloom._files import reading
 from seqloom.data._frame import Frame
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._parquet import parquet_frame
-from seqloom.errors import FileError, FormatError, MissingFileError
+from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -38,7 +39,7 @@ class LabelTable:
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
     """Reads some columns of a table whose first line names them."""
-    with reading(path), open_text(path) as file:
+    with reading_table(path), open_text(path) as file:
         table = _parse(path, file, (id_column, *columns))
     if "" in table.ids:
         line = table.lines[table.ids.index("")]
@@ -48,7 +49,7 @@ def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTabl
 
 def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
     """Reads all columns of a table whose first line names them, as text."""
-    with reading(path):
+    with reading_table(path):
         frame = parquet_frame(path)
         if frame is not None:
             return frame
@@ -94,18 +95,15 @@ def _names(cells: list[str]) -> list[str]:
 
 
 @contextmanager
-def reading(path: str) -> Generator[None]:
+def reading_table(path: str) -> Generator[None]:
     """Says of what fails while a table is read which table it is."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FormatError(
-            f"{path}: the gzip stream is cut or damaged: {error}", path=path
-        ) from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
+    with reading(path):
+        try:
+            yield
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(
+                f"{path}: the gzip stream is cut or damaged: {error}", path=path
+            ) from error
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import FileError, FormatError, MissingExtraError, MissingFileError
+from seqloom._files import reading
+from seqloom.errors import FormatError, MissingExtraError
 from seqloom.models._onnx._arrays import read_array
 from seqloom.models._onnx._graph import Graph, Input, Node
 from seqloom.models._onnx._values import is_known
@@ -39,12 +40,8 @@ def read_graph(path: Path) -> Graph:
 def _parse(path: Path) -> Any:
     """Reads the message that the file is."""
     onnx = import_onnx()
-    try:
+    with reading(path):
         text = path.read_bytes()
-    except FileNotFoundError:
-        raise MissingFileError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     model = onnx.ModelProto()
     try:
         model.ParseFromString(text)
