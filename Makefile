@@ -60,6 +60,10 @@ soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a mill
 	pytest tests/soak -rs $(ARGS)
 	$(if $(ARGS),,pytest -m soak)
 
+.PHONY: mutants
+mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (needs cargo-mutants)
+	tests/soak/check-mutants $(ARGS)
+
 .PHONY: unsafe
 unsafe: ## Run what is unsafe under Miri and the address sanitizer (needs a nightly Rust)
 	tests/soak/check-unsafe

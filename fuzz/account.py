@@ -1,0 +1,81 @@
+"""Adds what a run of fuzzing tried to fuzz/hours.tsv, and writes its table into the docs.
+
+    python -m fuzz.account target/fuzz/rounds.tsv
+
+A line of the rounds holds a target, its seconds, its inputs, the edges of the program that
+they met, and all edges of the program (0 where the fuzzer does not count them).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks._processor import name_processor
+from faults._page import replace_tables, write_table
+
+HOURS = Path(__file__).with_name("hours.tsv")
+
+
+class Tried(NamedTuple):
+    """What was tried on one target, in all runs so far."""
+
+    target: str
+    seconds: int = 0
+    inputs: int = 0
+    met: int = 0
+    edges: int = 0
+
+    def plus(self, other: Tried) -> Tried:
+        """Adds a further run: its edges replace those of the run before, if it met more."""
+        later = max(self, other, key=lambda one: one.met)
+        return Tried(
+            self.target,
+            self.seconds + other.seconds,
+            self.inputs + other.inputs,
+            later.met,
+            later.edges,
+        )
+
+
+def main(rounds: Path) -> None:
+    """Adds the rounds to the table, and removes their file: they count once."""
+    tried = {one.target: one for one in _read(HOURS)}
+    for one in _read(rounds):
+        tried[one.target] = tried.get(one.target, Tried(one.target)).plus(one)
+    lines = ["\t".join(map(str, tried[target])) for target in sorted(tried)]
+    HOURS.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    rounds.unlink()
+    replace_tables({"fuzz": _write_page([tried[target] for target in sorted(tried)])})
+
+
+def _read(path: Path) -> list[Tried]:
+    """Reads a table of targets; there is none before the first run."""
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    fields = [line.split("\t") for line in lines]
+    return [Tried(target, *map(int, numbers)) for target, *numbers in fields]
+
+
+def _write_page(tried: list[Tried]) -> str:
+    """Writes one line for each target, and the sum."""
+    rows = [
+        (one.target, f"{one.seconds / 60:.0f}", f"{one.inputs:,}", _name_edges(one))
+        for one in tried
+    ]
+    hours = sum(one.seconds for one in tried) / 3600
+    inputs = sum(one.inputs for one in tried)
+    table = write_table(("target", "minutes", "inputs", "edges met"), rows)
+    return (
+        f"{len(tried)} targets, {hours:.1f} hours of one core, {inputs:,} inputs, the last "
+        f"of them on an {name_processor()}.\n\n{table}"
+    )
+
+
+def _name_edges(one: Tried) -> str:
+    """Writes the edges that were met, of all where they are counted."""
+    return f"{one.met:,}" + (f" of {one.edges:,}" if one.edges else "")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,120 @@
+"""Changes Python's source in one place at a time, and counts which changes a test notices.
+
+    PYTHONPATH=target/mutants/tree/python python -m tests.soak.mutants.sample target/mutants
+
+It works in the copy of the source that check-mutants made. What became of the crates, which
+cargo-mutants wrote beside it, goes into the same table of docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import sys
+import tomllib
+from contextlib import chdir
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast_from_path
+from cosmic_ray.mutating import mutate_and_test
+from cosmic_ray.work_item import MutationSpec, TestOutcome
+from tests.soak.mutants.scores import publish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HERE = Path(__file__).parent
+LONGEST = 300  # seconds, behind which a change counts as noticed
+
+# Of each change that was tried: what differs, or nothing where a test noticed it.
+Outcomes: TypeAlias = dict[str, str]
+
+
+def main() -> None:
+    """Tries the packages that are named, or all, and publishes what survived."""
+    home, *names = sys.argv[1:]
+    packages = tomllib.loads((HERE / "packages.toml").read_text("utf-8"))
+    for name, package in packages.items():
+        if not names or name in names:
+            _try_package(Path(home), name, **package)
+    publish(Path(home))
+
+
+def _try_package(home: Path, name: str, *, files: list[str], tests: list[str]) -> None:
+    """Tries the sample of a package; of an earlier run only what survived."""
+    kept = home / f"{name}.json"
+    with chdir(home / "tree"):
+        changes = [
+            change for each in files for path in Path().glob(each) for change in _list(path)
+        ]
+        known = json.loads(kept.read_text("utf-8"))["tried"] if kept.exists() else {}
+        for number, change in enumerate(drawn := _draw(changes)):
+            key = f"{change.module_path} {change.operator_name} {change.occurrence}"
+            if known.get(key, "untried"):
+                known[key] = _try(change, tests)
+                kept.write_text(json.dumps({"all": len(changes), "tried": known}), "utf-8")
+            print(
+                f"{name} {number + 1}/{len(drawn)} {key}:",
+                known[key] or "noticed",
+                flush=True,
+            )
+
+
+def _list(path: Path) -> Iterator[MutationSpec]:
+    """Lists the changes of a file that its tests could notice: not those of types."""
+    tree = get_ast_from_path(path)
+    types = _find_types(path)
+    for name in cosmic_ray.plugins.operator_names():
+        operator = cosmic_ray.plugins.get_operator(name)
+        if operator.arguments():
+            continue
+        places = (
+            place
+            for node in ast_nodes(tree)
+            for place in operator().mutation_positions(node)
+        )
+        for occurrence, (start, end) in enumerate(places):
+            if not any(first <= start < last for first, last in types):
+                yield MutationSpec(str(path), name, occurrence, start, end)
+
+
+def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Finds where types stand, which nothing reads when the program runs."""
+    found: list[ast.expr | ast.stmt | None] = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(node.returns)
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            found.append(node.annotation)
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            found.append(node)
+    return [
+        ((one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0))
+        for one in found
+        if one
+    ]
+
+
+def _draw(changes: list[MutationSpec]) -> list[MutationSpec]:
+    """Draws places in the code, and one change for each, the same in each run."""
+    places: dict[tuple[str, tuple[int, int]], list[MutationSpec]] = {}
+    for change in changes:
+        places.setdefault((str(change.module_path), change.start_pos), []).append(change)
+    chance = random.Random(2026)  # noqa: S311  # a sample
+    size = min(int(os.environ.get("MUTANTS_EACH", "30")), len(places))
+    return [chance.choice(places[place]) for place in chance.sample(sorted(places), size)]
+
+
+def _try(change: MutationSpec, tests: list[str]) -> str:
+    """Runs the tests with one change: what differs if all of them pass, else nothing."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    result = mutate_and_test([change], " ".join(command), LONGEST)
+    return (result.diff or "") if result.test_outcome == TestOutcome.SURVIVED else ""
+
+
+if __name__ == "__main__":
+    main()
