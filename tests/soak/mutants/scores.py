@@ -1,9 +1,13 @@
-"""Writes how many changes of the source the tests noticed into docs/reliability.md."""
+"""Writes how many changes of the source the tests noticed into docs/reliability.md.
+
+python -m tests.soak.mutants.scores target/mutants
+"""
 
 from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -107,3 +111,7 @@ def _count_crates(home: Path) -> Iterator[Score]:
         )
         every = int((path.parent / "all").read_text("utf-8"))
         yield Score(path.parent.name, every, tried, 0, survived, survived)
+
+
+if __name__ == "__main__":
+    publish(Path(sys.argv[1]))
