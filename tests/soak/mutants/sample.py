@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
-# An operator in place of another one: those alone that a person could confuse. The others, such
+# An operator in place of another: those alone that a person could confuse. The others, such
 # as a number that is shifted by a text, end in a TypeError, which any test would notice.
-CONFUSED = frozenset(
-    "Add_Sub Sub_Add Mul_FloorDiv FloorDiv_Mul Div_Mul Mod_FloorDiv "
-    "BitAnd_BitOr BitOr_BitAnd BitXor_BitOr LShift_RShift RShift_LShift "
-    "Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt "
-    "Delete_Not USub_UAdd Invert_UAdd".split()
-)
+CONFUSED = """
+    Add_Sub Sub_Add Mul_FloorDiv FloorDiv_Mul Div_Mul Mod_FloorDiv
+    BitAnd_BitOr BitOr_BitAnd BitXor_BitOr LShift_RShift RShift_LShift
+    Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt
+    Delete_Not USub_UAdd Invert_UAdd
+"""
 LONGEST = 300  # seconds, behind which a change counts as noticed
 
 
@@ -88,7 +88,7 @@ def _list(path: Path) -> Iterator[MutationSpec]:
 def _is_plausible(name: str) -> bool:
     """Tells whether a person could have written this by mistake."""
     _, another, pair = re.split(r"/(Replace\w+Operator_)?", name)
-    return not another or pair in CONFUSED
+    return not another or pair in CONFUSED.split()
 
 
 def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
