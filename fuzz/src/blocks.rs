@@ -55,10 +55,10 @@ fn options(threads: usize, require_eof: bool) -> Options {
 }
 
 /// What a file is, its text, and why there is no more.
-type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
+pub(crate) type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
 
 /// Reads text up to its end, or to an error.
-fn outcome(file: &[u8], size: usize, options: &Options) -> Outcome {
+pub(crate) fn outcome(file: &[u8], size: usize, options: &Options) -> Outcome {
     let pieces = Pieces::new(file, size);
     match unpack(Input::new(Box::new(pieces)), options) {
         Err(trouble) => (None, Vec::new(), Some(format!("{trouble:?}"))),

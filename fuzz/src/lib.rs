@@ -16,7 +16,9 @@ pub mod parts;
 pub mod predicted;
 pub mod records;
 pub mod scratch;
+pub(crate) mod slow;
 pub mod stateful;
+pub mod streams;
 
 use std::io::{self, Cursor, Read};
 use std::path::Path;

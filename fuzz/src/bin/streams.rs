@@ -1,0 +1,7 @@
+//! Streams of bzip2, xz and zstd that are valid, and then changed.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use seqloom_fuzz::{choices::Choices, streams};
+
+fuzz_target!(|bytes: &[u8]| streams::run(Choices::new(bytes)));

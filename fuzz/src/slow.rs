@@ -1,0 +1,212 @@
+//! The numbers of sequences, letter by letter: what the kernels are compared with.
+
+use seqloom_core::{Error, Ragged};
+use seqloom_encode::{
+    Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Rows, Words, fill, one_hot,
+};
+
+/// Different words that are counted, at most.
+const MOST: u64 = 1 << 12;
+/// Complements of DNA and RNA, by position.
+const LAST: usize = 3;
+
+/// What is asked of words.
+pub(crate) struct Asked {
+    pub(crate) words: Words,
+    pub(crate) k: usize,
+    pub(crate) stride: usize,
+    pub(crate) is_canonical: bool,
+}
+
+/// Sequences, and more room than they need.
+pub(crate) struct Slow<'a> {
+    pub(crate) letters: &'a Letters,
+    pub(crate) sequences: &'a Ragged<'a>,
+    pub(crate) more: usize,
+}
+
+impl Slow<'_> {
+    /// Fills rows by a kernel, and compares each with the slow one.
+    fn compare(&self, kernel: &dyn Kernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
+        let rows = self.sequences.iter().map(|row| self.letters.stripped(row));
+        let rows: Vec<&[u8]> = rows.collect();
+        let least = rows
+            .iter()
+            .map(|row| kernel.size(row.len()))
+            .max()
+            .unwrap_or_default();
+        let width = self.width(kernel, least);
+        let mut out = vec![7; width * self.sequences.len()];
+        let filled = fill(
+            (self.letters, kernel),
+            self.sequences,
+            &mut out,
+            Rows::Equal,
+        );
+        match (filled, self.refused()) {
+            (Ok(_), None) => {
+                for (row, found) in rows.into_iter().zip(out.chunks(width.max(1))) {
+                    assert_eq!(found, slow(row, width));
+                }
+            }
+            (
+                Err(Error::Letter {
+                    record,
+                    position,
+                    letter,
+                    ..
+                }),
+                Some(wanted),
+            ) => {
+                assert_eq!((record, position, letter), wanted);
+            }
+            (found, wanted) => panic!("{found:?}, not {wanted:?}"),
+        }
+        if let Some(short) = least.checked_sub(1) {
+            let room = &mut vec![0; short * self.sequences.len()];
+            let filled = fill((self.letters, kernel), self.sequences, room, Rows::Equal);
+            assert!(filled.is_err(), "rows that are too short");
+        }
+    }
+
+    /// A width of rows: for channels, a whole number of positions.
+    fn width(&self, kernel: &dyn Kernel<u32>, least: usize) -> usize {
+        least + self.more * (kernel.size(2) - kernel.size(1)).max(1)
+    }
+
+    /// The first letter that is refused.
+    fn refused(&self) -> Option<(usize, usize, u8)> {
+        let refused = self.letters.refused();
+        let strips = self.letters.strips();
+        let is_refused = |letter: &u8| refused.contains(letter) || strips && *letter == b'*';
+        self.sequences.iter().enumerate().find_map(|(record, row)| {
+            let row = self.letters.stripped(row);
+            let at = row.iter().position(is_refused)?;
+            Some((record, at, row[at]))
+        })
+    }
+
+    /// Channels of a letter: 1 for a member, 2 for one of a code.
+    fn channels(&self, letter: u8) -> Vec<u32> {
+        let normal = self.letters.normal()[usize::from(letter)];
+        let codes = self.letters.ambiguities().iter();
+        let code = codes.clone().find(|(code, _)| *code == normal);
+        let is_member = self.letters.members().contains(&normal);
+        let channel = |member: &u8| match code.filter(|_| !is_member) {
+            _ if *member == normal => 1,
+            Some((_, members)) if members.contains(member) => 2,
+            _ => 0,
+        };
+        self.letters.members().iter().map(channel).collect()
+    }
+
+    pub(crate) fn one_hot(&self, channels_first: bool) {
+        let rows = (0..=u8::MAX).flat_map(|byte| self.channels(byte)).collect();
+        let kernel = OneHot::<u32>::new(self.letters, rows, channels_first).expect("256 rows");
+        let width = self.letters.members().len();
+        self.compare(&kernel, |row, size| {
+            let positions = size / width;
+            let at = |position: usize, channel: usize| match channels_first {
+                true => channel * positions + position,
+                false => position * width + channel,
+            };
+            let mut wanted = vec![0; size];
+            for (position, letter) in row.iter().enumerate() {
+                for (channel, number) in self.channels(*letter).into_iter().enumerate() {
+                    wanted[at(position, channel)] = number;
+                }
+            }
+            wanted
+        });
+        self.decode(channels_first);
+    }
+
+    /// Numbers of any size back to letters: as many as there are positions.
+    fn decode(&self, channels_first: bool) {
+        let width = self.letters.members().len();
+        let floats = self
+            .sequences
+            .iter()
+            .flatten()
+            .map(|byte| f32::from_bits(u32::from(*byte) << 24));
+        let floats: Vec<f32> = floats.collect();
+        let length = floats.len() / width;
+        let sizes = if channels_first {
+            [1, width, length]
+        } else {
+            [1, length, width]
+        };
+        let layout = one_hot::Layout::new(sizes, channels_first);
+        let found = one_hot::decode(self.letters, &floats[..length * width], layout);
+        assert!(found.is_ok_and(|rows| rows.len() == 1 && rows[0].len() == length));
+    }
+
+    pub(crate) fn look_up(&self, frame: Frame<u32>) {
+        let values: Vec<u32> = (0..256).collect();
+        let kernel = Lookup::new(&values, frame).expect("256 values");
+        self.compare(&kernel, |row, size| {
+            framed(frame, row.iter().map(|letter| u32::from(*letter)), size)
+        });
+    }
+
+    pub(crate) fn words(&self, asked: &Asked, frame: Frame<u32>) {
+        let kernel = Kmers {
+            words: asked.words.clone(),
+            first: 5,
+            unknown: 4,
+            frame,
+        };
+        self.compare(&kernel, |row, size| {
+            let numbers = self.numbers(row, asked);
+            let token = |number: Option<u64>| number.map_or(4, |number| (number + 5) as u32);
+            framed(frame, numbers.into_iter().map(token), size)
+        });
+        if asked.words.different() > MOST {
+            return;
+        }
+        let kernel = KmerCounts {
+            words: asked.words.clone(),
+            is_float: false,
+        };
+        self.compare(&kernel, |row, size| {
+            let mut wanted = vec![0; size];
+            for number in self.numbers(row, asked).into_iter().flatten() {
+                wanted[number as usize] += 1;
+            }
+            wanted
+        });
+    }
+
+    /// The number of each word; nothing for one that is not all members.
+    fn numbers(&self, row: &[u8], asked: &Asked) -> Vec<Option<u64>> {
+        let members = self.letters.members();
+        let digit = |letter: &u8| {
+            let normal = self.letters.normal()[usize::from(*letter)];
+            members.iter().position(|member| *member == normal)
+        };
+        let base = members.len() as u64;
+        let number = |digits: &mut dyn Iterator<Item = usize>| {
+            digits.fold(0_u64, |number, digit| {
+                number.wrapping_mul(base).wrapping_add(digit as u64)
+            })
+        };
+        let words = row.windows(asked.k).step_by(asked.stride).map(|word| {
+            let digits: Vec<usize> = word.iter().map(digit).collect::<Option<_>>()?;
+            let forward = number(&mut digits.iter().copied());
+            let backward = || number(&mut digits.iter().rev().map(|digit| LAST - digit));
+            Some(if asked.is_canonical {
+                forward.min(backward())
+            } else {
+                forward
+            })
+        });
+        words.collect()
+    }
+}
+
+fn framed(frame: Frame<u32>, tokens: impl Iterator<Item = u32>, size: usize) -> Vec<u32> {
+    let tokens = frame.head.into_iter().chain(tokens).chain(frame.tail);
+    let mut row: Vec<u32> = tokens.collect();
+    row.resize(size, frame.pad);
+    row
+}

@@ -1,0 +1,76 @@
+//! Streams of bzip2, xz and zstd that are valid and then changed: the text of what was not changed,
+//! or an error.
+
+use std::io::{Read, Write};
+
+use seqloom_compression::Options;
+
+use crate::blocks::{Outcome, outcome};
+use crate::choices::Choices;
+
+/// Makes a file by choices, and reads it at once and in pieces, by one thread and by several.
+pub fn run(mut choices: Choices<'_>) {
+    let (codec, size) = (choices.below(3), 1 + choices.below(40));
+    let (mut file, mut text) = (Vec::new(), Vec::new());
+    for _ in 0..1 + choices.below(3) {
+        let letters = letters(&mut choices);
+        file.extend(pack(codec, &letters, &mut choices));
+        text.extend(letters);
+    }
+    let is_whole = !change(&mut choices, &mut file);
+    let whole = outcome(&file, usize::MAX, &Options::default());
+    for threads in [1, 3] {
+        let options = Options {
+            threads,
+            ..Options::default()
+        };
+        let found = outcome(&file, size, &options);
+        assert!(whole == found, "{threads} threads, pieces of {size}");
+    }
+    judge(&whole, &text, is_whole);
+}
+
+/// Each of the three checks its text: a bit that differs is an error, or means nothing.
+fn judge((_, found, error): &Outcome, text: &[u8], is_whole: bool) {
+    assert!(!is_whole || error.is_none(), "{error:?}");
+    assert!(error.is_some() || found == text, "another text");
+}
+
+/// A text of one of several kinds: of any bytes, repeated, or long.
+fn letters(choices: &mut Choices<'_>) -> Vec<u8> {
+    let size = choices.below(60);
+    let some = choices.bytes(size).to_vec();
+    some.repeat([1, 2, 50, 3000][choices.below(4)])
+}
+
+/// One stream of a codec, with a level and a check of its text.
+fn pack(codec: usize, text: &[u8], choices: &mut Choices<'_>) -> Vec<u8> {
+    let level = 1 + choices.below(3) as u32;
+    let mut packed = Vec::new();
+    let good = match codec {
+        0 => bzip2::read::BzEncoder::new(text, bzip2::Compression::new(level))
+            .read_to_end(&mut packed)
+            .map(drop),
+        1 => liblzma::read::XzEncoder::new(text, level)
+            .read_to_end(&mut packed)
+            .map(drop),
+        _ => zstd::Encoder::new(&mut packed, level as i32).and_then(|mut encoder| {
+            encoder.include_checksum(true)?;
+            encoder.write_all(text)?;
+            encoder.finish().map(drop)
+        }),
+    };
+    good.expect("memory takes what is packed");
+    packed
+}
+
+/// Flips a bit, or cuts the file within its last stream; gives whether it did.
+fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) -> bool {
+    let (kind, at) = (choices.byte() % 3, choices.below(file.len()));
+    match kind {
+        0 => return false,
+        1 => file[at] ^= 1 << (choices.byte() % 8),
+        _ => file.truncate(file.len() - 1 - at.min(8)),
+    }
+    true
+}
