@@ -206,16 +206,24 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     """Puts the files of an entry on the disk, never to be changed, and what they are."""
     for path in folder.iterdir():
         _finish(path)
-    (folder / _FACTS).write_text(json.dumps(facts), encoding="utf-8")
+    text = json.dumps(facts)
+    (folder / _FACTS).write_text(f"{text}\n{_sum(text)}\n", encoding="utf-8")
     _finish(folder / _FACTS)
     sync(folder)
 
 
 def entry_facts(entry: Path) -> dict[str, Any]:
     """Reads what an entry's files are, and notes that it was used."""
-    facts = json.loads((entry / _FACTS).read_text(encoding="utf-8"))
+    text, _, checksum = (entry / _FACTS).read_text(encoding="utf-8").partition("\n")
+    if checksum.strip() != _sum(text):
+        raise ValueError("the checksum differs")  # who opens it takes it for absent
     os.utime(entry / _FACTS)
-    return facts
+    return json.loads(text)
+
+
+def _sum(text: str) -> str:
+    """Writes a checksum: nothing else would show that a dtype is another one."""
+    return f"{zlib.crc32(text.encode()):08x}"
 
 
 def forget_entry(entry: Path) -> None:
