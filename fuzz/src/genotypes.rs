@@ -18,12 +18,15 @@ use crate::scratch;
 const MEMORY: usize = 32 << 20;
 /// Genotypes of a file that are compared, at most.
 const MOST: usize = 1 << 15;
+/// People, and variants, that are asked for at most: what is asked for is made.
+const PICKS: usize = 1000;
 
 /// Makes three files by choices, opens them, and reads all of them and some.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
     let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| table(sheet, style, &mut choices));
     let picks = choices.until(0);
+    let picks = &picks[..picks.len().min(PICKS)];
     let (Some(individuals), Some(variants)) = (rows(Sheet::Fam, &fam), rows(Sheet::Bim, &bim))
     else {
         return;
