@@ -41,10 +41,13 @@ def count_threads(num_threads: int | None = None) -> int:
     # environment decides, then the cores that the machine and its container's quota allow.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
-    for name in _VARIABLES:
-        if value := os.environ.get(name):
-            return _count_of(name, value)
-    return count_cores()
+    name = threads_variable()
+    return _count_of(name, os.environ[name]) if name else count_cores()
+
+
+def threads_variable() -> str | None:
+    """Names the environment variable that decides how many threads are used."""
+    return next((name for name in _VARIABLES if os.environ.get(name)), None)
 
 
 def check_threads(num_threads: object) -> int:

@@ -1,0 +1,64 @@
+"""`seqloom completion`: the shells themselves complete."""
+
+import subprocess
+import sys
+
+import pytest
+
+ASK = """
+source ./script
+COMP_WORDS=(seqloom "$@"); COMP_CWORD=$#; COMPREPLY=()
+_seqloom
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(shell):
+        command = [sys.executable, "-m", "seqloom", "completion", shell]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        (tmp_path / "script").write_text(done.stdout)
+        return tmp_path
+
+    return write
+
+
+def run(folder, *command):
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        pytest.skip(f"{command[0]} is not installed")
+    assert (done.stderr, done.returncode) == ("", 0)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["tr"], ["train"]),
+        (["bed", "st"], ["stats"]),
+        (["train", "--ep"], ["--epochs"]),
+        (["train", "--task", "m"], ["multilabel"]),
+    ],
+    ids=" ".join,
+)
+def test_bash_completes_commands_options_and_choices(script, words, expected):
+    assert run(script("bash"), "bash", "-c", ASK, "bash", *words) == expected
+
+
+def test_bash_completes_files_where_neither_command_nor_option_fits(script):
+    asked = "source ./script; complete -p seqloom"
+    assert "default" in run(script("bash"), "bash", "-c", asked)
+
+
+def test_fish_completes_commands(script):
+    asked = "source script; complete --do-complete 'seqloom tra'"
+    assert "train" in run(script("fish"), "fish", "--no-config", "-c", asked)
+
+
+def test_zsh_knows_the_function_that_completes(script):
+    asked = 'autoload -U compinit; compinit -u -D; eval "$(<script)"; echo $_comps[seqloom]'
+    assert run(script("zsh"), "zsh", "-f", "-c", asked) == ["_cyclopts_seqloom"]

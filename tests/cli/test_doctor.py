@@ -1,0 +1,72 @@
+"""`seqloom doctor`: what is here, and what is slow."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+ADVICE = {
+    "SEQLOOM_SIMD": "portable",
+    "OPENBLAS_CORETYPE": "Haswell",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "SEQLOOM_NUM_THREADS": "many",
+}
+
+
+def ask(*words, **variables):
+    environment = {key: value for key, value in os.environ.items() if key not in ADVICE}
+    command = [sys.executable, "-m", "seqloom", "doctor", *words]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment, **variables},
+    )
+    return done.stdout
+
+
+def test_it_names_versions_processor_threads_and_cache(tmp_path):
+    said = ask(SEQLOOM_CACHE=str(tmp_path), COLUMNS="200")
+    for fact in (
+        metadata.version("seqloom"),
+        platform.python_version(),
+        f"numpy {metadata.version('numpy')}",
+        f"torch {metadata.version('torch')}",
+        f"{os.cpu_count()} cores",
+        f"{tmp_path}, 0 files",
+    ):
+        assert fact in said
+
+
+def test_the_cache_is_counted(tmp_path):
+    (tmp_path / "x").write_bytes(bytes(1_500_000))
+    said = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))
+    assert said["facts"]["cache"] == f"{tmp_path}, 1 files, 1.5 MB"
+
+
+@pytest.mark.parametrize(("variable", "value"), ADVICE.items())
+def test_a_variable_that_slows_it_down_is_named_with_a_remedy(variable, value):
+    advice = json.loads(ask("--json", **{variable: value}))["advice"]
+    (found,) = [one for one in advice if variable in one["what"]]
+    assert found["remedy"]
+
+
+def test_fewer_threads_than_cores_are_named(monkeypatch):
+    from seqloom.cli import _doctor_advice
+
+    monkeypatch.setattr(_doctor_advice, "count_cores", lambda: 8)
+    monkeypatch.setenv("SEQLOOM_NUM_THREADS", "3")
+    found = [one.what for one in _doctor_advice.find_advice()]
+    assert "SEQLOOM_NUM_THREADS allows 3 of 8 cores." in found
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_cache_that_cannot_be_written_is_named(tmp_path):
+    tmp_path.chmod(0o500)
+    advice = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))["advice"]
+    assert any(str(tmp_path) in one["what"] for one in advice)
