@@ -1,13 +1,15 @@
+import errno
 import os
 import stat
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom._files import atomic_path, atomic_paths, fingerprint, write_atomic
+from seqloom._files import atomic_path, atomic_paths, fingerprint, flushing, write_atomic
 from seqloom.errors import FileError, MissingFileError
 
 
@@ -131,6 +133,69 @@ def test_a_pipe_is_never_replaced(tmp_path):
     with pytest.raises(FileError, match="pipe: is not a regular file"):
         write_atomic(tmp_path / "pipe", b"")
     assert (tmp_path / "pipe").is_fifo()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
+def test_where_the_group_cannot_be_kept_it_gets_the_rights_of_all_others(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "a").write_bytes(b"old")
+    os.chown(tmp_path / "a", -1, 12345)
+    (tmp_path / "a").chmod(0o674)
+    monkeypatch.setattr(os, "chown", refuse)
+    write_atomic(tmp_path / "a", b"new")
+    assert permissions(tmp_path / "a") == 0o644
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
+def test_where_the_owner_cannot_be_kept_the_group_is(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"old")
+    os.chown(tmp_path / "a", 12345, 12345)
+    change = os.chown
+    monkeypatch.setattr(
+        os,
+        "chown",
+        lambda path, user, group: (refuse if user == 12345 else change)(path, user, group),
+    )
+    write_atomic(tmp_path / "a", b"new")
+    found = (tmp_path / "a").stat()
+    assert (found.st_uid, found.st_gid) == (os.geteuid(), 12345)
+
+
+def refuse(*_):
+    raise PermissionError
+
+
+def test_a_disk_that_fails_while_a_part_is_flushed_is_an_error_that_names_the_file(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("seqloom._files._EARLY", 0.001)
+    monkeypatch.setattr(os, "fdatasync", fail)
+    with pytest.raises(FileError, match="a: cannot be written: Input/output error"):
+        write_slowly(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def fail(_):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def write_slowly(path):
+    with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
+        file.write(b"x")
+        time.sleep(0.2)
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_systems_reason(tmp_path):
+    (tmp_path / "a").symlink_to(tmp_path / "a")
+    with pytest.raises(FileError, match="a: cannot be read: Too many levels"):
+        fingerprint(tmp_path / "a")
+
+
+def test_a_fingerprint_is_the_hash_that_b2sum_gives(tmp_path):
+    (tmp_path / "a").write_bytes(b"ACGT")
+    # b2sum --length=128 a
+    assert fingerprint(tmp_path / "a") == "f9f322ef1b905091d65847bc9eeec665"
 
 
 def test_a_fingerprint_tells_contents_apart(tmp_path):

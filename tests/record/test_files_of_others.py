@@ -202,6 +202,40 @@ def test_a_dict_that_holds_itself_is_an_error(tmp_path):
         sl.record.load(with_pickle(tmp_path / "x.pt", data))
 
 
+def test_a_tuple_without_values_is_followed(tmp_path):
+    pickled = b"\x80\x02}X\x01\x00\x00\x00a(ts."
+    assert len(sl.record.load(with_pickle(tmp_path / "x.pt", pickled))) == 0
+
+
+@pytest.mark.parametrize(("depth", "is_read"), [(31, True), (32, False)])
+def test_dicts_may_be_nested_so_deep_and_no_deeper(tmp_path, torch, depth, is_read):
+    tree = {"w": torch.ones(2)}
+    for _ in range(depth):
+        tree = {"a": tree}
+    torch.save(tree, tmp_path / "x.pt")
+    if is_read:
+        assert list(sl.record.load(tmp_path / "x.pt")) == ["a." * depth + "w"]
+        return
+    with pytest.raises(RecordError, match="hold themselves"):
+        sl.record.load(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize(
+    "size", [b"J\xff\xff\xff\xff", b"G?\xf0\x00\x00\x00\x00\x00\x00", b"\x88"]
+)
+def test_a_tensor_of_a_size_that_is_no_count_is_an_error(tmp_path, torch, size):
+    torch.save({"w": torch.ones(77)}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
+        for name, data in members.items():
+            # The first 77 is the storage's size, the second one the shape's.
+            head, mark, rest = data.rpartition(b"KM\x85")
+            archive.writestr(name, head + size + b"\x85" + rest if mark else data)
+    with pytest.raises(RecordError, match="a tensor has impossible sizes"):
+        sl.record.load(tmp_path / "y.pt")
+
+
 def test_dicts_that_share_their_values_without_end_are_an_error(tmp_path):
     shared = ["leaf"]
     for _ in range(40):
@@ -406,6 +440,13 @@ def test_a_key_map_that_makes_no_sense_is_refused(keys, message):
     layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
     with pytest.raises(ArgumentError, match=message):
         layer.load_record(layer.to_record(), keys=keys)
+
+
+def test_a_function_of_the_key_map_that_fails_is_named_with_its_array():
+    layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
+    keys = {"weight": ("weight", lambda _: 1 / 0), "*": "*"}
+    with pytest.raises(RecordError, match="keys has for weight failed: division by zero"):
+        layer.load_record(layer.to_record(), keys=dict(reversed(keys.items())))
 
 
 CALLS = re.compile(

@@ -6,6 +6,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import MissingFileError, RecordError
 from seqloom.record import Record
+from seqloom.record._checksum import checksum_of
 
 ARRAYS = {"z.weight": np.arange(6, dtype="f4").reshape(2, 3), "a.scalar": np.float32(2.5)}
 RECORD = Record(ARRAYS, metadata={"epoch": 3, "note": "ä", "nested": {"lr": 0.1}})
@@ -89,3 +90,31 @@ def test_prefixes_group_and_part_again():
     both = RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix("optim.")
     assert list(both.under("model.")) == list(ARRAYS)
     assert list(both.under("optim.")) == ["x"]
+
+
+def test_a_file_that_is_read_unmapped_may_be_replaced(tmp_path):
+    path = tmp_path / "a.safetensors"
+    recorder = sl.record.Safetensors()
+    recorder.write(path, sl.record.Record({"x": np.arange(4.0)}))
+    array = np.asarray(recorder.read(path)["x"])
+    assert array.flags.writeable
+    path.write_bytes(b"")
+    assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_an_array_that_was_not_read_yet_knows_its_bytes(saved):
+    assert sl.record.load(saved)["z.weight"].nbytes == ARRAYS["z.weight"].nbytes
+
+
+def test_a_checksum_of_arrays_is_that_of_their_names_types_shapes_and_numbers():
+    weights = {"a": np.arange(6.0).reshape(2, 3), "b": np.ones(2, np.float32)}
+    changed = [
+        {"c": weights["a"], "b": weights["b"]},
+        weights | {"a": weights["a"].astype(np.float32)},
+        weights | {"a": weights["a"].reshape(3, 2)},
+        weights | {"b": np.array([1, 1.5], np.float32)},
+    ]
+    assert len({checksum_of(each) for each in [weights, *changed]}) == 5
+    assert checksum_of(weights) == checksum_of(
+        {key: it.copy() for key, it in weights.items()}
+    )

@@ -15,6 +15,9 @@ from seqloom.models._run_lock import NAME, writing_alone
 # What every config.json holds.
 ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
 WEIGHTS = "model.safetensors"
+# The model card; a person may write one of their own, which then stays.
+CARD = "README.md"
+_OWN = b"<!-- Written by seqloom."
 _CONFIG = "config.json"
 _CHECKPOINTS = "checkpoint"
 _LAST = f"{_CHECKPOINTS}/last.safetensors"
@@ -92,6 +95,14 @@ def list_steps(path: Path) -> dict[int, Path]:
     return {int(match[1]): file for file in files if (match := _STEP.fullmatch(file.name))}
 
 
+def is_own_card(path: Path) -> bool:
+    """Says whether a run wrote this card, and no person has taken it over."""
+    try:
+        return _OWN in path.read_bytes()
+    except FileNotFoundError:
+        return False
+
+
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
     """Writes ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
     lines = "".join(json.dumps(row) + "\n" for row in history)
@@ -138,6 +149,8 @@ def _remove(path: Path) -> None:
     """Removes a run's own files and no others."""
     for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
         file.unlink(missing_ok=True)
+    if is_own_card(path / CARD):
+        (path / CARD).unlink()
     for left in _list_temporary_files(path):
         left.unlink()
 
@@ -151,6 +164,6 @@ def _is_bare(path: Path) -> bool:
 
 def _list_temporary_files(path: Path) -> Iterator[Path]:
     """Finds what a killed writer of a run's file left under a temporary name."""
-    for file in (path / name for name in _FILES):
+    for file in (path / name for name in (*_FILES, CARD)):
         yield from file.parent.glob(f".{file.name}.????????.part")
     yield from (path / _CHECKPOINTS).glob(".step-*.safetensors.????????.part")

@@ -14,6 +14,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
+from seqloom.train._card import write_card
 from seqloom.train._checkpoint import State
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
@@ -63,6 +64,7 @@ class Ended:
         """Writes the model, the scores and, if it is wanted, the report."""
         self.state.best.save(folder / "model.safetensors")
         write_scores(folder, run)
+        write_card(folder, run)
         if self.draws:
             write_report(folder, run.report)
 

@@ -109,6 +109,10 @@ class Run:
         self.trained.save(home, overwrite=overwrite)
         write_history(home, self.history)
         write_scores(home, self)
+        # It describes a run, so that it imports this file.
+        from seqloom.train._card import write_card
+
+        write_card(home, self)
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:

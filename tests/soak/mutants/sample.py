@@ -68,7 +68,7 @@ def _try_package(home: Path, name: str, *, files: list[str], tests: list[str]) -
 
 
 def _list(path: Path) -> Iterator[MutationSpec]:
-    """Lists the changes of a file that its tests could notice: not those of types."""
+    """Lists the changes of a file that a run could notice: not those of types."""
     tree = get_ast_from_path(path)
     types = _find_types(path)
     for name in cosmic_ray.plugins.operator_names():
@@ -92,7 +92,7 @@ def _is_plausible(name: str) -> bool:
 
 
 def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Finds where types stand, which nothing reads when the program runs."""
+    """Finds types, protocols and decorators of classes: a run is the same without them."""
     found: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -101,6 +101,9 @@ def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             found.append(node)
+        elif isinstance(node, ast.ClassDef):
+            found += [node] if "Protocol" in map(ast.unparse, node.bases) else []
+            found += node.decorator_list  # frozen or not, with slots or without
     return [
         ((one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0))
         for one in found

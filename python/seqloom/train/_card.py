@@ -1,0 +1,204 @@
+"""The model card of a run: ``README.md``, in the Markdown that model hubs read."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seqloom._files import write_atomic
+from seqloom._text import printable
+from seqloom.models import Classify, Trained
+from seqloom.models._folder import CARD, is_own_card
+from seqloom.nn._metrics import confusion_matrix
+from seqloom.report import percent, wilson_interval
+from seqloom.train._run import Part, Run
+
+MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
+# What the hubs call our measures, and what they call our tasks.
+_MEASURES = {
+    "accuracy": "accuracy",
+    "mcc": "matthews_correlation",
+    "auroc": "roc_auc",
+    "auprc": "average_precision",
+    "r2": "r_squared",
+    "pearson": "pearsonr",
+    "spearman": "spearmanr",
+    "rmse": "rmse",
+}
+_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
+# Below so many records of a class its figures are little more than a guess.
+_FEW = 50
+
+
+def write_card(folder: Path, run: Run) -> None:
+    """Writes the card, unless a person's own text stands there."""
+    path = folder / CARD
+    if not path.exists() or is_own_card(path):
+        write_atomic(path, make_card(folder.absolute().name, run).encode())
+
+
+def make_card(name: str, run: Run) -> str:
+    """Makes the card of a run that has this name."""
+    parts = {"test": run.test, "validation": run.valid}
+    judged = {title: part for title, part in parts.items() if part is not None}
+    sections = [
+        _front(name, run.trained, judged),
+        f"{MARK}\n\n# {_text(name)}\n\n{_text(run.report.lead)}",
+        _usage(name),
+        _results(run.trained, judged),
+        _data(run),
+        _limits(run, judged),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
+    """Writes what hubs read: YAML, whose values are written as JSON."""
+    task = trained.task.name
+    results = [
+        {
+            "task": {"type": _TASKS.get(task, task), "name": task},
+            "dataset": {"name": f"{name}, {part_name} part", "type": part_name},
+            "metrics": [
+                {"type": _MEASURES[key], "value": round(value, 6), "name": key}
+                for key, value in part.metrics.items()
+                if key in _MEASURES and np.isfinite(value)
+            ],
+        }
+        for part_name, part in judged.items()
+    ]
+    facts: dict[str, Any] = {
+        "library_name": "seqloom",
+        "tags": ["biology", "seqloom"],
+        "model-index": [{"name": name, "results": results}],
+    }
+    return "\n".join(
+        ["---", *(f"{key}: {json.dumps(it)}" for key, it in facts.items()), "---"]
+    )
+
+
+def _usage(name: str) -> str:
+    """Shows how the model is used."""
+    return (
+        "## Use\n\n```python\nimport seqloom as sl\n\n"
+        f"model = sl.models.load({json.dumps(name)})  # this folder\n"
+        'scores = sl.infer.predict(model, "sequences.fa")\n```\n\n'
+        "`seqloom predict FOLDER sequences.fa --out scores.tsv` writes them as a table. "
+        "The weights are no pickle: loading them runs no code."
+    )
+
+
+def _results(trained: Trained, judged: Mapping[str, Part]) -> str:
+    """Shows the measures of each part, and of each class."""
+    if not judged:
+        return "## Results\n\nNo part of the data was kept to judge the model."
+    tables = [
+        f"The {name} part, {round(part.metrics['n']):,} records:\n\n{_measures(part)}"
+        for name, part in judged.items()
+    ]
+    name, part = next(iter(judged.items()))
+    if isinstance(trained.task, Classify) and len(part.scores):
+        tables.append(f"Each class in the {name} part:\n\n{_classes(trained.task, part)}")
+    return "\n\n".join(["## Results", *tables])
+
+
+def _measures(part: Part) -> str:
+    """Lists the measures of a part; an accuracy has an interval."""
+    rows = [
+        (key.replace("_", " "), f"{value:.4f}", _interval(key, value, part.metrics["n"]))
+        for key, value in part.metrics.items()
+        if key != "n"
+    ]
+    return _table(("measure", "value", "95 % interval"), rows)
+
+
+def _interval(key: str, value: float, total: float) -> str:
+    """Gives the interval of a share of records; other measures have none here."""
+    if key != "accuracy":
+        return "-"
+    return _bounds(round(value * total), round(total))
+
+
+def _bounds(hits: int, total: int) -> str:
+    """Spells the interval of a share."""
+    low, high = wilson_interval(hits, total)
+    return f"{100 * low:.1f} to {percent(high)}"
+
+
+def _classes(task: Classify, part: Part) -> str:
+    """Lists recall and precision of each class, with their intervals."""
+    guess = task.decide(part.scores.to_numpy())
+    counts = confusion_matrix(part.labels, guess, size=len(task.columns))
+    called, there = counts.sum(axis=0), counts.sum(axis=1)
+    rows = [
+        (
+            name,
+            f"{there[it]:,}",
+            *_share(counts[it, it], there[it]),
+            *_share(counts[it, it], called[it]),
+        )
+        for it, name in enumerate(task.columns)
+    ]
+    head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
+    return _table(head, rows)
+
+
+def _share(hits: int, total: int) -> tuple[str, str]:
+    """Spells a share and its interval; of nothing there is none."""
+    return (percent(hits / total), _bounds(int(hits), int(total))) if total else ("-", "-")
+
+
+def _data(run: Run) -> str:
+    """Lists what the model was made of and from."""
+    rows = [(key, value) for key, value in run.report.facts.items()]
+    rows.append(("written by", f"seqloom {metadata.version('seqloom')}"))
+    return f"## Data and training\n\n{_table(('what', 'value'), rows)}"
+
+
+def _limits(run: Run, judged: Mapping[str, Part]) -> str:
+    """Lists what nobody has shown of the model."""
+    sentences = [*run.report.notes, *_gaps(run.trained, judged)]
+    return "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in sentences)
+
+
+def _gaps(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
+    """Says what follows from how the model was judged."""
+    if not judged:
+        yield "No figure says how good the model is."
+    elif "test" not in judged:
+        yield (
+            "The validation part chose the epoch, so its figures are a little too good; no "
+            "test part was kept."
+        )
+    for name, part in list(judged.items())[:1]:
+        yield from _few(trained, name, part)
+    yield (
+        "The figures hold for records like those it was judged on. Whether records of "
+        "different parts are related, such as homologous, was not looked at."
+    )
+
+
+def _few(trained: Trained, name: str, part: Part) -> Iterator[str]:
+    """Names classes that were hardly seen."""
+    if not isinstance(trained.task, Classify) or not len(part.scores):
+        return
+    counts = np.bincount(np.asarray(part.labels, int), minlength=len(trained.task.columns))
+    for title, count in zip(trained.task.columns, counts.tolist(), strict=True):
+        if count < _FEW:
+            yield f"The {name} part holds {count} records of {title}: too few to judge it."
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Writes a Markdown table."""
+    lines = [head, ["---"] * len(head), *([_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(text: str) -> str:
+    """Writes a text so that Markdown shows it and obeys nothing in it."""
+    shown = escape(printable(text), quote=False)
+    return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

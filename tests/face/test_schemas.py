@@ -1,0 +1,78 @@
+"""The JSON schemas say what is written, and refuse what is not."""
+
+import json
+from importlib import metadata
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from tests.face.write_schemas import SCHEMAS, config_schema
+
+import seqloom as sl
+
+EXPORTS = sorted(Path(__file__).parents[1].glob("export/data/version_1_*/"))
+
+
+def check(name, value):
+    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+@pytest.fixture
+def run(toy, small, tmp_path, without_pictures):
+    sl.train.fit(small, toy(), toy(30), epochs=2, out=tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_schema_of_settings_is_that_of_their_classes():
+    kept = json.loads((SCHEMAS / "config.schema.json").read_text())
+    assert kept == config_schema(), "stale: python -m tests.face.write_schemas"
+
+
+def test_a_run_is_as_its_schema_says(run):
+    check("config", json.loads((run / "config.json").read_text()))
+
+
+def test_each_epoch_is_as_its_schema_says(run):
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        check("metrics", json.loads(line))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"batch_size": 0},
+        {"version": "1"},
+        {"task": None},
+        {"encoder": {"class": "OneHot", "version": 1, "alphabet": 4}},
+        {"model": {"class": "SequenceCNNConfig"}},
+    ],
+    ids=str,
+)
+def test_settings_that_loading_refuses_are_refused_by_their_schema(run, change):
+    facts = json.loads((run / "config.json").read_text()) | change
+    with pytest.raises(jsonschema.ValidationError):
+        check("config", facts)
+
+
+@pytest.mark.parametrize("folder", EXPORTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("name", ["export", "graph", "encoder"])
+def test_an_exported_model_is_as_its_schemas_say(folder, name):
+    check(name, json.loads((folder / f"{name}.json").read_text()))
+
+
+def test_a_graph_with_an_argument_of_no_known_kind_is_refused():
+    graph = json.loads((EXPORTS[0] / "graph.json").read_text())
+    graph["operations"][0]["args"][0] = {"code": "import os"}
+    with pytest.raises(jsonschema.ValidationError):
+        check("graph", graph)
+
+
+def test_the_citation_names_this_version_and_licence():
+    cited = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())
+    about = metadata.metadata("seqloom")
+    assert cited["version"] == about["Version"]
+    assert cited["license"] == about["License-Expression"]
+    assert {"cff-version", "message", "title", "authors"} <= cited.keys()

@@ -1,0 +1,102 @@
+"""Writes the JSON schema of config.json from the classes whose settings it holds.
+
+    python -m tests.face.write_schemas
+
+A class that has a new field has a new schema: `test_schemas.py` compares it with the file in
+docs/reference/schemas. The other schemas there are written by hand.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
+
+from seqloom._config import JsonConfig, _fields
+from seqloom.data.embedding._encoder import EmbeddingEncoder
+from seqloom.data.genotype._encoder import GenotypeEncoder
+from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
+from seqloom.models import (
+    Classify,
+    Custom,
+    ESM2Config,
+    GenotypeMLPConfig,
+    Multilabel,
+    Regress,
+    SequenceCNNConfig,
+)
+from seqloom.models._esm2_lora import ESM2LoRAConfig
+from seqloom.models._head import HeadConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEMAS = Path(__file__).parents[2] / "docs/reference/schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+MODELS = [SequenceCNNConfig, GenotypeMLPConfig, HeadConfig, ESM2Config, ESM2LoRAConfig]
+ENCODERS = [OneHot, Integer, Kmer, Tokens, Quality, GenotypeEncoder, EmbeddingEncoder]
+TASKS = [Classify, Multilabel, Regress, Custom]
+COUNT = {"type": "integer", "minimum": 1}
+
+
+def config_schema() -> dict[str, Any]:
+    """Makes the schema of a run's config.json."""
+    entries = {
+        "version": {**COUNT, "description": "The version of this format."},
+        "model": _one_of("The network; null for one of your own.", MODELS, or_null=True),
+        "encoder": _one_of("How a record becomes numbers.", ENCODERS, or_null=True),
+        "task": _one_of("What is predicted, and its classes.", TASKS),
+        "batch_size": {**COUNT, "description": "Records in a batch of predictions."},
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "config.json of a run of seqloom",
+        "type": "object",
+        "required": list(entries),
+        "properties": entries,
+        "$defs": {it.__name__: _settings(it) for it in [*MODELS, *ENCODERS, *TASKS]},
+    }
+
+
+def _one_of(
+    description: str, classes: Iterable[type[JsonConfig]], *, or_null: bool = False
+) -> dict[str, Any]:
+    """Allows the settings of these classes, and those of classes that others wrote."""
+    names = [it.__name__ for it in classes]
+    others = {
+        "type": "object",
+        "required": ["class", "version"],
+        "properties": {
+            "class": {"type": "string", "not": {"enum": names}},
+            "version": COUNT,
+        },
+    }
+    found = [{"$ref": f"#/$defs/{name}"} for name in names]
+    nothing = [{"type": "null"}] if or_null else []
+    return {"description": description, "oneOf": [*found, others, *nothing]}
+
+
+def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
+    """Makes the schema of one class: its fields, its name and its version."""
+    hints = get_type_hints(kind)
+    saved = _fields(kind)
+    entries = {
+        "class": {"const": kind.__name__},
+        "version": {**COUNT, "maximum": kind.version},
+        **{field.name: msgspec.json.schema(hints[field.name]) for field in saved},
+    }
+    return {
+        "description": inspect.getdoc(kind).partition("\n\n")[0].replace("\n", " "),
+        "type": "object",
+        "required": list(entries),
+        "properties": entries,
+        "additionalProperties": False,
+    }
+
+
+if __name__ == "__main__":
+    text = json.dumps(config_schema(), indent=2) + "\n"
+    (SCHEMAS / "config.schema.json").write_text(text, "utf-8")

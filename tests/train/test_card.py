@@ -1,0 +1,110 @@
+"""The model card of a run: hubs read it, and its figures are those of the run."""
+
+import json
+import re
+
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+from scipy.stats import binomtest
+
+import seqloom as sl
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def run(toy, small, tmp_path):
+    return sl.train.fit(
+        small, toy(), toy(30), test=toy(40), epochs=2, out=tmp_path / "splice"
+    )
+
+
+def card(run):
+    return (run.folder / "README.md").read_text()
+
+
+def test_a_hub_reads_every_measure_of_every_part(run):
+    results = ModelCard.load(run.folder / "README.md").data.to_dict()["model-index"]
+    found = {
+        (result["dataset"]["type"], metric["type"]): metric["value"]
+        for result in results[0]["results"]
+        for metric in result["metrics"]
+    }
+    for name, part in (("test", run.test), ("validation", run.valid)):
+        for hub, ours in (("accuracy", "accuracy"), ("roc_auc", "auroc")):
+            assert found[name, hub] == pytest.approx(part.metrics[ours], abs=1e-6)
+
+
+def test_the_front_matter_is_yaml(run):
+    _, front, _ = card(run).split("---\n", 2)
+    assert yaml.safe_load(front)["library_name"] == "seqloom"
+
+
+def test_the_interval_of_the_accuracy_is_wilsons(run):
+    hits = round(run.test.metrics["accuracy"] * 40)
+    wanted = binomtest(hits, 40).proportion_ci(method="wilson")
+    shown = re.search(r"\| accuracy \| [\d.]+ \| ([\d.]+) to ([\d.]+) %", card(run))
+    assert [float(it) for it in shown.groups()] == pytest.approx(
+        [100 * wanted.low, 100 * wanted.high], abs=0.051
+    )
+
+
+def test_each_class_stands_with_its_records(run):
+    counts = [int((run.test.labels == number).sum()) for number in (0, 1)]
+    for name, count in zip(run.trained.classes, counts, strict=True):
+        assert f"| {name} | {count} |" in card(run)
+
+
+def test_the_limits_name_classes_that_were_hardly_seen(run):
+    assert "records of yes: too few to judge it" in card(run)
+
+
+def test_without_a_test_part_the_limits_say_so(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
+    assert "no test part was kept" in card(run)
+
+
+def test_a_regression_has_a_card(toy, small, tmp_path):
+    data = toy(labels="gc", task="regress")
+    network = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
+    run = sl.train.fit(
+        network, data, toy(20, labels="gc", task="regress"), epochs=1, out=tmp_path / "run"
+    )
+    assert f"| r2 | {run.valid.metrics['r2']:.4f} |" in card(run)
+
+
+def test_names_of_classes_are_shown_and_not_obeyed(toy, small, tmp_path):
+    ids = toy().ids
+    labels = {key: ("<b>|x", "# y")[number % 2] for number, key in enumerate(ids)}
+    data = sl.data.SequenceDataset(
+        tmp_path / "toy.fa", encoder=sl.encode.OneHot("dna"), labels=labels
+    )
+    run = sl.train.fit(small, data, data, epochs=1, out=tmp_path / "run")
+    text = card(run).partition("# run")[2]
+    assert "| &lt;b&gt;\\|x |" in text
+    assert "| \\# y |" in text
+    assert "<b>" not in text
+
+
+def test_a_run_replaces_its_own_card(run, toy, small):
+    before = card(run)
+    sl.train.fit(small, toy(), epochs=1, out=run.folder, overwrite=True)
+    assert card(run) != before
+
+
+def test_no_run_replaces_a_text_of_a_persons(run, toy, small):
+    (run.folder / "README.md").write_text("mine")
+    sl.train.fit(small, toy(), epochs=1, out=run.folder, overwrite=True)
+    assert card(run) == "mine"
+
+
+def test_what_is_saved_has_the_card_too(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), epochs=1)
+    run.save(tmp_path / "saved")
+    assert "# saved" in (tmp_path / "saved/README.md").read_text()
+
+
+def test_the_settings_in_the_front_matter_are_json(run):
+    line = next(it for it in card(run).splitlines() if it.startswith("model-index: "))
+    assert json.loads(line.removeprefix("model-index: "))[0]["name"] == "splice"
