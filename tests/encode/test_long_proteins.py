@@ -72,5 +72,5 @@ def test_a_packed_batch_holds_it_whole_or_says_what_to_pass(path):
     roomy = VarlenCollator(max_tokens=SIZE + 10)
     [batch] = list(DataLoader(data, collate_fn=roomy))
     assert batch["input_ids"].tolist()[5:] == [0, *TOKENS, 2]
-    with pytest.raises(ShapeError, match="'long' .* has 100,002 tokens, more than"):
+    with pytest.raises(ShapeError, match=r"'long' .* has 100,002 tokens, more than"):
         list(DataLoader(data, collate_fn=VarlenCollator(max_tokens=4096)))
