@@ -52,7 +52,7 @@ WRITE_FAULTS = [
     *errors("EROFS", stays=True),
 ]
 READ_FAULTS = [
-    *errors("EIO", "EINTR", calls=READING),
+    *errors("EIO", "EINTR", "ESTALE", calls=READING),
     *errors("EMFILE", "EACCES", calls=READING, only=OPENS),
     *errors("EIO", calls=READING, stays=True),
     Fault("short read", SHORT, calls=READING, only=TAKES),

@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import random
 import signal
 import sys
 import time
@@ -13,6 +14,10 @@ import numpy as np
 
 def plain(items):
     return list(items)
+
+
+def drawn(items):
+    return [(random.random(), np.random.random()) for _ in items]  # noqa: NPY002, S311 - as users do
 
 
 def with_pid(items):

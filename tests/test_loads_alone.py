@@ -1,21 +1,35 @@
 """What loads a file reads that file: it starts no program and asks no other machine."""
 
+import io
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+
+h5py = pytest.importorskip("h5py")
 
 ROOT = Path(__file__).parents[1]
 # Everything that loads, by the programs that make calls fail; the loads come behind "now".
 LOADS = """
 import os, sys, tempfile
 from pathlib import Path
+import numpy as np, seqloom
 from faults import _readers
 _readers.MANY = 2000
 home = Path(tempfile.mkdtemp(dir=sys.argv[1]))
+others = sorted(Path(sys.argv[1], "others").iterdir())
+
+def read_others():
+    for file in others:
+        record = seqloom.record.load(file)
+        assert [np.asarray(array).sum() for array in record.values()] == [36.0], file
+
 # An exported model is read by another program.
 every = {it.name: it for it in _readers.readers() if it.name != "exported model"}
 for number, each in enumerate(every.values()):
@@ -23,11 +37,26 @@ for number, each in enumerate(every.values()):
     place.mkdir(parents=True)
     each.prepare(place)
     each.read(place)  # whatever is imported is imported here
+read_others()
 Path(sys.argv[1], "now").exists()
 for number, each in enumerate(every.values()):
     each.read(home / str(number) / "place")
-print(*every, sep=chr(10))
+read_others()
+print(*every, *(file.name for file in others), sep=chr(10))
 """
+
+
+def write_others(folder):
+    """Writes what torch and Keras write, of nine numbers each."""
+    numbers = np.arange(9.0)
+    for name in ("x.pt", "x.bin"):
+        torch.save({"w": torch.from_numpy(numbers)}, folder / name)
+    memory = io.BytesIO()
+    for file in (folder / "x.h5", memory):
+        with h5py.File(file, "w") as root:
+            root["w"] = numbers
+    with zipfile.ZipFile(folder / "x.keras", "w") as archive:
+        archive.writestr("model.weights.h5", memory.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +65,8 @@ def traced(tmp_path_factory):
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     home = tmp_path_factory.mktemp("loads")
+    (home / "others").mkdir()
+    write_others(home / "others")
     calls = "trace=%network,%process,stat,newfstatat"
     trace = ["strace", "-f", "-o", home / "log", "-e", calls]
     done = subprocess.run(
@@ -51,7 +82,8 @@ def traced(tmp_path_factory):
 
 def test_nothing_that_loads_asks_another_machine_or_starts_a_program(traced):
     loaded, calls = traced
-    assert len(loaded) >= 17
+    assert len(loaded) >= 21
+    assert {"x.pt", "x.bin", "x.h5", "x.keras"} < {*loaded}
     assert calls
     strange = r"^\d+ +(execve\w*|v?fork|socket\w*|connect|bind|listen|send\w*|recv\w*)\("
     assert re.findall(strange, calls, re.MULTILINE) == []

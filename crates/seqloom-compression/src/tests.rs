@@ -1,6 +1,7 @@
 mod ahead;
 mod blocks;
 mod containers;
+mod headers;
 mod real;
 
 use std::io::{self, Cursor, Read};

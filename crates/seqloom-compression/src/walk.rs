@@ -22,6 +22,8 @@ pub(crate) const WINDOW: usize = 32 << 10;
 /// How much text is kept together before it is handed over.
 const PIECE: usize = 1 << 20;
 const LONGEST_MATCH: usize = 258;
+/// The flags of a header that must not be set.
+const RESERVED: u64 = 0b1110_0000;
 /// The order in which a header gives the lengths of its own code.
 pub(crate) const ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
@@ -104,26 +106,46 @@ impl Walk {
         if self.bits.at_end()? {
             return Ok(false);
         }
-        let (first, second) = (self.bits.number(8)?, self.bits.number(8)?);
+        self.sum.reset();
+        let (first, second) = (self.head()?, self.head()?);
         if (first, second) == (0, 0) {
             return self.bits.rest_is_zero().map(|()| false);
         }
-        if (first, second, self.bits.number(8)?) != (0x1F, 0x8B, 8) {
+        if (first, second, self.head()?) != (0x1F, 0x8B, 8) {
             return Err(self.damage("no member begins there"));
         }
-        let flags = self.bits.number(8)?;
-        self.bits.number(48)?;
+        let flags = self.head()?;
+        if flags & RESERVED != 0 {
+            return Err(self.damage("its header has flags that mean nothing"));
+        }
+        (0..6).try_for_each(|_| self.head().map(drop))?;
+        self.fields(flags)?;
+        Ok(true)
+    }
+
+    /// Reads what the flags of a header announce: an extra field, a name, a comment, and
+    /// the checksum of what stands before it.
+    fn fields(&mut self, flags: u64) -> Result<(), Trouble> {
         if flags & 4 != 0 {
-            let size = self.bits.number(16)?;
-            (0..size).try_for_each(|_| self.bits.number(8).map(drop))?;
+            let size = self.head()? | self.head()? << 8;
+            (0..size).try_for_each(|_| self.head().map(drop))?;
         }
         for flag in [8, 16] {
-            while flags & flag != 0 && self.bits.number(8)? != 0 {}
+            while flags & flag != 0 && self.head()? != 0 {}
         }
-        if flags & 2 != 0 {
-            self.bits.number(16)?;
+        let wanted = u64::from(self.sum.clone().finalize()) & 0xFFFF;
+        if flags & 2 != 0 && self.bits.number(16)? != wanted {
+            return Err(self.damage("the checksum of its header does not match"));
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Reads a byte of a header, which its checksum covers.
+    fn head(&mut self) -> Result<u64, Trouble> {
+        let number = self.bits.number(8)?;
+        let [byte, ..] = number.to_le_bytes();
+        self.sum.update(&[byte]);
+        Ok(number)
     }
 
     /// Unpacks a block; says whether another follows.

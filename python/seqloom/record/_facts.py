@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import quote
 from seqloom.errors import RecordError
 from seqloom.record._checksum import ALGORITHM
 
@@ -113,9 +114,9 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns pairs as a dict; refuses a name that appears twice."""
     entries = dict(pairs)
     if len(entries) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in entries if names.count(name) > 1)
-        raise ValueError(f"the name {twice!r} appears twice")
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise ValueError(f"the name {quote(twice)} appears twice")
     return entries
 
 

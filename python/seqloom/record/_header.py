@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from seqloom._arguments import quote
 from seqloom.errors import RecordError
 from seqloom.record._facts import parse_json
 from seqloom.record._types import find_type, require_shape
@@ -70,12 +71,12 @@ def _strings(source: RecordSource, table: Any) -> dict[str, str]:
 
 def _entry(source: RecordSource, name: str, entry: Any) -> ArrayEntry:
     """Returns an entry; refuses one that says something impossible."""
-    fields = _convert(source, f"the entry of {name!r}", entry, kind=HeaderEntry)
+    fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
     dtype = find_type(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
     start, stop = fields.data_offsets
     if stop - start != prod(fields.shape) * dtype.itemsize:
-        raise _not_whole(source, f"the entry of {name!r} has a wrong number of bytes")
+        raise _not_whole(source, f"the entry of {quote(name)} has a wrong number of bytes")
     return ArrayEntry(fields.dtype, dtype, fields.shape, start, stop)
 
 

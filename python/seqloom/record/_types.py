@@ -7,6 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from seqloom._arguments import quote
 from seqloom.errors import RecordError
 
 # The names are those of safetensors; every format of ours uses them.
@@ -27,6 +28,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
+_SHOWN = 200  # letters of a name that an error shows
 # The float types that a precision converts from and to, narrow ones first.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
@@ -36,8 +38,8 @@ def find_type(file: str, path: str, name: object) -> np.dtype[Any]:
     dtype = TYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
-            f"{file}: {path} has the unknown dtype {name}; expected one of "
-            f"{', '.join(TYPES)}"
+            f"{file}: {_shorten(path)} has the unknown dtype {_shorten(name)}; expected "
+            f"one of {', '.join(TYPES)}"
         )
     return dtype
 
@@ -50,9 +52,15 @@ def require_shape(
         np.broadcast_to(np.empty((), dtype), shape)
     except ValueError:
         raise RecordError(
-            f"{file}: {path} has the impossible shape {list(shape)}; the file is damaged, "
-            "get it again"
+            f"{file}: {_shorten(path)} has the impossible shape {quote(list(shape))}; the "
+            "file is damaged, get it again"
         ) from None
+
+
+def _shorten(name: object) -> str:
+    """Shortens what a file calls something, for an error message."""
+    text = str(name)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def name_type(path: str, dtype: np.dtype[Any]) -> str:

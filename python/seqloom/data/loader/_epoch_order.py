@@ -69,6 +69,7 @@ class EpochOrder:
             rows, padding = permute(numbers, self.size, key), self._padding(numbers)
             for first, last in _ranges(end - begin, size):
                 request = self._request(rows[first:last], epoch)
+                request.place = int(numbers[first])
                 done = start + self.rank.world * (begin + last)
                 request.position = min(done, stop, self.size)
                 request.padding = None if padding is None else padding[first:last]
@@ -99,9 +100,10 @@ class EpochOrder:
         else:
             parts = _cut(shared, batching.batch_size, drop_last=batching.drop_last)
         for rows, padding in parts:
+            place = position + self.rank.number
             position += self.rank.world * (1 if padding is None else len(rows))
             padding = padding if has_padding else None  # noqa: PLW2901 - the same thing
-            yield Request(rows, epoch, position=position, padding=padding)
+            yield Request(rows, epoch, place=place, position=position, padding=padding)
 
     def _share_of(self, sampler: Iterable[Any], start: int) -> Iterator[tuple[Any, bool]]:
         """Takes this rank's share of a sampler, and says which items are padding."""

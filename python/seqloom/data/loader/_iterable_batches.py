@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from seqloom.data.loader._draws import draw_each
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._request import Request, unwrap, with_last
 
@@ -83,6 +84,7 @@ class IterableBatches(ReplayedBatches):
             size=None if is_packed else batching.batch_size,
             drop_last=batching.drop_last,
             collate=None if is_packed else settings.collate,
+            seed=settings.seed,
         )
         self._executor = Executor(NumberedBatches(self._read), settings, in_processes=True)
 
@@ -125,12 +127,18 @@ def _read_batches(
     size: int | None,
     drop_last: bool,
     collate: Callable[[Any], Any] | None,
+    seed: int,
 ) -> Iterator[Any]:
-    """Begins an epoch of an iterable dataset."""
-    del worker  # its copy of the dataset knows what is its part
+    """Begins an epoch of an iterable dataset, whose copy knows what is its part."""
     if callable(getattr(dataset, "set_epoch", None)):
         dataset.set_epoch(epoch)
-    return cut(iter(dataset), size, drop_last=drop_last, collate=collate)
+    batches = _begin(dataset, size, drop_last=drop_last, collate=collate)
+    return draw_each(batches, seed, epoch, worker or 0)
+
+
+def _begin(dataset: Any, size: int | None, **options: Any) -> Iterator[Any]:
+    """Iterates over a dataset from its first batch on, not before."""
+    yield from cut(iter(dataset), size, **options)
 
 
 def cut(

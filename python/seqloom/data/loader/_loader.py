@@ -137,6 +137,11 @@ class DataLoader(Generic[T]):
     Processes make them where the dataset, the ``collate_fn`` or the encoder is a user's
     code. A process that dies is started again, and its batches are made again.
 
+    What a user's code draws from the global generators of ``random``, ``numpy.random`` and
+    torch (on the CPU) follows from the seed, the epoch and the place of the batch in it,
+    with any number of workers. In this process the generators are afterwards as before.
+    Workers of an iterable dataset have copies of it, which draw different numbers.
+
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.
         batch_size: Items in a batch; None delivers single items.
@@ -158,7 +163,7 @@ class DataLoader(Generic[T]):
         generator: A generator of torch or NumPy, from which the seed is taken.
         prefetch_factor: Batches that each worker makes ahead; 2 if None.
         persistent_workers: Whether processes are kept for the next epoch.
-        seed: Seed of the random order.
+        seed: Seed of the random order, and of what a user's code draws.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the arrays' memory.
         rank: Number of this process among those that train together. None takes it from
             ``torch.distributed``, unless you pass a sampler of your own, which knows its

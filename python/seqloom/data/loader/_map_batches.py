@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._threads import count_threads
 from seqloom.data._position import epoch_of, positions
+from seqloom.data.loader._draws import with_draws
 from seqloom.data.loader._executor import Executor, attempt
 from seqloom.data.loader._iterable_batches import ReplayedBatches, fingerprint_of
 from seqloom.data.loader._own_code import ColumnMaker, column_maker, is_ours, with_encoder
@@ -37,7 +38,7 @@ class MapBatches:
         threads = 1 if settings.workers.num_workers else count_threads()
         is_batched = settings.batching.is_batched
         make = MapBatchMaker(settings.dataset, settings.collate, is_batched, threads)
-        self._executor = Executor(make, settings)
+        self._executor = Executor(with_draws(make, settings), settings)
 
     def epoch(
         self, start: EpochProgress, order: EpochOrder
@@ -80,7 +81,8 @@ class PackedMapBatches(ReplayedBatches):
     def __init__(self, settings: LoaderSettings) -> None:
         super().__init__(settings)
         make = MapBatchMaker(settings.dataset, None)
-        self._executor = Executor(make, replace(settings, collate=None))
+        fetching = replace(settings, collate=None)
+        self._executor = Executor(with_draws(make, fetching), fetching)
 
     def _batches(self, epoch: int, order: EpochOrder) -> Iterator[Any]:
         return self._pack(self._items(epoch, order))

@@ -31,6 +31,7 @@ class Request:
     is_checked: bool = False  # content is an int64 array of valid positions
     worker: int | None = None  # the only process that can make the batch
     number: int = -1  # among all requests of a pool of processes
+    place: int = 0  # where the epoch has the batch, over all ranks: its random numbers
     # What follows stays in this process.
     position: int = 0  # how far the epoch is after this batch
     is_last: bool = False
@@ -45,6 +46,7 @@ class Request:
             self.is_checked,
             self.worker,
             self.number,
+            self.place,
         )
 
     def positions(self) -> Any:

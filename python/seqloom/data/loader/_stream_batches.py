@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from seqloom._threads import count_cores, count_threads
+from seqloom.data.loader._draws import with_draws
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._iterable_batches import (
     ReplayedBatches,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from seqloom._rust import _native
+    from seqloom.data._order import Rank
     from seqloom.data.loader._arguments import Batching, LoaderSettings
     from seqloom.data.loader._epoch_order import EpochOrder
     from seqloom.data.loader._request import EpochProgress
@@ -35,7 +37,7 @@ class StreamBatches:
     def __init__(self, settings: LoaderSettings) -> None:
         self._settings = settings
         self._make = StreamBatchMaker.of(settings)
-        self._executor = Executor(self._make, settings)
+        self._executor = Executor(with_draws(self._make, settings), settings)
 
     def epoch(
         self, start: EpochProgress, order: EpochOrder
@@ -44,12 +46,12 @@ class StreamBatches:
         part = _begin(self._settings, start.epoch, order)
         if start.stream_state is not None:
             part.load_state_dict(start.stream_state)
-        requests = mark_last(self._requests(part, start))
+        requests = mark_last(self._requests(part, start, order.rank))
         with closing(self._executor.run(requests)) as answers:
             for request, batch in answers:
                 yield request, self._settings.convert(unwrap(batch))
 
-    def _requests(self, part: Any, start: EpochProgress) -> Iterator[Request]:
+    def _requests(self, part: Any, start: EpochProgress, rank: Rank) -> Iterator[Request]:
         """Reads the records of the batches, ahead in a thread where a core is free."""
         batching = self._settings.batching
         # On two cores that thread would take time from the one that makes batches.
@@ -59,6 +61,7 @@ class StreamBatches:
         for position, piece in numbered:
             content = self._make.content(piece)
             request = Request(content, start.epoch, position=position)
+            request.place = rank.number + rank.world * (position - 1)
             request.stream_state = partial(getattr, piece, "state")
             yield request
 

@@ -1,0 +1,151 @@
+//! Headers of gzip members, with every field that RFC 1952 knows.
+
+use super::*;
+use crate::walk::{Border, Visitor, walk};
+
+const TEXT_FLAG: u8 = 1;
+const CHECKSUM: u8 = 2;
+const EXTRA: u8 = 4;
+const NAME: u8 = 8;
+const COMMENT: u8 = 16;
+/// The fields of a header, in their order.
+const FIELDS: [(u8, &[u8]); 3] = [
+    (EXTRA, b"\x07\0ab\x03\0\0xy"),
+    (NAME, b"reads.fa\0"),
+    (COMMENT, b"of the second lane\0"),
+];
+
+/// A header with these flags and the fields that they announce.
+fn header(flags: u8) -> Vec<u8> {
+    let mut header = vec![0x1F, 0x8B, 8, flags, 1, 2, 3, 4, 0, 255];
+    for (flag, field) in FIELDS {
+        if flags & flag != 0 {
+            header.extend_from_slice(field);
+        }
+    }
+    if flags & CHECKSUM != 0 {
+        let sum = crc32fast::hash(&header).to_le_bytes();
+        header.extend_from_slice(&sum[..2]);
+    }
+    header
+}
+
+/// A member with another header.
+fn member(header: &[u8], text: &[u8]) -> Vec<u8> {
+    [header, &gzip(text)[10..]].concat()
+}
+
+/// The text, as the reader that an index is made with finds it.
+#[derive(Default)]
+struct Walked(Vec<u8>);
+
+impl Visitor for Walked {
+    fn wants(&self, _: u64) -> bool {
+        false
+    }
+
+    fn border(&mut self, _: &Border<'_>) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
+        self.0.extend_from_slice(text);
+        Ok(())
+    }
+}
+
+fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let mut found = Walked::default();
+    walk(source(file, usize::MAX), &mut found).map(|()| found.0)
+}
+
+/// What each reader makes of a file: in order by one thread, in small pieces, by several
+/// threads, and for an index.
+fn readings(file: &[u8]) -> [Result<Vec<u8>, Trouble>; 4] {
+    let read = |piece, count| {
+        let (text, outcome) = drain(source(file, piece), &threads(count));
+        outcome.map(|()| text)
+    };
+    [
+        read(usize::MAX, 1),
+        read(1, 1),
+        read(usize::MAX, 3),
+        walked(file),
+    ]
+}
+
+#[test]
+fn every_combination_of_fields_is_read() {
+    for flags in 0..32 {
+        let second = header(flags ^ TEXT_FLAG);
+        let file = [
+            member(&header(flags), &TEXT[..13]),
+            member(&second, &TEXT[13..]),
+        ]
+        .concat();
+        for read in readings(&file) {
+            assert_eq!(read.unwrap(), TEXT, "{flags}");
+        }
+    }
+}
+
+#[test]
+fn several_threads_read_a_long_text_behind_every_combination_of_fields() {
+    let text = letters(700_000);
+    for flags in 0..32 {
+        let file = member(&header(flags), &text);
+        let (found, outcome) = drain(source(&file, usize::MAX), &threads(3));
+        assert!(outcome.is_ok() && found == text, "{flags}");
+    }
+}
+
+#[test]
+fn a_header_whose_checksum_does_not_match_is_an_error() {
+    for flags in (0..32).filter(|flags| flags & CHECKSUM != 0) {
+        let right = header(flags);
+        for bit in 0..16 {
+            let mut wrong = right.clone();
+            wrong[right.len() - 2 + bit / 8] ^= 1 << (bit % 8);
+            for file in [
+                member(&wrong, TEXT),
+                [gzip(TEXT), member(&wrong, TEXT)].concat(),
+            ] {
+                assert!(readings(&file).iter().all(Result::is_err), "{flags} {bit}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_of_a_header_with_a_checksum_is_an_error() {
+    for flags in (0..32).filter(|flags| flags & CHECKSUM != 0) {
+        let right = header(flags);
+        // Without its flag there is no checksum: what stands there is then read as data.
+        let without = 8 * 3 + 1;
+        for bit in (8 * 2..8 * right.len()).filter(|bit| *bit != without) {
+            let mut wrong = right.clone();
+            wrong[bit / 8] ^= 1 << (bit % 8);
+            let file = member(&wrong, TEXT);
+            assert!(readings(&file).iter().all(Result::is_err), "{flags} {bit}");
+        }
+    }
+}
+
+#[test]
+fn a_header_cut_at_any_byte_is_an_error() {
+    for flags in 0..32 {
+        let header = header(flags);
+        for end in 2..header.len() {
+            let read = readings(&header[..end]);
+            assert!(read.iter().all(Result::is_err), "{flags} {end}");
+        }
+    }
+}
+
+#[test]
+fn flags_that_mean_nothing_are_an_error() {
+    for flag in [32, 64, 128] {
+        let file = member(&header(flag), TEXT);
+        assert!(readings(&file).iter().all(Result::is_err), "{flag}");
+    }
+}

@@ -1,0 +1,76 @@
+"""A protein of 100,000 residues: longer than any that is known, and never cut."""
+
+import numpy as np
+import pytest
+
+from encode_oracle import ESM2, TWENTY, number, words
+from seqloom.data import DataLoader, PadCollator, SequenceDataset, VarlenCollator
+from seqloom.encode import Integer, Kmer, OneHot, Tokens
+from seqloom.errors import ShapeError
+
+SIZE = 100_000
+RESIDUES = "".join(np.random.default_rng(5).choice([*TWENTY], SIZE))
+NUMBERS = [TWENTY.index(letter) for letter in RESIDUES]
+TOKENS = [ESM2.index(letter) for letter in RESIDUES]
+CASES = [
+    (Integer("protein"), NUMBERS),
+    (OneHot("protein"), np.eye(20)[NUMBERS].T),
+    (Kmer(3, "protein"), [number(word, TWENTY) for word in words(RESIDUES, 3)]),
+    (Tokens("esm2"), [0, *TOKENS, 2]),
+    (Tokens("esm2", add_special_tokens=False), TOKENS),
+]
+cases = pytest.mark.parametrize(
+    ("encode", "expected"), CASES, ids=["integer", "one-hot", "words", "esm2", "bare"]
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A short protein, and a long one in lines of 60 letters."""
+    path = tmp_path_factory.mktemp("long") / "a.fa"
+    lines = "\n".join(RESIDUES[at : at + 60] for at in range(0, SIZE, 60))
+    path.write_text(f">short\nMKV\n>long\n{lines}\n")
+    return path
+
+
+@cases
+def test_every_residue_is_encoded(encode, expected):
+    np.testing.assert_array_equal(encode(RESIDUES), expected)
+    batch = encode.batch([RESIDUES, "MKVA"], length=SIZE + 2)[0]
+    shape = np.asarray(expected).shape
+    np.testing.assert_array_equal(batch[..., : shape[-1]], expected)
+
+
+@cases
+def test_a_batch_that_has_no_room_for_it_is_an_error(encode, expected):
+    del expected
+    with pytest.raises(ShapeError, match=r"100,?000 letters.*more than length=1,?024"):
+        encode.batch([RESIDUES, "MKVA"], length=1024)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@cases
+def test_a_loader_hands_out_every_residue(path, encode, expected, workers):
+    data = SequenceDataset(path, encoder=encode)
+    loader = DataLoader(data, 2, collate_fn=PadCollator(), num_workers=workers)
+    [batch] = list(loader)
+    shape = np.asarray(expected).shape
+    np.testing.assert_array_equal(batch["inputs"][1][..., : shape[-1]], expected)
+    assert batch["lengths"].tolist()[1] == shape[-1]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_that_has_no_room_for_it_says_so(path, workers):
+    data = SequenceDataset(path, encoder=Tokens("esm2"))
+    collate = PadCollator(length=1024)
+    with pytest.raises(ShapeError, match=r"more than length=1,?024"):
+        list(DataLoader(data, 2, collate_fn=collate, num_workers=workers))
+
+
+def test_a_packed_batch_holds_it_whole_or_says_what_to_pass(path):
+    data = SequenceDataset(path, encoder=Tokens("esm2"))
+    roomy = VarlenCollator(max_tokens=SIZE + 10)
+    [batch] = list(DataLoader(data, collate_fn=roomy))
+    assert batch["input_ids"].tolist()[5:] == [0, *TOKENS, 2]
+    with pytest.raises(ShapeError, match=r"'long' .* has 100,002 tokens, more than"):
+        list(DataLoader(data, collate_fn=VarlenCollator(max_tokens=4096)))
