@@ -1,13 +1,8 @@
 """Writes the pictures of the documentation: `make pictures` types it."""
 
 import base64
-import functools
-import http.server
 import subprocess
 import sys
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +10,7 @@ HOME = Path(__file__).parents[2]
 sys.path.insert(0, str(HOME / "tests"))
 
 from chromium import Page  # noqa: E402 - the folder of the tests is no package
+from web_server import serving  # noqa: E402
 
 ASSETS = HOME / "docs/assets"
 COMMANDS = """
@@ -36,16 +32,16 @@ CLIP = """
 
 def main() -> None:
     """Types the commands, and takes pictures of what they wrote."""
-    with TemporaryDirectory() as name, served(Path(name)) as address:
+    with TemporaryDirectory() as name, serving(Path(name)) as server:
         subprocess.run(["/bin/bash", "-ec", COMMANDS], cwd=name, check=True)
         for scheme in ("light", "dark"):
             with Page(Path(name) / scheme, width=WIDTH, dark=scheme == "dark") as page:
-                page.open(f"{address}seqloom-demo/report.html")
+                page.open(f"{server.address}seqloom-demo/report.html")
                 take(page, f"report-{scheme}", "body", "section:nth-of-type(2)")
-                page.open(f"{address}runs/splice/report.html")
+                page.open(f"{server.address}runs/splice/report.html")
                 take(page, f"run-{scheme}", "section", "section:nth-of-type(2)")
         with Page(Path(name) / "plot", width=WIDTH) as page:
-            page.open(f"{address}letters.png")
+            page.open(f"{server.address}letters.png")
             take(page, "letters", "img", "img")
 
 
@@ -57,16 +53,6 @@ def take(page: Page, name: str, first: str, last: str) -> None:
     form = {"format": "webp", "quality": 75, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)
     (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))
-
-
-@contextmanager
-def served(folder: Path) -> Generator[str]:
-    """Serves a folder."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
 
 
 if __name__ == "__main__":
