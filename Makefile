@@ -117,7 +117,8 @@ lint-stub: $(STAMPS)/dev $(EXTENSION)
 .PHONY: docs
 docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/doc; a broken link fails
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
-	zensical build --clean --strict
+	SEQLOOM_BUILT="seqloom $$(python -c 'import seqloom; print(seqloom.__version__)'), built $$(date -u +%F)" \
+		zensical build --clean --strict
 
 .PHONY: fuzz
 fuzz: ## Give every parser hostile bytes: make fuzz [SECONDS_EACH=20]
@@ -138,6 +139,10 @@ fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
 	cargo fmt --all
 	ruff check --fix-only --quiet
 	ruff format --quiet
+
+.PHONY: pictures
+pictures: $(STAMPS)/dev $(EXTENSION) ## Take the pictures of docs/assets anew, with Chromium
+	python tests/web/write_pictures.py
 
 STUB := python/seqloom/_rust/_native.pyi
 HEADER := crates/seqloom-c/include/seqloom.h

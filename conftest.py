@@ -5,17 +5,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
+from io import StringIO
+from math import isclose
 from pathlib import Path
 from shutil import copytree, rmtree
 from tempfile import mkdtemp
+from textwrap import dedent
 from typing import Any
 
 import pytest
 from sybil import Document, Example, Region, Sybil
 from sybil.document import PythonDocStringDocument
-from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown import CodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
 # No test finds what another left; those of the kept programs have folders of their own.
@@ -27,11 +32,18 @@ COMPILED_BYTES = 2**30
 # A block of commands: indented lines, of which one calls seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
 COMMAND = re.compile(r"^ {4}(?:.*\| )?seqloom ", re.MULTILINE)
-# What blocks made in an empty folder, by their text.
-MADE: dict[str, Path] = {}
+# What blocks made in an empty folder, and what they printed, by their text.
+MADE: dict[str, tuple[Path, str]] = {}
 # Whether no process of the run has built rayon's global pool.
 IS_UNBUILT = pytest.StashKey[bool]()
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+# What stands after a block of commands that fails: the error that it prints.
+REFUSED = re.compile(r"\s*```error\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# What need not be printed as the page says: processors round sums in other orders.
+FREE = re.compile(r"(\.\.\.|\d+\.\d+)")
+OFF = {"rel_tol": 0.05, "abs_tol": 0.02}
+# What the last example of a page printed: no name of the reader's.
+PRINTED = "what was printed"
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:
@@ -46,31 +58,74 @@ def enter_page(namespace: dict[str, object]) -> None:
     namespace["installed"] = _is_installed
 
 
+class Listening(PythonEvaluator):
+    """Runs Python and keeps what it prints."""
+
+    def __call__(self, example: Example) -> None:
+        """Runs a block."""
+        with redirect_stdout(StringIO()) as printed:
+            super().__call__(example)
+        example.namespace[PRINTED] = printed.getvalue()
+
+
+def compare(example: Example) -> str | None:
+    """Compares ```output with what was printed."""
+    return differing(example.parsed, example.namespace[PRINTED])
+
+
+def differing(wanted: str, printed: str) -> str | None:
+    """Says how texts differ, or None; `...` is anything, and decimals are about right."""
+    parts = FREE.split(tidy(wanted))
+    decimals = [part for part in parts[1::2] if part != "..."]
+    parts[1::2] = [".*?" if part == "..." else r"(\d+\.\d+)" for part in parts[1::2]]
+    parts[::2] = [re.escape(part) for part in parts[::2]]
+    found = re.fullmatch("".join(parts), tidy(printed), re.DOTALL)
+    pairs = zip(decimals, found.groups(), strict=True) if found else [("nan", "0")]
+    if all(isclose(float(one), float(other), **OFF) for one, other in pairs):
+        return None
+    return f"the page says:\n{wanted}\nprinted was:\n{printed}"
+
+
+def tidy(text: str) -> str:
+    """Leaves out the blanks at ends of lines, and what stands around the text."""
+    return dedent("\n".join(line.rstrip() for line in text.splitlines()).strip("\n"))
+
+
 def find_commands(document: Document) -> Iterator[Region]:
     """Finds what a reader types into a shell."""
     fences = [match.span() for match in FENCED.finditer(document.text)]
     for block in INDENTED.finditer(document.text):
         is_fenced = any(start <= block.start() < end for start, end in fences)
         if COMMAND.search(block[0]) and not is_fenced:
-            yield Region(block.start(), block.end(), block[0], type_commands)
+            refused = REFUSED.match(document.text, block.end())
+            parsed = (dedent(block[0]), refused and refused[1])
+            yield Region(block.start(), block.end(), parsed, type_commands)
 
 
 def type_commands(example: Example) -> str | None:
+    """Types a block; compares what it is refused with, or keeps what it prints."""
+    script, refused = example.parsed
+    if refused:
+        return differing(refused, run_commands(script, code=2).stderr)
+    example.namespace[PRINTED] = printed_by(script)
+    return None
+
+
+def printed_by(script: str) -> str:
     """Types a block; what it made in an empty folder once, it would make there again."""
-    is_fresh = not any(Path().iterdir())
-    if is_fresh and example.parsed in MADE:
-        copytree(MADE[example.parsed], ".", dirs_exist_ok=True)
-        return None
-    fault = run_commands(example)
-    if is_fresh and fault is None:
-        MADE[example.parsed] = Path(mkdtemp(prefix="seqloom-made-"))
-        copytree(".", MADE[example.parsed], dirs_exist_ok=True)
-    return fault
+    if any(Path().iterdir()):
+        return run_commands(script).stdout
+    if script in MADE:
+        copytree(MADE[script][0], ".", dirs_exist_ok=True)
+    else:
+        MADE[script] = (Path(mkdtemp(prefix="seqloom-made-")), run_commands(script).stdout)
+        copytree(".", MADE[script][0], dirs_exist_ok=True)
+    return MADE[script][1]
 
 
-def run_commands(example: Example) -> str | None:
-    """Runs a block in bash; gives what it printed where a command failed."""
-    script = "set -o pipefail\n" + example.parsed
+def run_commands(script: str, *, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Runs a block in bash, which ends with the code that the page expects."""
+    script = "set -o pipefail\n" + script
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(  # noqa: S603 - our own pages
         ["bash", "-e", "-c", script],  # noqa: S607 - as the reader has it
@@ -79,7 +134,10 @@ def run_commands(example: Example) -> str | None:
         text=True,
         check=False,
     )
-    return None if done.returncode == 0 else f"{script}\n{done.stdout}\n{done.stderr}"
+    if done.returncode != code:
+        said = f"{script}\n{done.stdout}\n{done.stderr}"
+        pytest.fail(f"{said}\nended with {done.returncode}, not {code}", pytrace=False)
+    return done
 
 
 def _is_installed(library: str) -> bool:
@@ -96,7 +154,12 @@ def leave_scratch(_: dict[str, object]) -> None:
 
 
 markdown = Sybil(
-    parsers=[PythonCodeBlockParser(), SkipParser(), find_commands],
+    parsers=[
+        CodeBlockParser("python", Listening()),
+        CodeBlockParser("output", compare),
+        SkipParser(),
+        find_commands,
+    ],
     patterns=["*.md"],
     setup=enter_page,
     teardown=leave_scratch,
@@ -127,7 +190,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Removes what pages made, and fails a run that built rayon's global pool."""
-    for made in MADE.values():
+    for made, _ in MADE.values():
         rmtree(made, ignore_errors=True)
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
     output = getattr(session.config, "workeroutput", None)

@@ -120,7 +120,7 @@ class Page:
     def open(self, url: str) -> None:
         """Goes to a page."""
         self.ask("Page.navigate", url=url)
-        self.wait("location.protocol == 'http:' && document.readyState == 'complete'")
+        self.wait(f"location.href == {url!r} && document.readyState == 'complete'")
 
     def value(self, expression: str) -> Any:
         """What an expression of JavaScript is on the page."""

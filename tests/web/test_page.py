@@ -1,8 +1,5 @@
 """The page in Chromium: what a person does with it."""
 
-import functools
-import http.server
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +7,7 @@ import pytest
 
 from chromium import Page
 from web_page import DEMO, DIST, HOME, fasta, needs_browser, needs_page, packed, records
+from web_server import serving
 
 pytestmark = [needs_page, needs_browser]
 
@@ -17,23 +15,11 @@ SCORED = "document.querySelectorAll('#letters .letter').length > 0"
 READY = "!document.getElementById('score').disabled"
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and says nothing."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Says nothing."""
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """The page, as any server of files gives it."""
-    handler = functools.partial(Quiet, directory=str(DIST))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with serving(DIST) as server:
+        yield server.address
 
 
 @pytest.fixture

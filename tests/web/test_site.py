@@ -1,0 +1,111 @@
+"""The documentation that `make docs` has built, as a reader has it in Chromium."""
+
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from chromium import Page
+from web_page import HOME, needs_browser
+from web_server import Server, serving
+
+SITE = HOME / "site"
+BUILT = pytest.mark.skipif(not (SITE / "index.html").exists(), reason="no site: make docs")
+pytestmark = [BUILT, needs_browser]
+
+# One page of each kind.
+PAGES = ("", "tutorial/", "first-ten-minutes/", "how-to/embeddings/", "reference/io/")
+SCHEMES = ("light", "dark")
+# The rules of accessibility, in a package that is no part of this project.
+AXE = find_spec("axe_playwright_python")
+FAULTS = """
+axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
+  .filter(({ impact }) => ["serious", "critical"].includes(impact))
+  .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)))
+"""
+LOADED = re.compile(
+    r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|srcset|href)=.?https?:[^>]*>"
+)
+# Where the theme puts the dialog of the search.
+SEARCH = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
+# A box that is wider than its place, and that no key reaches.
+OUT_OF_REACH = """
+[...document.querySelectorAll(".md-typeset pre > code, .md-typeset__scrollwrap")]
+  .filter((it) => it.scrollWidth > it.clientWidth && it.tabIndex != 0).length
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """The site."""
+    with serving(SITE) as made:
+        yield made
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_home_page_weighs_less_than_500_kb(server: Server, tmp_path: Path, scheme: str):
+    server.sent.clear()
+    with Page(tmp_path, width=1366, dark=scheme == "dark") as page:
+        page.open(server.address)
+        page.value("document.querySelector('footer').scrollIntoView()")
+        page.wait(f"document.querySelector('[src*=report-{scheme}]').complete")
+    assert sum(server.sent.values()) < 500_000, server.sent
+
+
+def test_no_page_asks_another_host(server: Server, tmp_path: Path):
+    with Page(tmp_path) as page:
+        for path in PAGES:
+            page.open(server.address + path)
+        asked = {it for it in page.requests if not it.startswith("data:")}
+    assert all(it.startswith(server.address) for it in asked)
+
+
+def test_no_page_has_a_resource_of_another_host():
+    texts = (file.read_text(encoding="utf-8") for file in SITE.rglob("*.html"))
+    assert [found for text in texts for found in LOADED.findall(text)] == []
+
+
+def test_the_search_finds_a_name_of_the_reference(server: Server, tmp_path: Path):
+    with Page(tmp_path) as page:
+        page.open(server.address)
+        page.value("document.querySelector('.md-search__button').click()")
+        page.wait(f"{SEARCH}?.querySelector('input')")
+        page.value(f"{SEARCH}.querySelector('input').focus()")
+        page.ask("Input.insertText", text="reverse_complement")
+        page.wait(f"{SEARCH}.querySelector('[role=listbox] a[href*=reference]')")
+
+
+def test_the_colours_can_be_chosen(server: Server, tmp_path: Path):
+    with Page(tmp_path) as page:
+        page.open(server.address)
+        for scheme in ("default", "slate"):
+            page.value("document.querySelector('form label:not([hidden])').click()")
+            page.wait(f"document.body.dataset.mdColorScheme == '{scheme}'")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "benchmarks/"])
+def test_a_page_fits_a_phone(server: Server, tmp_path: Path, path: str):
+    with Page(tmp_path, width=390) as page:
+        page.open(server.address + path)
+        assert page.value("document.documentElement.scrollWidth") <= 390
+        page.wait(f"{OUT_OF_REACH} == 0")
+
+
+@pytest.mark.skipif(
+    AXE is None, reason="no axe: uv pip install --no-deps axe-playwright-python"
+)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", [1366, 390])
+def test_everybody_can_read_and_reach_a_page(
+    server: Server, tmp_path: Path, width: int, scheme: str
+):
+    folder = AXE.submodule_search_locations[0]
+    rules = (Path(folder) / "axe.min.js").read_text(encoding="utf-8")
+    with Page(tmp_path, width=width, dark=scheme == "dark") as page:
+        for path in PAGES:
+            page.open(server.address + path)
+            page.wait(f"{OUT_OF_REACH} == 0")
+            page.value(rules + "; 0")
+            assert page.value(FAULTS) == [], path

@@ -1,0 +1,59 @@
+"""Writes the pictures of the documentation: `make pictures` types it."""
+
+import base64
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HOME = Path(__file__).parents[2]
+sys.path.insert(0, str(HOME / "tests"))
+
+from chromium import Page  # noqa: E402 - the folder of the tests is no package
+from web_server import serving  # noqa: E402
+
+ASSETS = HOME / "docs/assets"
+COMMANDS = """
+seqloom demo
+seqloom demo --files .
+seqloom inspect train.fa.gz --plot letters.png
+seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/splice
+"""
+WIDTH = 1000
+# From the top of the first element to the bottom of the last one.
+CLIP = """
+(() => {
+  const [first, last] = [%r, %r].map((it) =>
+    document.querySelector(it).getBoundingClientRect());
+  return [first.top, last.bottom];
+})()
+"""
+
+
+def main() -> None:
+    """Types the commands, and takes pictures of what they wrote."""
+    with TemporaryDirectory() as name, serving(Path(name)) as server:
+        subprocess.run(["/bin/bash", "-ec", COMMANDS], cwd=name, check=True)
+        for scheme in ("light", "dark"):
+            with Page(Path(name) / scheme, width=WIDTH, dark=scheme == "dark") as page:
+                page.open(f"{server.address}seqloom-demo/report.html")
+                take(page, f"report-{scheme}", "body", "section:nth-of-type(2)")
+                page.open(f"{server.address}runs/splice/report.html")
+                take(page, f"run-{scheme}", "section", "section:nth-of-type(2)")
+        with Page(Path(name) / "plot", width=WIDTH) as page:
+            page.open(f"{server.address}letters.png")
+            take(page, "letters", "img", "img")
+
+
+def take(page: Page, name: str, first: str, last: str) -> None:
+    """Takes a part of a page, as WebP."""
+    page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
+    top, bottom = page.value(CLIP % (first, last))
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top + 12, "scale": 1.4}
+    form = {"format": "webp", "quality": 75, "captureBeyondViewport": True}
+    made = page.ask("Page.captureScreenshot", clip=clip, **form)
+    (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))
+
+
+if __name__ == "__main__":
+    main()

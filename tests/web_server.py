@@ -1,0 +1,45 @@
+"""A server of the files in a folder, which knows what it has sent."""
+
+import functools
+import http.server
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files, says nothing, and counts the bytes of each path."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Says nothing."""
+
+    def copyfile(self, source: Any, outputfile: Any) -> None:
+        """Sends a file."""
+        content = source.read()
+        assert isinstance(self.server, Server)
+        self.server.sent[self.path] = len(content)
+        outputfile.write(content)
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Its address, and how many bytes it has sent of each path."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sent: dict[str, int] = {}
+        super().__init__(
+            ("127.0.0.1", 0), functools.partial(Handler, directory=str(folder))
+        )
+        self.address = f"http://127.0.0.1:{self.server_port}/"
+
+
+@contextmanager
+def serving(folder: Path) -> Generator[Server]:
+    """Serves a folder, as any server of files does."""
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
