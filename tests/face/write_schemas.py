@@ -2,8 +2,8 @@
 
     python -m tests.face.write_schemas
 
-A class that has a new field has a new schema: `test_schemas.py` compares it with the file in
-docs/reference/schemas. The other schemas there are written by hand.
+A class that has a new field has a new schema: `test_schemas.py` compares it with the file
+in docs/reference/schemas. The other schemas there are written by hand.
 """
 
 from __future__ import annotations

@@ -1,21 +1,27 @@
 """The model card of a run: ``README.md``, in the Markdown that model hubs read."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib import metadata
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom._text import printable
-from seqloom.models import Classify, Trained
+from seqloom.models import Classify
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import confusion_matrix
 from seqloom.report import percent, wilson_interval
-from seqloom.train._run import Part, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from seqloom.models import Trained
+    from seqloom.train._run import Part, Run
 
 MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
 # What the hubs call our measures, and what they call our tasks.

@@ -17,6 +17,7 @@ from seqloom.models import Examples, Trained
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
+from seqloom.train._card import write_card
 from seqloom.train._metrics import Metric, measure_all
 
 # So many names of classes fit into a line.
@@ -109,9 +110,6 @@ class Run:
         self.trained.save(home, overwrite=overwrite)
         write_history(home, self.history)
         write_scores(home, self)
-        # It describes a run, so that it imports this file.
-        from seqloom.train._card import write_card
-
         write_card(home, self)
         write_report(home, replace(self.report, title=home.absolute().name))
 
