@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cyclopts import App, Parameter
 
 from seqloom.cli._bed import bed
-from seqloom.cli._completion import completion
+from seqloom.cli._completion import add_completion
 from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
 from seqloom.cli._doctor import doctor
@@ -47,8 +47,8 @@ for position, command in enumerate(COMMANDS):
 app.command(bed)
 # Its own help is what the program prints.
 app.command(run_program, sort_key=len(COMMANDS), help_flags=[], version_flags=[])
-for command in (doctor, completion):
-    app.command(command, sort_key=len(COMMANDS) + 1)
+app.command(doctor, sort_key=len(COMMANDS) + 1)
+add_completion(app, sort_key=len(COMMANDS) + 1)
 
 
 def run(tokens: Sequence[str]) -> int:

@@ -1,8 +1,9 @@
 """From labelled records to a trained model: the loop, its checkpoints, its report."""
 
 from seqloom.train._fit import fit
+from seqloom.train._judged import Part
 from seqloom.train._progress import Plan, Progress, Step
-from seqloom.train._run import Part, Run
+from seqloom.train._run import Run
 from seqloom.train._trackers import MLflow, TensorBoard, Tracker, WandB
 
 __all__ = [

@@ -1,7 +1,7 @@
 """What a model must beat: the mean of the labels, or always the same answer."""
 
 from seqloom.models import Classify, Custom, Regress, Task
-from seqloom.train._run import Part
+from seqloom.train._judged import Part
 
 # From so many records on, chance alone seldom makes a good model look like none.
 _ENOUGH = 10

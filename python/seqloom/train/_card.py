@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from seqloom.models import Trained
-    from seqloom.train._run import Part, Run
+    from seqloom.report import Report
+    from seqloom.train._judged import Part
 
 MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
 # What the hubs call our measures, and what they call our tasks.
@@ -40,24 +41,29 @@ _TASKS = {"classify": "sequence-classification", "regress": "sequence-regression
 _FEW = 50
 
 
-def write_card(folder: Path, run: Run) -> None:
-    """Writes the card, unless a person's own text stands there."""
-    path = folder / CARD
-    if not path.exists() or is_own_card(path):
-        write_atomic(path, make_card(folder.absolute().name, run).encode())
-
-
-def make_card(name: str, run: Run) -> str:
-    """Makes the card of a run that has this name."""
-    parts = {"test": run.test, "validation": run.valid}
+def write_card(
+    folder: Path, *, trained: Trained, report: Report, valid: Part | None, test: Part | None
+) -> None:
+    """Writes the card of a run, unless a person's own text stands there."""
+    path, parts = folder / CARD, {"test": test, "validation": valid}
     judged = {title: part for title, part in parts.items() if part is not None}
+    if not path.exists() or is_own_card(path):
+        name = folder.absolute().name
+        text = _make(name, trained, report=report, judged=judged)
+        write_atomic(path, text.encode())
+
+
+def _make(
+    name: str, trained: Trained, *, report: Report, judged: Mapping[str, Part]
+) -> str:
+    """Makes the card of a run that has this name."""
     sections = [
-        _front(name, run.trained, judged),
-        f"{MARK}\n\n# {_text(name)}\n\n{_text(run.report.lead)}",
+        _front(name, trained, judged),
+        f"{MARK}\n\n# {_text(name)}\n\n{_text(report.lead)}",
         _usage(name),
-        _results(run.trained, judged),
-        _data(run),
-        _limits(run, judged),
+        _results(trained, judged),
+        _data(report),
+        _limits(report, trained, judged),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 
@@ -158,16 +164,16 @@ def _share(hits: int, total: int) -> tuple[str, str]:
     return (percent(hits / total), _bounds(int(hits), int(total))) if total else ("-", "-")
 
 
-def _data(run: Run) -> str:
+def _data(report: Report) -> str:
     """Lists what the model was made of and from."""
-    rows = [(key, value) for key, value in run.report.facts.items()]
+    rows = [(key, value) for key, value in report.facts.items()]
     rows.append(("written by", f"seqloom {metadata.version('seqloom')}"))
     return f"## Data and training\n\n{_table(('what', 'value'), rows)}"
 
 
-def _limits(run: Run, judged: Mapping[str, Part]) -> str:
+def _limits(report: Report, trained: Trained, judged: Mapping[str, Part]) -> str:
     """Lists what nobody has shown of the model."""
-    sentences = [*run.report.notes, *_gaps(run.trained, judged)]
+    sentences = [*report.notes, *_gaps(trained, judged)]
     return "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in sentences)
 
 

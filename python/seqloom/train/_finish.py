@@ -16,9 +16,10 @@ from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
 from seqloom.train._card import write_card
 from seqloom.train._checkpoint import State
+from seqloom.train._judged import Part
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
-from seqloom.train._run import Part, Run, write_scores
+from seqloom.train._run import Run, write_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,9 @@ class Ended:
         """Writes the model, the scores and, if it is wanted, the report."""
         self.state.best.save(folder / "model.safetensors")
         write_scores(folder, run)
-        write_card(folder, run)
+        write_card(
+            folder, trained=run.trained, report=run.report, valid=run.valid, test=run.test
+        )
         if self.draws:
             write_report(folder, run.report)
 

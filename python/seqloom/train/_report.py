@@ -19,8 +19,8 @@ from seqloom.report import (
     percent,
     wilson_interval,
 )
+from seqloom.train._judged import Part
 from seqloom.train._parts import Parts
-from seqloom.train._run import Part
 from seqloom.train._tables import make_tables
 
 _SHARES = {"accuracy", "balanced_accuracy"}

@@ -1,50 +1,21 @@
 """What a training run leaves behind."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from seqloom._arguments import as_path
-from seqloom.infer import Scores
-from seqloom.infer._predict import measure, score
-from seqloom.models import Examples, Trained
+from seqloom.models import Trained
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._card import write_card
-from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._judged import Part, headline
 
 # So many names of classes fit into a line.
 _SHOWN = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of the data that the final model was judged on.
-
-    Attributes:
-        scores: What the model says of each record; empty for a custom task.
-        labels: What is true; empty for a custom task.
-        metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
-
-    Examples:
-        >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
-        >>> len(part.scores)
-        1
-    """
-
-    scores: Scores
-    labels: NDArray[Any]
-    metrics: dict[str, float]
-
-    def __repr__(self) -> str:
-        return f"Part of {round(self.metrics['n']):,} records: {_headline(self.metrics)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +81,9 @@ class Run:
         self.trained.save(home, overwrite=overwrite)
         write_history(home, self.history)
         write_scores(home, self)
-        write_card(home, self)
+        write_card(
+            home, trained=self.trained, report=self.report, valid=self.valid, test=self.test
+        )
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:
@@ -133,7 +106,7 @@ class Run:
         ]
         for name, part in (("validation", self.valid), ("test", self.test)):
             if part is not None:
-                said.append(f"{name} {_headline(part.metrics)}")
+                said.append(f"{name} {headline(part.metrics)}")
         return "; ".join(said)
 
 
@@ -151,12 +124,6 @@ def write_scores(folder: Path, run: Run) -> None:
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
 
 
-def _headline(metrics: dict[str, float]) -> str:
-    """Gives the first metric by its name."""
-    name = next(key for key in metrics if key != "n")
-    return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
-
-
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
     """Writes a line and a table with a column for each part as HTML."""
     names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
@@ -169,15 +136,3 @@ def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
     ]
     table = f"<table><tr><th></th>{head}</tr>{''.join(rows)}</table>" if rows else ""
     return f"<p>Run of {escape(lead)}</p>{table}"
-
-
-def judge(
-    trained: Trained, examples: Examples | None, metrics: Mapping[str, Metric]
-) -> Part | None:
-    """Scores a part and compares the scores with its labels."""
-    if examples is None:
-        return None
-    scores, labels = score(trained, examples), np.asarray(examples.labels)
-    found = measure(trained, examples, scores)
-    found |= measure_all(metrics, labels, scores.to_numpy())
-    return Part(scores, labels, found)

@@ -7,7 +7,7 @@ import numpy as np
 from seqloom.models import Classify, Multilabel, Task
 from seqloom.nn._metrics import auprc, auroc
 from seqloom.report import Table
-from seqloom.train._run import Part
+from seqloom.train._judged import Part
 
 _WORST = 10
 

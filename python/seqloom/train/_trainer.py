@@ -26,6 +26,7 @@ from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._compiling import Compiling
 from seqloom.train._joint_step import JointStep
+from seqloom.train._judged import Part, judge
 from seqloom.train._metrics import Metric, measure_all
 from seqloom.train._objective import (
     Judgement,
@@ -39,7 +40,6 @@ from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
-from seqloom.train._run import Part, judge
 from seqloom.train._settings import Settings
 from seqloom.train._shares import share_out
 from seqloom.train._signals import Held

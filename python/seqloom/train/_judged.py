@@ -1,0 +1,54 @@
+"""A part of the data that a trained model was judged on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.infer import Scores
+from seqloom.infer._predict import measure, score
+from seqloom.models import Examples, Trained
+from seqloom.train._metrics import Metric, measure_all
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the data that the final model was judged on.
+
+    Attributes:
+        scores: What the model says of each record; empty for a custom task.
+        labels: What is true; empty for a custom task.
+        metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
+
+    Examples:
+        >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
+        >>> len(part.scores)
+        1
+    """
+
+    scores: Scores
+    labels: NDArray[Any]
+    metrics: dict[str, float]
+
+    def __repr__(self) -> str:
+        return f"Part of {round(self.metrics['n']):,} records: {headline(self.metrics)}"
+
+
+def headline(metrics: dict[str, float]) -> str:
+    """Gives the first metric by its name."""
+    name = next(key for key in metrics if key != "n")
+    return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
+
+
+def judge(
+    trained: Trained, examples: Examples | None, metrics: Mapping[str, Metric]
+) -> Part | None:
+    """Scores a part and compares the scores with its labels."""
+    if examples is None:
+        return None
+    scores, labels = score(trained, examples), np.asarray(examples.labels)
+    found = measure(trained, examples, scores)
+    found |= measure_all(metrics, labels, scores.to_numpy())
+    return Part(scores, labels, found)
