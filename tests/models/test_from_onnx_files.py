@@ -235,3 +235,15 @@ def test_weights_that_are_constants_are_parameters(tmp_path):
     nodes = [node("Constant", "", ("w",), value=weight), node("MatMul", "x w")]
     net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": X}))
     assert [path for path, _ in net.parameters()] == ["w"]
+
+
+@pytest.mark.parametrize("name", [b"weight", b"MatMul", b"answer"])
+def test_a_name_that_is_no_utf8_is_an_error(tmp_path, name):
+    model = onnx.load(small(tmp_path))
+    model.graph.initializer[0].name = model.graph.node[0].input[1] = "weight"
+    model.graph.node[0].output[0] = model.graph.output[0].name = "answer"
+    text = model.SerializeToString()
+    assert name in text
+    (tmp_path / "net.onnx").write_bytes(text.replace(name, b"\xff" + name[1:]))
+    with pytest.raises(FormatError, match="is no UTF-8"):
+        sl.models.from_onnx(tmp_path / "net.onnx")

@@ -99,6 +99,7 @@ class _Reader:
             raise FormatError(
                 f"{self.path}: has sparse weights, which cannot be read; write dense ones"
             )
+        self._check_names(proto)
         constants = {it.name: self._array(it, it.name) for it in proto.initializer}
         inputs = tuple(self._input(it) for it in proto.input if it.name not in constants)
         initialisers = frozenset(constants)
@@ -113,6 +114,16 @@ class _Reader:
         outputs = tuple(it.name for it in proto.output)
         self._require_known("the graph's outputs", outputs, known)
         return Graph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
+
+    def _check_names(self, proto: Any) -> None:
+        """Refuses names that are no UTF-8: protobuf gives them as bytes."""
+        values = [*proto.input, *proto.output, *proto.initializer, *proto.node]
+        names = [it.name for it in values]
+        for node in proto.node:
+            names += [node.op_type, node.domain, *node.input, *node.output]
+        bad = next((name for name in names if not isinstance(name, str)), None)
+        if bad is not None:
+            raise FormatError(f"{self.path}: the name {bad!r} is no UTF-8; is it damaged?")
 
     def _node(self, proto: Any, place: int, known: set[str]) -> Node:
         """Reads a node; adds what it makes to the known values."""
