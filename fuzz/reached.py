@@ -1,0 +1,102 @@
+"""Says how much of each crate fuzzing reaches, and names the functions that no input does.
+
+    python -m fuzz.reached target/coverage/all.json
+
+Reads what llvm-cov exports; writes fuzz/unreached.txt, and a table into docs/reliability.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from faults._page import replace_tables, write_table
+
+ROOT = Path(__file__).parents[1]
+NAMES = Path(__file__).with_name("unreached.txt")
+# What decides over files; the other crates compute.
+PARSERS = ("compression", "sequences", "index", "plink", "encode", "load", "graph", "run")
+
+# A function by its file and line: a generic one is there once for each type.
+Function = tuple[str, int]
+
+
+def main(exported: Path) -> None:
+    """Writes the names and the table."""
+    (found,) = json.loads(exported.read_text("utf-8"))["data"]
+    calls = _count_calls(found["functions"])
+    lines = _count_lines(found["files"])
+    missed = sorted(function for function, count in calls.items() if not count)
+    NAMES.write_text("".join(f"{_name(*function)}\n" for function in missed), "utf-8")
+    rows = [
+        (f"seqloom-{crate}", *_share(lines[crate]), *_functions(crate, calls))
+        for crate in PARSERS
+    ]
+    head = ("crate", "lines", "reached", "functions", "not reached")
+    replace_tables({"reached": write_table(head, rows)})
+    print(f"{len(missed)} functions are not reached: {NAMES.relative_to(ROOT)}")
+
+
+def _count_calls(functions: list[dict[str, Any]]) -> dict[Function, int]:
+    """Counts how often each function of the crates was called."""
+    calls: dict[Function, int] = defaultdict(int)
+    for function in functions:
+        path = _inside(function["filenames"][0])
+        if path:
+            calls[path, function["regions"][0][0]] += function["count"]
+    return calls
+
+
+def _count_lines(files: list[dict[str, Any]]) -> dict[str, tuple[int, int]]:
+    """Counts for each crate its lines, and those that were reached."""
+    lines: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for file in files:
+        if path := _inside(file["filename"]):
+            found, (every, reached) = file["summary"]["lines"], lines[_crate(path)]
+            lines[_crate(path)] = every + found["count"], reached + found["covered"]
+    return lines
+
+
+def _inside(filename: str) -> str | None:
+    """Gives the path in this repository of a file of one of the crates."""
+    found = re.search(r"crates/seqloom-(\w+)/.*", filename)
+    return found[0] if found and found[1] in PARSERS else None
+
+
+def _crate(path: str) -> str:
+    """Names the crate of a file."""
+    return path.split("/")[1].removeprefix("seqloom-")
+
+
+def _name(path: str, line: int) -> str:
+    """Names a function by its file, its line and what stands there."""
+    source = (ROOT / path).read_text("utf-8").splitlines()
+    found = next(
+        (
+            it
+            for text in source[line - 1 : line + 3]
+            if (it := re.search(r"fn (\w+)", text))
+        ),
+        None,
+    )
+    return f"{path}:{line} {found[1] if found else 'closure'}"
+
+
+def _share(lines: tuple[int, int]) -> tuple[str, str]:
+    """Spells lines, and the share that was reached."""
+    every, reached = lines
+    return f"{every:,}", f"{100 * reached / every:.0f} %"
+
+
+def _functions(crate: str, calls: dict[Function, int]) -> tuple[str, str]:
+    """Counts the functions of a crate, and those that were never called."""
+    counts = [count for (path, _), count in calls.items() if _crate(path) == crate]
+    return f"{len(counts):,}", f"{counts.count(0):,}"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
