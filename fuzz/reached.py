@@ -2,7 +2,7 @@
 
     python -m fuzz.reached target/coverage/all.json
 
-Reads what llvm-cov exports; writes fuzz/unreached.txt, and a table into docs/reliability.md.
+Reads what llvm-cov exports; writes fuzz/unreached.txt and a table of docs/reliability.md.
 """
 
 from __future__ import annotations
