@@ -175,3 +175,51 @@ PATHS = {
 def test_what_is_no_path_is_said_in_one_sentence(call):
     with pytest.raises(sl.errors.ArgumentError, match=r"must be|expected|sequences only"):
         call()
+
+
+def write_set(folder, shape, alleles=("A", "G")):
+    """Writes a set as PLINK writes it, with the alleles of a chip."""
+    first, second = ([allele] * shape[1] for allele in alleles)
+    columns = {"allele_1": first, "allele_2": second, "sex": [1, 2] * (shape[0] // 2)}
+    to_bed(folder / "x.bed", some(*shape), columns)
+    return folder / "x.bed"
+
+
+def exchange(path):
+    """Exchanges the tables."""
+    fam, bim = path.with_suffix(".fam"), path.with_suffix(".bim")
+    texts = fam.read_bytes(), bim.read_bytes()
+    fam.write_bytes(texts[1]), bim.write_bytes(texts[0])
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("shape", [(6, 6), (8, 20)])
+def test_tables_that_changed_places_are_an_error_that_says_so(tmp_path, read, shape):
+    path = write_set(tmp_path, shape)
+    exchange(path)
+    with pytest.raises(
+        FormatError, match=r"x.fam: the tables changed places: .*x.bim lists"
+    ):
+        read(open_bed(path))
+
+
+def test_arguments_that_changed_places_are_an_error_that_says_so(tmp_path):
+    path = write_set(tmp_path, (6, 6))
+    tables = path.with_suffix(".bim"), path.with_suffix(".fam")
+    with pytest.raises(FormatError, match="the tables changed places"):
+        _ = open_bed(path, fam_filepath=tables[0], bim_filepath=tables[1]).shape
+
+
+@pytest.mark.parametrize("alleles", [("1", "2"), ("0", "A"), ("A", "0"), ("<DEL>", "AC")])
+def test_tables_at_their_places_are_read_whatever_the_alleles(tmp_path, alleles):
+    bed = open_bed(write_set(tmp_path, (6, 6), alleles))
+    np.testing.assert_array_equal(bed.read(dtype="int8"), some(6, 6))
+    assert (bed.sex == [1, 2] * 3).all()
+
+
+def test_tables_with_numbers_as_alleles_may_change_places_unseen(tmp_path):
+    path = write_set(tmp_path, (6, 6), ("1", "2"))
+    exchange(path)
+    bed = open_bed(path)
+    assert [*bed.iid] == [f"sid{i}" for i in range(1, 7)]
+    assert bed.read(dtype="int8").shape == (6, 6)

@@ -15,7 +15,7 @@ from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError, MissingFileError
 from seqloom.io.plink._file_set import find_table, finish_set
 from seqloom.io.plink._open_bed import open_bed
-from seqloom.io.plink._tables import read_columns
+from seqloom.io.plink._tables import check_places, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,7 @@ class GenotypeFiles:
         """Reads the .fam; of a set that is not there, it is the .bed that is missed."""
         if not Path(self.bed).exists():
             raise MissingFileError(f"{self.bed}: no such file")
+        check_places(Path(self.fam), Path(self.bim))
         columns = read_columns(Path(self.fam), "fam", ("fid", "iid", "pheno"))
         return People(self.fam, columns["fid"], columns["iid"], columns["pheno"])
 

@@ -17,7 +17,7 @@ from seqloom.io.plink._properties import (
     names_of,
     override,
 )
-from seqloom.io.plink._tables import count_lines, read_columns
+from seqloom.io.plink._tables import check_places, count_lines, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -169,7 +169,14 @@ class BedProperties:
             source = self._source(suffix)
             count = self._counts[suffix] = count_lines(source, suffix)
             self._check_set()
+            self._check_places(suffix)
         return count
+
+    def _check_places(self, suffix: Suffix) -> None:
+        """Refuses a .fam and a .bim that changed places, when the .fam is counted."""
+        fam, bim = self._locations["fam"], self._locations["bim"]
+        if suffix == "fam" and isinstance(fam, Path) and isinstance(bim, Path):
+            check_places(fam, bim)
 
     def _read_table(self, suffix: Suffix) -> None:
         """Reads the columns of a table that are not known yet."""

@@ -27,6 +27,9 @@ COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
 }
 
 _GZIP = b"\x1f\x8b"
+# What a line looks like: a look at the first one.
+_FIELDS, _LONGEST_LINE = 6, 1 << 16
+_ALLELES = frozenset("ACGTNacgtn")
 
 # One long allele widens the rows of all others in an array of equal widths. Where it takes
 # more bytes than this, and more than so many times its text, strings have any length.
@@ -45,6 +48,36 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
     if _is_gzip(source):
         return _native.count_lines_of(_read(source))
     return _native.count_lines_in(source)
+
+
+def check_places(fam: Path, bim: Path) -> None:
+    """Refuses tables that changed places; the first line of each tells."""
+    person, variant = _first_fields(fam), _first_fields(bim)
+    if _has_allele(person) and _has_sex(variant):
+        raise FormatError(
+            f"{fam}: the tables changed places: it lists variants, and {bim} lists "
+            "individuals; rename them, or pass fam_filepath= and bim_filepath=",
+            path=str(fam),
+        )
+
+
+def _first_fields(path: Path) -> list[str]:
+    """Splits the first line of a table; gives nothing where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.readline(_LONGEST_LINE).decode("utf-8", "replace").split()
+    except OSError:
+        return []
+
+
+def _has_allele(fields: list[str]) -> bool:
+    """Says whether a line has a position and letters, as that of a variant has."""
+    return len(fields) == _FIELDS and fields[3].isdigit() and set(fields[4]) <= _ALLELES
+
+
+def _has_sex(fields: list[str]) -> bool:
+    """Says whether a line has a sex, as that of an individual has."""
+    return len(fields) == _FIELDS and fields[4] in {"0", "1", "2"}
 
 
 def read_columns(
