@@ -20,6 +20,7 @@ seqloom inspect train.fa.gz --plot letters.png
 seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/splice
 """
 WIDTH = 1000
+PLOT = f'<body style="margin: 0"><img src="letters.png" width="{WIDTH}">'
 # From the top of the first element to the bottom of the last one.
 CLIP = """
 (() => {
@@ -33,6 +34,7 @@ CLIP = """
 def main() -> None:
     """Types the commands, and takes pictures of what they wrote."""
     with TemporaryDirectory() as name, serving(Path(name)) as server:
+        (Path(name) / "letters.html").write_text(PLOT, encoding="utf-8")
         subprocess.run(["/bin/bash", "-ec", COMMANDS], cwd=name, check=True)
         for scheme in ("light", "dark"):
             with Page(Path(name) / scheme, width=WIDTH, dark=scheme == "dark") as page:
@@ -41,7 +43,7 @@ def main() -> None:
                 page.open(f"{server.address}runs/splice/report.html")
                 take(page, f"run-{scheme}", "section", "section:nth-of-type(2)")
         with Page(Path(name) / "plot", width=WIDTH) as page:
-            page.open(f"{server.address}letters.png")
+            page.open(f"{server.address}letters.html")
             take(page, "letters", "img", "img")
 
 
@@ -49,7 +51,7 @@ def take(page: Page, name: str, first: str, last: str) -> None:
     """Takes a part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
     top, bottom = page.value(CLIP % (first, last))
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top + 12, "scale": 1.4}
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 1.4}
     form = {"format": "webp", "quality": 75, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)
     (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))

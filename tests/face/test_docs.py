@@ -1,0 +1,53 @@
+"""Each page of the documentation has its place; the home page says what was measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parents[2]
+DOCS = HOME / "docs"
+PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")}
+# Of the home page: a link to a table, our figure, the other's, the processor.
+ROW = re.compile(
+    r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
+)
+
+
+def test_each_page_has_one_place_in_the_navigation():
+    listed = re.findall(r"^ +- (\S+\.md)$", (HOME / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(PAGES)
+
+
+@pytest.mark.parametrize("section", ["how-to", "concepts", "reference", "decisions"])
+def test_each_page_is_in_the_list_of_its_section(section: str):
+    linked = set(re.findall(r"\]\((\S+\.md)\)", (DOCS / section / "index.md").read_text()))
+    assert {f"{section}/{name}" for name in linked} == {
+        name for name in PAGES if name.startswith(f"{section}/")
+    } - {f"{section}/index.md"}
+
+
+def test_each_figure_of_the_home_page_is_in_its_table_of_the_benchmarks():
+    tables = (DOCS / "benchmarks.md").read_text()
+    rows = ROW.findall((DOCS / "index.md").read_text())
+    assert len(rows) == 7
+    for anchor, ours, theirs, processor in rows:
+        table = part_of(tables, anchor, processor)
+        for figure in (ours, theirs):
+            assert re.search(rf"\b{re.escape(figure.split()[0])}\b", table), (
+                anchor,
+                figure,
+            )
+
+
+def part_of(page: str, anchor: str, processor: str) -> str:
+    """The table of one processor in the section that has that anchor."""
+    sections = re.split(r"^## ", page, flags=re.MULTILINE)
+    section = next(it for it in sections if slug(it.splitlines()[0]) == anchor)
+    parts = re.split(r"^### ", section, flags=re.MULTILINE)
+    return next(it for it in parts if it.startswith(f"{processor}\n"))
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
