@@ -13,9 +13,10 @@ from seqloom.report._html import (
     show_tiles,
 )
 from seqloom.report._pictures import Pictures
+from seqloom.report._svg import show_plot
 from seqloom.report._tables import class_table, confusion_table, curve_table, scatter_table
 from seqloom.report._theme import Picture
-from seqloom.report._values import Confusion, Report, Table
+from seqloom.report._values import Confusion, Report, Section, Table
 
 # The policy forbids what is not in the file, so a browser proves that nothing is missing.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -69,6 +70,7 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
     if report.scatters:
         inside = _with_table(pictures.scatter, scatter_table(report.scatters))
         yield _section("True against predicted", inside)
+    yield from map(_show_section, report.sections)
     if report.curves:
         yield _section(
             "Learning curve", _with_table(pictures.curve, curve_table(report.curves))
@@ -87,6 +89,16 @@ def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
         return show_table(table, caption=True)
     drawings = "".join(map(show_picture, pictures))
     return f'<div class="pair">{drawings}</div>{_fold(table)}'
+
+
+def _show_section(section: Section) -> str:
+    """Shows drawings and tables under their heading."""
+    note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    drawings = "".join(map(show_plot, section.drawings))
+    drawings = drawings and f'<div class="figures">{drawings}</div>'
+    table = "" if section.table is None else show_table(section.table, caption=False)
+    details = "" if section.details is None else _fold(section.details)
+    return _section(section.title, f"{note}{drawings}{table}{details}")
 
 
 def _show_extra(table: Table) -> str:

@@ -1,8 +1,13 @@
-"""Panels of a picture: bars, lines, areas, shares, quantiles; names and numbers only."""
+"""Panels of a picture and plots of a page; names and numbers only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seqloom.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +122,65 @@ class Quantiles:
 
 
 Panel: TypeAlias = Areas | Bars | Lines | Shares | Quantiles
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Holds one line, one set of points, or one set of bars of a plot.
+
+    Args:
+        name: What the legend calls it; nothing leaves it out of the legend.
+        x: Where its values are; of bars the edges, one more than there are values.
+        y: Its values; a NaN parts a line in two.
+        low: The lower end of an interval at each value.
+        high: The upper end.
+        shape: How it is drawn. A guide is a quiet dashed line to compare with.
+
+    Raises:
+        ShapeError: If ``x`` and ``y`` do not go together.
+
+    Examples:
+        >>> Trace("training", [1, 2], [0.9, 0.4]).shape
+        'line'
+    """
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = field(default=None, kw_only=True)
+    high: ArrayLike | None = field(default=None, kw_only=True)
+    shape: Literal["line", "points", "bars", "guide"] = field(default="line", kw_only=True)
+
+    def __post_init__(self) -> None:
+        wanted = np.size(self.y) + (self.shape == "bars")
+        if np.size(self.x) != wanted:
+            raise ShapeError(
+                f"trace {self.name!r}: {np.size(self.y)} values of {self.shape} need "
+                f"{wanted} places, got {np.size(self.x)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Holds traces that share two axes.
+
+    Args:
+        title: What stands above it.
+        traces: What is drawn; each has a colour of its own.
+        x_label: What the horizontal axis measures.
+        y_label: What the vertical axis measures.
+        x_range: Where the horizontal axis begins and ends; None leaves it to the values.
+        y_range: The same of the vertical axis.
+
+    Examples:
+        >>> plot = Plot("loss", [Trace("training", [1, 2], [0.9, 0.4])], x_label="epoch")
+        >>> plot.x_label
+        'epoch'
+    """
+
+    title: str
+    traces: Sequence[Trace]
+    x_label: str = field(default="", kw_only=True)
+    y_label: str = field(default="", kw_only=True)
+    x_range: tuple[float, float] | None = field(default=None, kw_only=True)
+    y_range: tuple[float, float] | None = field(default=None, kw_only=True)
