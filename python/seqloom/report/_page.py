@@ -5,6 +5,7 @@ from html import escape
 from importlib.resources import files
 
 from seqloom.report._confusion import MOST_WITH_FIGURES
+from seqloom.report._curve import curve_section
 from seqloom.report._html import (
     show_facts,
     show_notes,
@@ -13,8 +14,9 @@ from seqloom.report._html import (
     show_tiles,
 )
 from seqloom.report._pictures import Pictures
+from seqloom.report._scatter import scatter_section
 from seqloom.report._svg import show_plot
-from seqloom.report._tables import class_table, confusion_table, curve_table, scatter_table
+from seqloom.report._tables import class_table, confusion_table
 from seqloom.report._theme import Picture
 from seqloom.report._values import Confusion, Report, Section, Table
 
@@ -38,8 +40,8 @@ PAGE = """<!DOCTYPE html>
 </html>
 """
 NO_PICTURES = (
-    "No pictures: matplotlib is not installed. The tables below hold the same numbers; "
-    "pip install 'seqloom[plot]' adds the pictures."
+    "Confusion matrices are tables without colours, and no picture has a file of its own, "
+    "because matplotlib is not installed: pip install 'seqloom[plot]' adds them."
 )
 
 
@@ -68,13 +70,10 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
     matrices = list(map(_show_confusion, report.confusions, drawn))
     yield from matrices[:1]
     if report.scatters:
-        inside = _with_table(pictures.scatter, scatter_table(report.scatters))
-        yield _section("True against predicted", inside)
+        yield _show_section(scatter_section(report.scatters))
     yield from map(_show_section, report.sections)
     if report.curves:
-        yield _section(
-            "Learning curve", _with_table(pictures.curve, curve_table(report.curves))
-        )
+        yield _show_section(curve_section(report.curves, report.best_epoch))
     yield from matrices[1:]
     if report.course_table is not None:
         yield _section("By time", _show_course(report.course_table, pictures.course))

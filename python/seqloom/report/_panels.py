@@ -171,6 +171,7 @@ class Plot:
         y_label: What the vertical axis measures.
         x_range: Where the horizontal axis begins and ends; None leaves it to the values.
         y_range: The same of the vertical axis.
+        is_counted: Whether the horizontal axis has whole numbers only, such as epochs.
 
     Examples:
         >>> plot = Plot("loss", [Trace("training", [1, 2], [0.9, 0.4])], x_label="epoch")
@@ -184,3 +185,4 @@ class Plot:
     y_label: str = field(default="", kw_only=True)
     x_range: tuple[float, float] | None = field(default=None, kw_only=True)
     y_range: tuple[float, float] | None = field(default=None, kw_only=True)
+    is_counted: bool = field(default=False, kw_only=True)

@@ -18,6 +18,8 @@ _TICKS = 5
 COLOURS = 8
 # With more lines than these, intervals around them hide each other.
 _MOST_BANDS = 4
+# And with more points than these, large ones would cover each other.
+_MOST_LARGE = 60
 
 Floats = NDArray[np.float64]
 
@@ -80,9 +82,9 @@ def _step(low: float, high: float) -> float:
     return next(it * power for it in (1, 2, 5, 10) if it * power >= rough * 0.999)
 
 
-def _ticks(ends: tuple[float, float]) -> list[float]:
-    """Lists the ticks between two ends."""
-    step = _step(*ends)
+def _ticks(ends: tuple[float, float], *, least: float = 0.0) -> list[float]:
+    """Lists the ticks between two ends, at least so far from each other."""
+    step = max(_step(*ends), least)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]
 
@@ -95,7 +97,7 @@ def _axes(plot: Plot, frame: Frame) -> Iterator[str]:
         yield f'<path class="grid" d="M{_LEFT} {y}H{right}"/>'
         place = f'x="{_LEFT - 6}" y="{y}" dy="4" text-anchor="end"'
         yield f"<text {place}>{_spell(tick)}</text>"
-    for tick in _ticks(frame.x_range):
+    for tick in _ticks(frame.x_range, least=float(plot.is_counted)):
         x = f"{float(frame.x(tick)):.1f}"
         yield f'<path class="grid" d="M{x} {_TOP}V{bottom}"/>'
         yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{_spell(tick)}</text>'
@@ -162,8 +164,10 @@ def _points(trace: Trace, frame: Frame, colour: str) -> Iterator[str]:
         ends = zip(x, frame.y(trace.low), frame.y(trace.high), strict=True)
         bars = "".join(f"M{at:.1f} {low:.1f}V{high:.1f}" for at, low, high in ends)
         yield f'<path class="bar {colour}" d="{bars}"/>'
-    dots = "".join(f"M{place}h0" for place in dict.fromkeys(_join(x, y)))
-    yield f'<path class="points {colour}" d="{dots}"/>'
+    places = dict.fromkeys(_join(x, y))
+    size = "small points" if len(places) > _MOST_LARGE else "points"
+    dots = "".join(f"M{place}h0" for place in places)
+    yield f'<path class="{size} {colour}" d="{dots}"/>'
 
 
 def _bars(trace: Trace, frame: Frame, colour: str) -> Iterator[str]:
@@ -184,10 +188,10 @@ _DRAWN = {"line": _line, "guide": _line, "points": _points, "bars": _bars}
 def _join(x: Floats, y: Floats) -> list[str]:
     """Spells places; those that are the same to the eye are one."""
     is_there = np.isfinite(x) & np.isfinite(y)
-    places = np.round(np.column_stack([x[is_there], y[is_there]]), 1)
+    places = np.column_stack([x[is_there], y[is_there]])
     is_new = np.ones(len(places), dtype=bool)
-    is_new[1:] = (np.abs(np.diff(places, axis=0)) > 0).any(axis=1)
-    return [f"{a:g} {b:g}" for a, b in places[is_new].tolist()]
+    is_new[1:] = np.diff(np.round(2 * places), axis=0).any(axis=1)
+    return [f"{a:g} {b:g}" for a, b in np.round(places[is_new], 1).tolist()]
 
 
 def _legend(traces: Sequence[Trace]) -> str:

@@ -157,6 +157,11 @@ class Scatter:
                 f"predicted values {predicted}; both must be (n,)"
             )
 
+    @property
+    def residuals(self) -> NDArray[np.float64]:
+        """What is left of each true value without the predicted one."""
+        return np.asarray(self.true, float) - np.asarray(self.predicted, float)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
