@@ -3,7 +3,17 @@
 from seqloom.report._calibration import calibration_section
 from seqloom.report._draw_panels import write_panels
 from seqloom.report._interval import auprc_interval, auroc_interval, wilson_interval
-from seqloom.report._panels import Areas, Bars, Lines, Plot, Quantiles, Shares, Trace
+from seqloom.report._panels import (
+    Areas,
+    Bars,
+    Letters,
+    Lines,
+    MarkedSequence,
+    Plot,
+    Quantiles,
+    Shares,
+    Trace,
+)
 from seqloom.report._percent import percent
 from seqloom.report._rank_curves import class_curves
 from seqloom.report._tables import class_table
@@ -15,7 +25,9 @@ __all__ = [
     "Bars",
     "Confusion",
     "Curve",
+    "Letters",
     "Lines",
+    "MarkedSequence",
     "Plot",
     "Quantiles",
     "Report",

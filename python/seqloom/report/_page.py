@@ -13,6 +13,8 @@ from seqloom.report._html import (
     show_table,
     show_tiles,
 )
+from seqloom.report._letters import show_letters
+from seqloom.report._panels import Drawing, Plot
 from seqloom.report._pictures import Pictures
 from seqloom.report._scatter import scatter_section
 from seqloom.report._svg import show_plot
@@ -93,11 +95,16 @@ def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
 def _show_section(section: Section) -> str:
     """Shows drawings and tables under their heading."""
     note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
-    drawings = "".join(map(show_plot, section.drawings))
+    drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
     table = "" if section.table is None else show_table(section.table, caption=False)
     details = "" if section.details is None else _fold(section.details)
     return _section(section.title, f"{note}{drawings}{table}{details}")
+
+
+def _show_drawing(drawing: Drawing) -> str:
+    """Shows a plot, or letters."""
+    return show_plot(drawing) if isinstance(drawing, Plot) else show_letters(drawing)
 
 
 def _show_extra(table: Table) -> str:

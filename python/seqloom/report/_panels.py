@@ -186,3 +186,59 @@ class Plot:
     x_range: tuple[float, float] | None = field(default=None, kw_only=True)
     y_range: tuple[float, float] | None = field(default=None, kw_only=True)
     is_counted: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSequence:
+    """Holds a sequence, or a part of one, with a number for each letter.
+
+    Args:
+        title: What stands above it, such as its id.
+        letters: The letters.
+        weights: What each counts; the sign chooses the colour, the size the shade.
+        first: The position of the first letter in the whole sequence.
+        note: A line below the title.
+
+    Raises:
+        ShapeError: If there are not as many weights as letters.
+
+    Examples:
+        >>> MarkedSequence("a", "ACGT", [0, 2, -1, 0]).letters
+        'ACGT'
+    """
+
+    title: str
+    letters: str
+    weights: ArrayLike
+    first: int = field(default=0, kw_only=True)
+    note: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if np.size(self.weights) != len(self.letters):
+            raise ShapeError(
+                f"sequence {self.title!r}: {len(self.letters)} letters need as many "
+                f"weights, got {np.size(self.weights)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Holds sequences whose letters are coloured.
+
+    Args:
+        sequences: What is shown, from top to bottom.
+        toward: What a weight above 0 means.
+        away: What one below 0 means.
+
+    Examples:
+        >>> row = MarkedSequence("a", "ACGT", [0, 2, -1, 0])
+        >>> Letters([row], toward="for yes", away="for no").toward
+        'for yes'
+    """
+
+    sequences: Sequence[MarkedSequence]
+    toward: str = field(kw_only=True)
+    away: str = field(kw_only=True)
+
+
+Drawing: TypeAlias = Plot | Letters

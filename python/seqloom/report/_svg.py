@@ -3,11 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from seqloom.report._html import show_text
 from seqloom.report._panels import Plot, Trace
 
 # So large that text of 12 units can be read where a page is as narrow as a telephone.
@@ -51,8 +51,10 @@ def show_plot(plot: Plot) -> str:
         plot.y_range or _find_range(list(_heights(plot.traces))),
     )
     inside = "".join((*_axes(plot, frame), *_traces(plot.traces, frame)))
-    shape = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(plot.title)}"'
-    title = f"<figcaption>{escape(plot.title)}</figcaption>"
+    shape = (
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{show_text(plot.title)}"'
+    )
+    title = f"<figcaption>{show_text(plot.title)}</figcaption>"
     return f"<figure>{title}<svg {shape}>{inside}</svg>{_legend(plot.traces)}</figure>"
 
 
@@ -103,10 +105,10 @@ def _axes(plot: Plot, frame: Frame) -> Iterator[str]:
         yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{_spell(tick)}</text>'
     middle = (_LEFT + right) / 2
     label = f'x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle"'
-    yield f"<text {label}>{escape(plot.x_label)}</text>"
+    yield f"<text {label}>{show_text(plot.x_label)}</text>"
     height = (_TOP + bottom) / 2
     turned = f'transform="translate(11 {height}) rotate(-90)" text-anchor="middle"'
-    yield f"<text {turned}>{escape(plot.y_label)}</text>"
+    yield f"<text {turned}>{show_text(plot.y_label)}</text>"
 
 
 def _spell(value: float) -> str:
@@ -197,7 +199,7 @@ def _join(x: Floats, y: Floats) -> list[str]:
 def _legend(traces: Sequence[Trace]) -> str:
     """Names the traces that have a name."""
     items = "".join(
-        f'<li><i class="{colour} of-{trace.shape}"></i>{escape(trace.name)}</li>'
+        f'<li><i class="{colour} of-{trace.shape}"></i>{show_text(trace.name)}</li>'
         for colour, trace in zip(_colours(traces), traces, strict=True)
         if trace.name
     )

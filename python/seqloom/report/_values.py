@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ShapeError
-from seqloom.report._panels import Panel, Plot
+from seqloom.report._panels import Drawing, Panel
 
 Cell: TypeAlias = str | int | float
 
@@ -181,7 +181,7 @@ class Section:
 
     title: str
     note: str = ""
-    drawings: Sequence[Plot] = ()
+    drawings: Sequence[Drawing] = ()
     table: Table | None = None
     details: Table | None = None
 

@@ -60,6 +60,7 @@ def make_report(
     best_epoch: int | None,
     facts: dict[str, str],
     notes: tuple[str, ...],
+    sections: tuple[Section, ...] = (),
 ) -> Report:
     """Makes the report of a run."""
     return Report(
@@ -71,7 +72,7 @@ def make_report(
         best_epoch=best_epoch,
         confusions=tuple(_confusions(task, parts)),
         scatters=tuple(_scatters(task, parts)),
-        sections=tuple(_sections(task, parts)),
+        sections=(*_sections(task, parts), *sections),
         tables=tuple(_tables(task, parts)),
         facts=facts,
     )
