@@ -79,7 +79,7 @@ def test_a_short_run_scores_one_sequence_only(linear):
     data, part = wrong_part(linear, ["ACGTAC", "GGGTTT", "ACACAC"])
     section = mistakes_section(linear, data, part, name="test", most=5)
     assert len(section.drawings[0].sequences) == 1
-    assert "In the first 1 each letter" in section.note
+    assert "In the first each letter" in section.note
 
 
 def test_of_a_long_sequence_the_part_with_the_heaviest_letters_is_shown():

@@ -14,7 +14,8 @@ from seqloom.report._html import (
     show_tiles,
 )
 from seqloom.report._letters import show_letters
-from seqloom.report._panels import Drawing, Plot
+from seqloom.report._logo import show_logo
+from seqloom.report._panels import Drawing, Logo, Plot
 from seqloom.report._pictures import Pictures
 from seqloom.report._scatter import scatter_section
 from seqloom.report._svg import show_plot
@@ -103,8 +104,10 @@ def _show_section(section: Section) -> str:
 
 
 def _show_drawing(drawing: Drawing) -> str:
-    """Shows a plot, or letters."""
-    return show_plot(drawing) if isinstance(drawing, Plot) else show_letters(drawing)
+    """Shows a plot, letters, or a logo."""
+    if isinstance(drawing, Plot):
+        return show_plot(drawing)
+    return show_logo(drawing) if isinstance(drawing, Logo) else show_letters(drawing)
 
 
 def _show_extra(table: Table) -> str:

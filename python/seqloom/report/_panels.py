@@ -241,4 +241,40 @@ class Letters:
     away: str = field(kw_only=True)
 
 
-Drawing: TypeAlias = Plot | Letters
+@dataclass(frozen=True, slots=True)
+class Logo:
+    """Holds a height for each letter at each position: above 0 it stands up, below down.
+
+    Args:
+        title: What stands above it.
+        letters: The letters.
+        heights: Their heights, ``(positions, letters)``.
+        first: The first position.
+        axis: What the positions count.
+        unit: What the heights measure.
+
+    Raises:
+        ShapeError: If there is not a column for each letter.
+
+    Examples:
+        >>> Logo("yes minus no", "AC", [[0.5, -0.5], [0.0, 0.0]]).first
+        0
+    """
+
+    title: str
+    letters: str
+    heights: ArrayLike
+    first: int = field(default=0, kw_only=True)
+    axis: str = field(default="position", kw_only=True)
+    unit: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.heights)
+        if len(shape) != 2 or shape[1] != len(self.letters):  # noqa: PLR2004 - two axes
+            raise ShapeError(
+                f"logo {self.title!r}: heights have the shape {shape}, {len(self.letters)} "
+                f"letters need (positions, {len(self.letters)})"
+            )
+
+
+Drawing: TypeAlias = Plot | Letters | Logo

@@ -73,20 +73,20 @@ def _find_range(values: Sequence[ArrayLike]) -> tuple[float, float]:
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    step = _step(low, high)
+    step = find_step(low, high)
     return math.floor(low / step) * step, math.ceil(high / step) * step
 
 
-def _step(low: float, high: float) -> float:
+def find_step(low: float, high: float) -> float:
     """Chooses the distance of ticks: 1, 2 or 5 times a power of ten."""
     rough = (high - low) / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     return next(it * power for it in (1, 2, 5, 10) if it * power >= rough * 0.999)
 
 
-def _ticks(ends: tuple[float, float], *, least: float = 0.0) -> list[float]:
+def list_ticks(ends: tuple[float, float], *, least: float = 0.0) -> list[float]:
     """Lists the ticks between two ends, at least so far from each other."""
-    step = max(_step(*ends), least)
+    step = max(find_step(*ends), least)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]
 
@@ -94,15 +94,15 @@ def _ticks(ends: tuple[float, float], *, least: float = 0.0) -> list[float]:
 def _axes(plot: Plot, frame: Frame) -> Iterator[str]:
     """Draws the grid, the ticks and the names of the axes."""
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-    for tick in _ticks(frame.y_range):
+    for tick in list_ticks(frame.y_range):
         y = f"{float(frame.y(tick)):.1f}"
         yield f'<path class="grid" d="M{_LEFT} {y}H{right}"/>'
         place = f'x="{_LEFT - 6}" y="{y}" dy="4" text-anchor="end"'
-        yield f"<text {place}>{_spell(tick)}</text>"
-    for tick in _ticks(frame.x_range, least=float(plot.is_counted)):
+        yield f"<text {place}>{spell(tick)}</text>"
+    for tick in list_ticks(frame.x_range, least=float(plot.is_counted)):
         x = f"{float(frame.x(tick)):.1f}"
         yield f'<path class="grid" d="M{x} {_TOP}V{bottom}"/>'
-        yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{_spell(tick)}</text>'
+        yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{spell(tick)}</text>'
     middle = (_LEFT + right) / 2
     label = f'x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle"'
     yield f"<text {label}>{show_text(plot.x_label)}</text>"
@@ -111,7 +111,7 @@ def _axes(plot: Plot, frame: Frame) -> Iterator[str]:
     yield f"<text {turned}>{show_text(plot.y_label)}</text>"
 
 
-def _spell(value: float) -> str:
+def spell(value: float) -> str:
     """Spells a number at an axis."""
     return f"{value:,.10g}".replace("-", "\N{MINUS SIGN}")
 

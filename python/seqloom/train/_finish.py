@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.errors import NoSkillWarning
-from seqloom.models import Trained
+from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Module
@@ -15,6 +15,7 @@ from seqloom.report import Report, Section, write_report
 from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
 from seqloom.train._checkpoint import State
+from seqloom.train._class_logos import class_logos
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
@@ -101,7 +102,10 @@ class Ended:
                     self.trained, examples, part, name=name, most=most
                 )
                 yield from () if section is None else (section,)
-                return
+                break
+        if isinstance(self.trained.task, Classify):
+            logos = class_logos(self.parts.train, self.trained.classes)
+            yield from () if logos is None else (logos,)
 
     def _facts(self) -> dict[str, str]:
         """Adds the network and the data to the settings."""

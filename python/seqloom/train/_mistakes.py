@@ -114,8 +114,9 @@ def _explain(trained: Trained, letters: list[bytes]) -> str:
     """Says how letters were coloured."""
     neutral = (_neutral_of(trained) or b"").decode()
     each = "letter" if max(map(len, letters)) <= _WINDOWS else f"of {_WINDOWS} windows"
+    first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
     return (
-        f"In the first {len(letters)} each {each} was hidden behind {neutral} and the "
+        f"In {first} each {each} was hidden behind {neutral} and the "
         "sequence scored again (occlusion): the darker a letter, the more that changed the "
         "logarithm of the ratio of the two probabilities. Positions count from 0."
     )
