@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.data._batched import SequenceBatches
 from seqloom.data._columns import items_of
+from seqloom.data._subset import Subset
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,28 @@ class SequenceItems(SequenceBatches):
         """
         return items_of(self._columns(rows, self._current(epoch)), self.encoder)
 
+    def letters_at(self, rows: NDArray[np.int64]) -> list[bytes]:
+        """Fetches the letters of some items, as they stand before augmentation.
+
+        Args:
+            rows: Their positions, from 0.
+
+        Returns:
+            The letters of each, not encoded.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> from seqloom.encode import OneHot
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nGG\\n")
+            >>> import numpy as np
+            >>> data = SequenceDataset("a.fa", encoder=OneHot("dna"))
+            >>> data.letters_at(np.array([1]))
+            [b'GG']
+        """
+        plain = self.plain()
+        return plain._fetch(rows, 0, 1)[1][0].to_list()  # noqa: SLF001 - same class
+
     def plain(self) -> Self:
         """Shows the same items without augmentation.
 
@@ -70,3 +93,10 @@ class SequenceItems(SequenceBatches):
         other = copy.copy(self)
         other.augment = None
         return other
+
+
+def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
+    """Fetches the letters of items of a dataset or a part of one; None without letters."""
+    if isinstance(examples, Subset):
+        examples, rows = examples.dataset, examples.indices[rows]
+    return examples.letters_at(rows) if isinstance(examples, SequenceItems) else None

@@ -1,11 +1,24 @@
 """What a person reads after a run: pictures and one HTML file, from names and numbers."""
 
+from seqloom.report._calibration import calibration_section
 from seqloom.report._draw_panels import write_panels
-from seqloom.report._interval import wilson_interval
-from seqloom.report._panels import Areas, Bars, Lines, Quantiles, Shares
+from seqloom.report._interval import auprc_interval, auroc_interval, wilson_interval
+from seqloom.report._panels import (
+    Areas,
+    Bars,
+    Letters,
+    Lines,
+    Logo,
+    MarkedSequence,
+    Plot,
+    Quantiles,
+    Shares,
+    Trace,
+)
 from seqloom.report._percent import percent
+from seqloom.report._rank_curves import class_curves
 from seqloom.report._tables import class_table
-from seqloom.report._values import Confusion, Curve, Report, Scatter, Table, Tile
+from seqloom.report._values import Confusion, Curve, Report, Scatter, Section, Table, Tile
 from seqloom.report._write import make_page, write_report
 
 __all__ = [
@@ -13,13 +26,23 @@ __all__ = [
     "Bars",
     "Confusion",
     "Curve",
+    "Letters",
     "Lines",
+    "Logo",
+    "MarkedSequence",
+    "Plot",
     "Quantiles",
     "Report",
     "Scatter",
+    "Section",
     "Shares",
     "Table",
     "Tile",
+    "Trace",
+    "auprc_interval",
+    "auroc_interval",
+    "calibration_section",
+    "class_curves",
     "class_table",
     "make_page",
     "percent",

@@ -1,17 +1,46 @@
 """The learning curve: a panel a quantity, the chosen epoch marked."""
 
 from collections.abc import Sequence
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
+from math import isfinite
 
+from seqloom.report._panels import Plot, Trace
+from seqloom.report._tables import curve_table
 from seqloom.report._theme import Axes, Figure, Theme, dress, figure
-from seqloom.report._values import Curve
+from seqloom.report._values import Curve, Section
 
 # One epoch is a point, and two are hardly a line.
 FEWEST_FOR_A_LINE = 3
 
 
+def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
+    """Makes the section of the page: a plot a quantity."""
+    return Section(
+        title="Learning curve",
+        drawings=[_plot(curve, best_epoch) for curve in curves],
+        details=curve_table(curves),
+    )
+
+
+def _plot(curve: Curve, best_epoch: int | None) -> Plot:
+    """Plots one quantity; what chose the epoch comes first, in the first colour."""
+    traces = [_trace(name, values) for name, values in curve.series.items()][::-1]
+    if best_epoch is not None:
+        every = [value for value in chain(*curve.series.values()) if isfinite(value)]
+        ends = (min(every), max(every)) if every else (0.0, 1.0)
+        kept = f"epoch {best_epoch}, kept"
+        traces.append(Trace(kept, [best_epoch] * 2, ends, shape="guide"))
+    return Plot(curve.name, traces, x_label="epoch", y_label=curve.name, is_counted=True)
+
+
+def _trace(name: str, values: Sequence[float]) -> Trace:
+    """Traces one line; one epoch is a point."""
+    shape = "line" if len(values) >= FEWEST_FOR_A_LINE else "points"
+    return Trace(name, range(1, len(values) + 1), values, shape=shape)
+
+
 def draw_curves(curves: Sequence[Curve], best_epoch: int | None, theme: Theme) -> Figure:
-    """Draws the panels side by side."""
+    """Draws the panels side by side, for a file of their own."""
     whole = figure(5.2 * len(curves), 3.5, theme)
     for axes, curve in zip(
         whole.subplots(1, len(curves), squeeze=False)[0], curves, strict=True

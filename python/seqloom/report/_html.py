@@ -6,11 +6,17 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from seqloom._text import printable
 from seqloom.report._theme import DOTS_PER_INCH, Picture
 from seqloom.report._values import Cell, Table, Tile
 
 # Fractions between these are set with four decimals, so that a column lines up.
 PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
+
+
+def show_text(text: str) -> str:
+    """Shows text that came from a file: nothing in it is obeyed, by HTML or by bidi."""
+    return escape(printable(text))
 
 
 def show_tiles(tiles: Sequence[Tile]) -> str:
@@ -66,7 +72,7 @@ def _is_numeric(cells: Sequence[Cell]) -> bool:
 def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     """Shows one row, numbers to the right."""
     shown = (
-        f"<{tag}{' class=number' if right else ''}>{escape(_spell(cell))}</{tag}>"
+        f"<{tag}{' class=number' if right else ''}>{_spell(cell)}</{tag}>"
         for cell, right in zip(cells, numeric, strict=True)
     )
     return f"<tr>{''.join(shown)}</tr>"
@@ -75,7 +81,7 @@ def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 def _spell(cell: Cell) -> str:
     """Spells a cell: thousands apart, four digits of a fraction, a dash for NaN."""
     if isinstance(cell, str):
-        return cell
+        return show_text(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
     if math.isnan(cell):

@@ -5,6 +5,7 @@ from html import escape
 from importlib.resources import files
 
 from seqloom.report._confusion import MOST_WITH_FIGURES
+from seqloom.report._curve import curve_section
 from seqloom.report._html import (
     show_facts,
     show_notes,
@@ -12,10 +13,15 @@ from seqloom.report._html import (
     show_table,
     show_tiles,
 )
+from seqloom.report._letters import show_letters
+from seqloom.report._logo import show_logo
+from seqloom.report._panels import Drawing, Logo, Plot
 from seqloom.report._pictures import Pictures
-from seqloom.report._tables import class_table, confusion_table, curve_table, scatter_table
+from seqloom.report._scatter import scatter_section
+from seqloom.report._svg import show_plot
+from seqloom.report._tables import class_table, confusion_table
 from seqloom.report._theme import Picture
-from seqloom.report._values import Confusion, Report, Table
+from seqloom.report._values import Confusion, Report, Section, Table
 
 # The policy forbids what is not in the file, so a browser proves that nothing is missing.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -37,8 +43,8 @@ PAGE = """<!DOCTYPE html>
 </html>
 """
 NO_PICTURES = (
-    "No pictures: matplotlib is not installed. The tables below hold the same numbers; "
-    "pip install 'seqloom[plot]' adds the pictures."
+    "Confusion matrices are tables without colours, and no picture has a file of its own, "
+    "because matplotlib is not installed: pip install 'seqloom[plot]' adds them."
 )
 
 
@@ -67,12 +73,10 @@ def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
     matrices = list(map(_show_confusion, report.confusions, drawn))
     yield from matrices[:1]
     if report.scatters:
-        inside = _with_table(pictures.scatter, scatter_table(report.scatters))
-        yield _section("True against predicted", inside)
+        yield _show_section(scatter_section(report.scatters))
+    yield from map(_show_section, report.sections)
     if report.curves:
-        yield _section(
-            "Learning curve", _with_table(pictures.curve, curve_table(report.curves))
-        )
+        yield _show_section(curve_section(report.curves, report.best_epoch))
     yield from matrices[1:]
     if report.course_table is not None:
         yield _section("By time", _show_course(report.course_table, pictures.course))
@@ -87,6 +91,23 @@ def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
         return show_table(table, caption=True)
     drawings = "".join(map(show_picture, pictures))
     return f'<div class="pair">{drawings}</div>{_fold(table)}'
+
+
+def _show_section(section: Section) -> str:
+    """Shows drawings and tables under their heading."""
+    note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    drawings = "".join(map(_show_drawing, section.drawings))
+    drawings = drawings and f'<div class="figures">{drawings}</div>'
+    table = "" if section.table is None else show_table(section.table, caption=False)
+    details = "" if section.details is None else _fold(section.details)
+    return _section(section.title, f"{note}{drawings}{table}{details}")
+
+
+def _show_drawing(drawing: Drawing) -> str:
+    """Shows a plot, letters, or a logo."""
+    if isinstance(drawing, Plot):
+        return show_plot(drawing)
+    return show_logo(drawing) if isinstance(drawing, Logo) else show_letters(drawing)
 
 
 def _show_extra(table: Table) -> str:

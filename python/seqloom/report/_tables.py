@@ -53,18 +53,25 @@ def curve_table(curves: Sequence[Curve]) -> Table:
 
 
 def scatter_table(scatters: Sequence[Scatter]) -> Table:
-    """Puts regression outputs into a few numbers each, where they cannot be drawn."""
-    rows = [
-        (s.name, np.size(s.true), _root_mean_squared_error(s), _correlation(s))
-        for s in scatters
-    ]
+    """Puts each regression output into a few numbers."""
+    rows = [(s.name, np.size(s.true), *_describe(s)) for s in scatters]
     names = ("output", "records", "typical error", "correlation")
-    return Table("True against predicted", names, rows)
+    residuals = ("mean residual", "their deviation")
+    return Table("True against predicted", (*names, *residuals), rows)
+
+
+def _describe(scatter: Scatter) -> tuple[float, ...]:
+    """Gives the error, the correlation, and where residuals lie; NaN without records."""
+    residuals = scatter.residuals
+    if not residuals.size:
+        return (math.nan,) * 4
+    pair = _root_mean_squared_error(scatter), _correlation(scatter)
+    return (*pair, float(residuals.mean()), float(residuals.std()))
 
 
 def _root_mean_squared_error(scatter: Scatter) -> float:
     """Computes the root of the mean squared error."""
-    gap = np.asarray(scatter.true, float) - np.asarray(scatter.predicted, float)
+    gap = scatter.residuals
     return float(np.sqrt(np.mean(gap**2))) if gap.size else math.nan
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ShapeError
-from seqloom.report._panels import Panel
+from seqloom.report._panels import Drawing, Panel
 
 Cell: TypeAlias = str | int | float
 
@@ -157,6 +157,34 @@ class Scatter:
                 f"predicted values {predicted}; both must be (n,)"
             )
 
+    @property
+    def residuals(self) -> NDArray[np.float64]:
+        """What is left of each true value without the predicted one."""
+        return np.asarray(self.true, float) - np.asarray(self.predicted, float)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Holds one part of a page under its heading.
+
+    Args:
+        title: The heading.
+        note: A sentence or two below it: how to read what follows.
+        drawings: What is drawn, from left to right.
+        table: The numbers that a reader came for.
+        details: Further numbers, folded away.
+
+    Examples:
+        >>> Section(title="Residuals", note="On 20 records.").title
+        'Residuals'
+    """
+
+    title: str
+    note: str = ""
+    drawings: Sequence[Drawing] = ()
+    table: Table | None = None
+    details: Table | None = None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -171,6 +199,7 @@ class Report:
         best_epoch: The epoch (from 1) whose weights were kept; it is marked.
         confusions: One for each part that was scored, the most telling first.
         scatters: One for each regression output.
+        sections: Further results, in the order in which they are to stand.
         course: Panels of what changed in the course of the run.
         course_table: Their numbers.
         tables: Further tables, in the order in which they are to stand.
@@ -190,6 +219,7 @@ class Report:
     best_epoch: int | None = None
     confusions: Sequence[Confusion] = ()
     scatters: Sequence[Scatter] = ()
+    sections: Sequence[Section] = ()
     course: Sequence[Panel] = ()
     course_table: Table | None = None
     tables: Sequence[Table] = ()

@@ -1,12 +1,11 @@
 """A run folder's pictures and page, each written whole or not at all."""
 
-from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
 from seqloom._files import write_atomic
 from seqloom.report._page import render
-from seqloom.report._pictures import Pictures, draw
+from seqloom.report._pictures import draw, draw_files
 from seqloom.report._values import Report
 
 
@@ -16,7 +15,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
     The page is one file: pictures and style are inside, it opens with no network and runs
     no script. Beside it stand ``learning-curve.png`` (where there are curves),
     ``confusion.png`` (the first confusion) and ``scatter.png`` (the scatters). Without
-    matplotlib the page holds the same numbers as tables, and says so.
+    matplotlib these are left out, confusions are tables, and the page says so.
 
     What a training run passes::
 
@@ -56,7 +55,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
     """
     home = Path(folder)
     pictures = draw(report)
-    for name, picture in _files(pictures):
+    for name, picture in draw_files(report, pictures):
         write_atomic(home / name, picture)
     page = home / "report.html"
     write_atomic(page, render(report, pictures).encode())
@@ -77,13 +76,3 @@ def make_page(report: Report) -> bytes:
         b'<!DOCTYPE html>'
     """
     return render(report, draw(report)).encode()
-
-
-def _files(pictures: Pictures) -> Iterator[tuple[str, bytes]]:
-    """Names the pictures that get a file of their own; files are always light."""
-    if pictures.curve is not None:
-        yield "learning-curve.png", pictures.curve.light
-    if pictures.confusions:
-        yield "confusion.png", pictures.confusions[0].light
-    if pictures.scatter is not None:
-        yield "scatter.png", pictures.scatter.light

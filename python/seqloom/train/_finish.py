@@ -7,19 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.errors import NoSkillWarning
-from seqloom.models import Trained
+from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Module
-from seqloom.report import Report, write_report
+from seqloom.report import Report, Section, write_report
 from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
 from seqloom.train._card import write_card
 from seqloom.train._checkpoint import State
+from seqloom.train._class_logos import class_logos
 from seqloom.train._judged import Part
+from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
 from seqloom.train._run import Run, write_scores
+
+# To colour letters a run scores this part of the records that it has learned from.
+_SHARE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,24 @@ class Ended:
                 *left_out(self.parts),
                 *(f"{it[0].upper()}{it[1:]}." for it in self._poor(valid, test)),
             ),
+            sections=tuple(self._sections(valid, test)),
         )
+
+    def _sections(self, valid: Part | None, test: Part | None) -> Iterator[Section]:
+        """Shows letters of the most telling part, while its sequences are at hand."""
+        pairs = {"test": (self.parts.test, test), "validation": (self.parts.valid, valid)}
+        for name, (examples, part) in pairs.items():
+            if part is not None and examples is not None:
+                seen = len(self.state.history) * (count_samples(self.parts.train) or 0)
+                most = seen // _SHARE
+                section = mistakes_section(
+                    self.trained, examples, part, name=name, most=most
+                )
+                yield from () if section is None else (section,)
+                break
+        if isinstance(self.trained.task, Classify):
+            logos = class_logos(self.parts.train, self.trained.classes)
+            yield from () if logos is None else (logos,)
 
     def _facts(self) -> dict[str, str]:
         """Adds the network and the data to the settings."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqloom.data._composition import describe_letters
-from seqloom.models import Classify, Custom, Task
+from seqloom.models import Classify, Custom, Multilabel, Task
 from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import confusion_matrix
 from seqloom.report import (
@@ -14,8 +14,11 @@ from seqloom.report import (
     Curve,
     Report,
     Scatter,
+    Section,
     Table,
     Tile,
+    calibration_section,
+    class_curves,
     percent,
     wilson_interval,
 )
@@ -57,6 +60,7 @@ def make_report(
     best_epoch: int | None,
     facts: dict[str, str],
     notes: tuple[str, ...],
+    sections: tuple[Section, ...] = (),
 ) -> Report:
     """Makes the report of a run."""
     return Report(
@@ -68,6 +72,7 @@ def make_report(
         best_epoch=best_epoch,
         confusions=tuple(_confusions(task, parts)),
         scatters=tuple(_scatters(task, parts)),
+        sections=(*_sections(task, parts), *sections),
         tables=tuple(_tables(task, parts)),
         facts=facts,
     )
@@ -155,6 +160,28 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
         true = np.asarray(part.labels).reshape(predicted.shape)
         for position, name in enumerate(task.columns):
             yield Scatter(name, true[:, position], predicted[:, position])
+
+
+def _sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
+    """Draws what the metrics of the most telling part hide."""
+    for name, part in list(parts.items())[:1]:
+        if isinstance(task, (Classify, Multilabel)):
+            yield from _probability_sections(task, name, part)
+
+
+def _probability_sections(task: Task, name: str, part: Part) -> Iterator[Section]:
+    """Draws how well probabilities part the classes, and whether they can be believed."""
+    scores, labels = part.scores.to_numpy(), np.asarray(part.labels)
+    if isinstance(task, Classify):
+        is_class = labels[:, None] == np.arange(len(task.columns))
+        answers = scores.argmax(axis=1) == labels, scores.max(axis=1)
+    else:
+        is_class = labels > 0
+        answers = is_class.ravel(), scores.ravel()
+    curves = class_curves(is_class, scores, classes=task.columns, name=name)
+    if curves is not None:
+        yield curves
+    yield calibration_section(*answers, name=name)
 
 
 def _tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:

@@ -2,41 +2,16 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from seqloom.models import Classify, Multilabel, Task
+from seqloom.models import Multilabel, Task
 from seqloom.nn._metrics import auprc, auroc
 from seqloom.report import Table
 from seqloom.train._judged import Part
 
-_WORST = 10
-
 
 def make_tables(task: Task, name: str, part: Part) -> Iterator[Table]:
     """Lists what a task's metrics hide."""
-    if isinstance(task, Classify):
-        yield from _worst_mistakes(name, part)
-    elif isinstance(task, Multilabel):
+    if isinstance(task, Multilabel):
         yield _each_label(name, part)
-
-
-def _worst_mistakes(name: str, part: Part) -> Iterator[Table]:
-    """Lists the records that the model was surest of, and wrong."""
-    scores, ids, classes = part.scores.to_numpy(), part.scores.ids, part.scores.classes
-    called, sure = scores.argmax(axis=1), scores.max(axis=1)
-    wrong = np.flatnonzero(called != part.labels)
-    worst: list[int] = wrong[np.argsort(-sure[wrong], kind="stable")][:_WORST].tolist()
-    rows = [
-        (ids[i], classes[int(part.labels[i])], classes[int(called[i])], float(sure[i]))
-        for i in worst
-    ]
-    if rows:
-        yield Table(
-            "Worst mistakes",
-            ("id", "true", "predicted", "probability"),
-            rows,
-            note=f"Of {wrong.size:,} wrong answers on the {name} part, the surest.",
-        )
 
 
 def _each_label(name: str, part: Part) -> Table:

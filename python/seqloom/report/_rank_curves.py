@@ -1,0 +1,180 @@
+"""ROC and precision-recall curves: how well scores part a class from all others."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqloom.report._interval import auprc_interval, auroc_interval, wilson_bounds
+from seqloom.report._panels import Plot, Trace
+from seqloom.report._svg import COLOURS
+from seqloom.report._values import Section, Table
+
+Floats = NDArray[np.float64]
+_COLUMNS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
+
+
+@dataclass(frozen=True, slots=True)
+class RankCurve:
+    """Counts the records from each distinct score upwards, the highest score first.
+
+    Args:
+        hits: Those of the class; the first count is 0.
+        misses: The others.
+
+    Examples:
+        >>> curve = RankCurve.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> curve.auroc, round(curve.auprc, 4)
+        (0.75, 0.8333)
+    """
+
+    hits: NDArray[np.int64]
+    misses: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
+        """Counts records; labels say of each whether it is of the class."""
+        values = np.asarray(scores, float)
+        order = np.argsort(-values, kind="stable")
+        is_last = np.append(np.diff(values[order]) != 0, True)[: values.size]
+        found = np.cumsum(np.asarray(labels)[order] > 0)[is_last]
+        seen = np.flatnonzero(is_last) + 1
+        return cls(np.append(0, found), np.append(0, seen - found))
+
+    @property
+    def positives(self) -> int:
+        """How many records are of the class."""
+        return int(self.hits[-1])
+
+    @property
+    def negatives(self) -> int:
+        """How many are not."""
+        return int(self.misses[-1])
+
+    @property
+    def recall(self) -> Floats:
+        """The share of the class that is found; on the ROC curve the height."""
+        return self.hits / self.positives
+
+    @property
+    def false_alarms(self) -> Floats:
+        """The share of the others that is taken for the class."""
+        return self.misses / self.negatives
+
+    @property
+    def precision(self) -> Floats:
+        """The share of what is taken for the class that is of it, without the first 0."""
+        return self.hits[1:] / (self.hits + self.misses)[1:]
+
+    @property
+    def auroc(self) -> float:
+        """The area under the ROC curve."""
+        return float(np.trapezoid(self.recall, self.false_alarms))
+
+    @property
+    def auprc(self) -> float:
+        """The area under the precision-recall curve, as average precision."""
+        return float(self.precision @ np.diff(self.recall))
+
+
+def class_curves(
+    is_class: ArrayLike, scores: ArrayLike, *, classes: Sequence[str], name: str
+) -> Section | None:
+    """Draws the ROC and the precision-recall curve of each class against all others.
+
+    The intervals around a curve are Wilson's, of the recall (ROC) and of the precision at
+    each score. Those of the areas are `auroc_interval` and `auprc_interval`.
+
+    Args:
+        is_class: Whether a record is of a class, ``(records, classes)``.
+        scores: What the model says, in the same shape; higher is likelier.
+        classes: The classes' names.
+        name: Which records were scored, such as ``"test"``.
+
+    Returns:
+        The section; None where no class has both records of it and others.
+
+    Examples:
+        >>> table = [[1, 0], [0, 1]]
+        >>> section = class_curves(table, table, classes=("a", "b"), name="test")
+        >>> section.table.rows[0]
+        ('a', 1, '1.000 (0.207 to 1.000)', '1.000 (0.207 to 1.000)')
+    """
+    columns = zip(np.asarray(is_class).T, np.asarray(scores).T, strict=True)
+    curves = {it: RankCurve.of(*pair) for it, pair in zip(classes, columns, strict=True)}
+    parted = {
+        it: curve for it, curve in curves.items() if curve.positives and curve.negatives
+    }
+    if not parted:
+        return None
+    # Of many classes those with the most records are drawn; the table has them all.
+    most = sorted(parted, key=lambda it: -parted[it].positives)[:COLOURS]
+    drawn = {it: curve for it, curve in parted.items() if it in most}
+    total = len(np.asarray(scores))
+    return Section(
+        title=f"ROC and precision-recall curves, {name}",
+        note=_note(total, len(drawn), len(parted)),
+        drawings=(_roc(drawn), _precision_recall(drawn)),
+        table=Table("Areas", _COLUMNS, list(_rows(parted))),
+    )
+
+
+def _note(records: int, drawn: int, parted: int) -> str:
+    """Says what is compared, and how sure it is."""
+    left = f" Drawn: the {drawn} classes with the most records." if drawn < parted else ""
+    return (
+        f"Each class against all others, on {records:,} records. Bands: 95 % intervals "
+        "(Wilson) at each score. Intervals of areas: Newcombe (AUROC), Wilson on the "
+        f"records of the class (AUPRC).{left}"
+    )
+
+
+def _rows(curves: dict[str, RankCurve]) -> Iterator[tuple[str | int, ...]]:
+    """Lists the areas with their intervals."""
+    for name, curve in curves.items():
+        roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
+        precision = auprc_interval(curve.auprc, curve.positives)
+        areas = _spell(curve.auroc, *roc), _spell(curve.auprc, *precision)
+        yield (name, curve.positives, *areas)
+
+
+def _spell(area: float, low: float, high: float) -> str:
+    """Spells an area with its interval."""
+    return f"{area:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _roc(curves: dict[str, RankCurve]) -> Plot:
+    """Draws recall over false alarms."""
+    traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
+    for name, curve in curves.items():
+        low, high = wilson_bounds(curve.recall, curve.positives)
+        label = f"{name} {curve.auroc:.3f}"
+        traces.append(Trace(label, curve.false_alarms, curve.recall, low=low, high=high))
+    return Plot(
+        "ROC curve",
+        traces,
+        x_label="share of others taken for the class",
+        y_label="share of the class found",
+        x_range=(0, 1),
+        y_range=(0, 1),
+    )
+
+
+def _precision_recall(curves: dict[str, RankCurve]) -> Plot:
+    """Draws precision over recall, as the steps whose area is the average precision."""
+    traces: list[Trace] = []
+    for name, curve in curves.items():
+        ends = wilson_bounds(curve.precision, (curve.hits + curve.misses)[1:])
+        heights, low, high = (np.repeat(it, 2) for it in (curve.precision, *ends))
+        x = np.repeat(curve.recall, 2)[1:-1]
+        label = f"{name} {curve.auprc:.3f}"
+        traces.append(Trace(label, x, heights, low=low, high=high))
+    return Plot(
+        "Precision-recall curve",
+        traces,
+        x_label="recall: share of the class found",
+        y_label="precision: share that is right",
+        x_range=(0, 1),
+        y_range=(0, 1),
+    )

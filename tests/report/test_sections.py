@@ -1,0 +1,100 @@
+"""Plots of the page: what they are made of, and what of it can be read."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from seqloom.errors import ShapeError
+from seqloom.report import Curve, Plot, Report, Scatter, Section, Trace, make_page
+from seqloom.report._svg import show_plot
+
+
+def page(**parts):
+    return make_page(Report(title="t", **parts)).decode()
+
+
+def svg_of(plot):
+    return ET.fromstring(re.search(r"<svg.*</svg>", show_plot(plot))[0])  # noqa: S314 - of our own making
+
+
+def ticks(plot):
+    return [it.text for it in svg_of(plot).iter("text") if "transform" not in it.attrib]
+
+
+def test_a_plot_is_well_formed_and_says_what_it_shows():
+    plot = Plot("loss <1>", [Trace("a&b", [1, 2], [0.5, 0.25])], x_label="epoch")
+    assert svg_of(plot).attrib["aria-label"] == "loss <1>"
+    assert "a&amp;b</li>" in show_plot(plot)
+
+
+def test_the_points_of_a_line_stand_where_the_ticks_say():
+    # The drawing is 380 by 280; the axes run from 52 to 368 and from 238 up to 8.
+    plot = Plot("t", [Trace("", [0, 5, 10], [0, 1, 4])], x_range=(0, 10), y_range=(0, 4))
+    (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
+    assert line.attrib["d"] == "M52 238L210 180.5L368 8"
+
+
+def test_ticks_are_round_numbers():
+    plot = Plot("t", [Trace("", [0, 37], [0.013, 0.094], shape="points")])
+    assert ticks(plot)[:5] == ["0", "0.02", "0.04", "0.06", "0.08"]
+    assert ticks(plot)[6:11] == ["0", "10", "20", "30", "40"]
+
+
+def test_epochs_are_counted_in_whole_numbers():
+    plot = Plot("t", [Trace("", [1, 2], [0, 1])], is_counted=True)
+    assert ticks(plot)[-3:-1] == ["1", "2"]
+
+
+def test_a_missing_value_parts_a_line():
+    plot = Plot("t", [Trace("", [0, 1, 2, 3], [0, 1, np.nan, 1])])
+    (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
+    assert line.attrib["d"].count("M") == 2
+
+
+def test_a_million_points_do_not_make_a_large_page():
+    x = np.linspace(0, 1, 1_000_000)
+    assert len(show_plot(Plot("t", [Trace("", x, np.sin(9 * x))]))) < 100_000
+
+
+def test_places_and_values_must_go_together():
+    with pytest.raises(ShapeError, match="2 values of bars need 3 places, got 2"):
+        Trace("counts", [0, 1], [3, 4], shape="bars")
+
+
+def test_a_section_shows_its_table_and_folds_its_details_away():
+    plot = Plot("p", [Trace("a line", [0, 1], [0, 1])])
+    shown = page(
+        sections=(Section(title="A <title>", note="How & why.", drawings=(plot,)),)
+    )
+    for words in ("<h2>A &lt;title&gt;</h2>", "How &amp; why.", "a line</li>"):
+        assert words in shown
+
+
+def test_the_learning_curve_needs_no_matplotlib(monkeypatch):
+    monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+    curve = Curve("loss", {"training": [0.9, 0.5, 0.4], "validation": [0.8, 0.6, 0.7]})
+    shown = page(curves=(curve,), best_epoch=2)
+    assert shown.count('<path class="line c') == 2
+    assert "epoch 2, kept</li>" in shown
+
+
+def test_residuals_are_true_minus_predicted():
+    scatter = Scatter("gc", [1.0, 2.0, 4.0], [1.5, 2.0, 2.0])
+    np.testing.assert_array_equal(scatter.residuals, [-0.5, 0.0, 2.0])
+    row = re.search(r"<td>gc</td>(.*?)</tr>", page(scatters=(scatter,)))[1]
+    # By hand: the root of 4.25 / 3; mean 0.5; the root of (1 + 0.25 + 2.25) / 3.
+    shown = re.findall(r">([-\d.]+)<", row)
+    assert [shown[1], *shown[3:]] == ["1.1902", "0.5000", "1.0801"]
+
+
+def test_of_many_records_a_sample_is_drawn_and_the_page_says_so():
+    values = np.linspace(0, 1, 30_000)
+    shown = page(scatters=(Scatter("gc", values, values**2),))
+    assert "Drawn: 2,000 of 30,000 records." in shown
+    assert len(shown) < 200_000
+
+
+def test_an_output_without_records_is_no_error():
+    assert "True against predicted" in page(scatters=(Scatter("gc", [], []),))

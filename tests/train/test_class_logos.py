@@ -1,0 +1,96 @@
+"""Logos of how the letters of the classes differ."""
+
+import re
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.report import Logo, Report, Section, make_page
+from seqloom.train._class_logos import class_logos
+
+
+def data(sequences, labels, alphabet="dna", classes=None):
+    names = [f"r{number}" for number in range(len(sequences))]
+    return sl.data.SequenceDataset(
+        list(zip(names, sequences, strict=True)),
+        labels=dict(zip(names, labels, strict=True)),
+        encoder=sl.encode.OneHot(alphabet),
+        classes=classes,
+    )
+
+
+def share(sequences, position, letter):
+    return np.mean([sequence[position] == letter for sequence in sequences])
+
+
+@pytest.fixture(scope="module")
+def random():
+    """Two hundred sequences of eight letters; those of the first class like G at 3."""
+    rng = np.random.default_rng(2)
+    sequences = ["".join(rng.choice([*"ACGT"], 8)) for _ in range(200)]
+    labels = ["yes" if it[3] == "G" and i % 5 else "no" for i, it in enumerate(sequences)]
+    return sequences, labels
+
+
+def test_heights_are_differences_of_frequencies(random):
+    sequences, labels = random
+    (logo,) = class_logos(data(*random), ("no", "yes")).drawings
+    yes = [it for it, label in zip(sequences, labels, strict=True) if label == "yes"]
+    no = [it for it, label in zip(sequences, labels, strict=True) if label == "no"]
+    assert logo.title == "yes minus no"
+    for position, row in enumerate(logo.heights):
+        for letter, height in zip("ACGT", row, strict=True):
+            p, q = share(yes, position, letter), share(no, position, letter)
+            error = np.sqrt(p * (1 - p) / len(yes) + q * (1 - q) / len(no))
+            expected = p - q if abs(p - q) > 1.96 * error else 0.0
+            assert height == pytest.approx(expected)
+    assert logo.heights[3][2] == 1 - share(no, 3, "G")
+
+
+def test_of_three_classes_each_stands_against_all_others():
+    sequences = ["AAAA"] * 20 + ["CCCC"] * 20 + ["GGGG"] * 40
+    labels = ["a"] * 20 + ["c"] * 20 + ["g"] * 40
+    logos = class_logos(data(sequences, labels), ("a", "c", "g")).drawings
+    titles = ["a minus all others", "c minus all others", "g minus all others"]
+    assert [logo.title for logo in logos] == titles
+    # Of the 60 others 20 are C and 40 are G.
+    np.testing.assert_allclose(logos[0].heights[0], [1, -1 / 3, -2 / 3, 0])
+
+
+def test_sequences_of_several_lengths_stand_middle_on_middle():
+    sequences = ["TTATT", "TATT", "TTTATTT"] * 10 + ["TTCTT", "TCTT", "TTTCTTT"] * 10
+    made = data(sequences, ["a"] * 30 + ["c"] * 30)
+    (logo,) = class_logos(made, ("a", "c")).drawings
+    assert logo.axis == "position from each sequence's middle"
+    middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
+    assert middle.tolist() == [-1, 0]  # four letters have their middle behind the second
+    assert logo.heights[-logo.first][1] > 0
+
+
+def test_of_long_sequences_the_middle_hundred_are_drawn():
+    sequences = ["A" * 500 + "G" + "A" * 499] * 10 + ["A" * 1000] * 10
+    (logo,) = class_logos(data(sequences, ["g"] * 10 + ["a"] * 10), ("a", "g")).drawings
+    assert (logo.first, len(logo.heights)) == (450, 100)
+    assert logo.heights[50][2] == 1
+
+
+def test_letters_that_stand_for_several_count_nothing():
+    sequences = ["N" * 4] * 20 + ["AAAA"] * 20
+    (logo,) = class_logos(data(sequences, ["n"] * 20 + ["a"] * 20), ("a", "n")).drawings
+    np.testing.assert_array_equal(logo.heights, [[-1, 0, 0, 0]] * 4)
+
+
+def test_records_without_letters_have_no_logo(toy):
+    made = toy()
+    made.encoder = None
+    assert class_logos(made, ("no", "yes")) is None
+
+
+def test_the_letters_of_a_logo_are_as_high_as_they_say():
+    logo = Logo("t", "AC", [[0.5, -0.25]])
+    page = make_page(Report(title="t", sections=(Section(title="s", drawings=(logo,)),)))
+    found = re.findall(r"translate\(56 ([\d.]+)\) scale\(1 ([\d.]+)\)", page.decode())
+    (up, high), (down, low) = [(float(y), float(scale)) for y, scale in found]
+    assert high / low == pytest.approx(2, abs=0.01)
+    assert down - up == pytest.approx(low * 8.75, abs=0.1)
