@@ -6,9 +6,10 @@ import re
 import pytest
 import yaml
 from huggingface_hub import ModelCard
-from scipy.stats import binomtest
+from scipy.stats import binomtest, pearsonr
 
 import seqloom as sl
+from seqloom.report import auroc_interval
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -48,6 +49,23 @@ def test_the_interval_of_the_accuracy_is_wilsons(run):
     assert [float(it) for it in shown.groups()] == pytest.approx(
         [100 * wanted.low, 100 * wanted.high], abs=0.051
     )
+
+
+def test_the_areas_have_the_intervals_of_the_report(run):
+    positives = int(run.test.labels.sum())
+    area = run.test.metrics["auroc"]
+    low, high = auroc_interval(area, positives, 40 - positives)
+    assert f"| auroc | {area:.4f} | {low:.4f} to {high:.4f} |" in card(run)
+
+
+def test_the_interval_of_a_correlation_is_that_of_scipy(toy, small, tmp_path):
+    data = toy(60, labels="gc", task="regress")
+    network = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
+    run = sl.train.fit(network, data, data, epochs=3, out=tmp_path / "run")
+    found = pearsonr(run.valid.labels.ravel(), run.valid.scores.to_numpy().ravel())
+    low, high = found.confidence_interval()
+    shown = re.search(r"\| pearson \| [-\d.]+ \| (\S+) to (\S+) \|", card(run))
+    assert [float(it) for it in shown.groups()] == pytest.approx([low, high], abs=1e-3)
 
 
 def test_each_class_stands_with_its_records(run):
