@@ -1,5 +1,6 @@
 """A user's own code for loaders, where worker processes can import it."""
 
+import ctypes
 import faulthandler
 import os
 import random
@@ -22,6 +23,11 @@ def drawn(items):
 
 def with_pid(items):
     return os.getpid(), list(items)
+
+
+def holds_the_interpreter(items):
+    os.write(1, b"%d\n" % os.getpid())
+    ctypes.PyDLL(None).sleep(60)
 
 
 def dies_at_seven(items):
@@ -153,6 +159,16 @@ class Pairs:
 
     def __call__(self, _):
         raise AssertionError("a loader calls stream")
+
+
+class MarksProcesses:
+    """Writes down the number of each process that it is called in."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, _):
+        (self.folder / str(os.getpid())).touch()
 
 
 class Marks:

@@ -58,8 +58,11 @@ def test_each_record_comes_exactly_once(files, workers):
     assert found[0].keys() == {"id", "sequence", "file", "ordinal"}
 
 
-def test_a_worker_that_grows_is_replaced_and_loses_nothing(files):
-    found = items_of(create_async_dataloader(files, list, 2, worker_memory=1 << 20))
+def test_a_worker_that_grows_is_replaced_and_loses_nothing(files, tmp_path):
+    # Any process has more than 1 MiB: each of the three files gets a new one.
+    options = {"worker_memory": 1 << 20, "worker_init_fn": user.MarksProcesses(tmp_path)}
+    found = items_of(create_async_dataloader(files, list, 2, **options))
+    assert len(list(tmp_path.iterdir())) >= 3
     assert sorted(item["ordinal"] for item in found) == list(range(2301))
 
 

@@ -240,6 +240,27 @@ def test_when_the_parent_is_killed_no_process_and_no_shared_memory_is_left(
     assert shared() <= before
 
 
+_HOLDS = """
+import loader_user
+from seqloom.data import DataLoader
+if __name__ == "__main__":
+    next(iter(DataLoader(range(4), 1, collate_fn=loader_user.holds_the_interpreter,
+                         num_workers=1, multiprocessing_context="spawn")))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child for us")
+def test_a_worker_that_holds_the_interpreter_ends_with_its_parent(tmp_path):
+    process = _run(tmp_path, _HOLDS)
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and _is_there(pid):
+        time.sleep(0.05)
+    assert not _is_there(pid)
+
+
 def test_an_interrupt_ends_the_script_and_its_workers_without_noise(tmp_path):
     process = _run(tmp_path, _LONG, "spawn")
     pids = [int(pid) for pid in process.stdout.readline().split()]
