@@ -44,14 +44,17 @@ def server() -> Iterator[Server]:
         yield made
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_home_page_weighs_less_than_500_kb(server: Server, tmp_path: Path, scheme: str):
+@pytest.mark.parametrize(("scheme", "other"), [SCHEMES, SCHEMES[::-1]])
+def test_the_home_page_weighs_less_than_500_kb(
+    server: Server, tmp_path: Path, scheme: str, other: str
+):
     server.sent.clear()
     with Page(tmp_path, width=1366, dark=scheme == "dark") as page:
         page.open(server.address)
         page.value("document.querySelector('footer').scrollIntoView()")
         page.wait(f"document.querySelector('[src*=report-{scheme}]').complete")
     assert sum(server.sent.values()) < 500_000, server.sent
+    assert f"/assets/report-{other}.webp" not in server.sent
 
 
 def test_no_page_asks_another_host(server: Server, tmp_path: Path):
