@@ -45,6 +45,7 @@ pub mod seekable;
 mod streams;
 mod text;
 mod unpacked;
+#[deny(clippy::indexing_slicing)] // nor what a code says
 pub mod walk;
 #[cfg(feature = "containers")]
 mod xz;

@@ -170,7 +170,8 @@ impl Walk {
         }
         self.tell(visitor)?;
         let here = usize::try_from(self.text() - self.member).unwrap_or(usize::MAX);
-        let window = &self.out[self.out.len() - here.min(WINDOW).min(self.out.len())..];
+        let first = self.out.len().saturating_sub(here.min(WINDOW));
+        let window = self.out.get(first..).unwrap_or_default();
         visitor.border(&Border {
             bit: self.bits.position(),
             text: self.text(),
@@ -197,24 +198,27 @@ impl Walk {
         let distances = self.bits.size(5)? + 1;
         let count = self.bits.size(4)? + 4;
         let mut sizes = [0; 19];
-        for position in &ORDER[..count] {
-            sizes[*position] = self.bits.number(3)?.to_le_bytes()[0];
+        for position in ORDER.iter().take(count) {
+            let [size, ..] = self.bits.number(3)?.to_le_bytes();
+            if let Some(place) = sizes.get_mut(*position) {
+                *place = size;
+            }
         }
         let code = Code::new(&sizes).ok_or_else(|| self.damage("an impossible code"))?;
-        let mut all = [0; 320];
-        self.sizes(&code, &mut all[..lengths + distances])?;
-        let (first, second) = all[..lengths + distances].split_at(lengths);
+        let mut all = vec![0; lengths + distances];
+        self.sizes(&code, &mut all)?;
+        let (first, second) = all.split_at(lengths);
         let both = Code::new(first).zip(Code::new(second));
         both.ok_or_else(|| self.damage("an impossible code"))
     }
 
     fn sizes(&mut self, code: &Code, all: &mut [u8]) -> Result<(), Trouble> {
-        let mut at = 0;
+        let (mut at, mut before) = (0, 0);
         while at < all.len() {
             let symbol = self.bits.symbol(code)?;
             let (value, count) = match symbol {
                 0..=15 => (symbol.to_le_bytes()[0], 1),
-                16 if at > 0 => (all[at - 1], 3 + self.bits.size(2)?),
+                16 if at > 0 => (before, 3 + self.bits.size(2)?),
                 17 => (0, 3 + self.bits.size(3)?),
                 18 => (0, 11 + self.bits.size(7)?),
                 _ => return Err(self.damage("an impossible code")),
@@ -223,6 +227,7 @@ impl Walk {
                 return Err(self.damage("an impossible code"));
             };
             run.fill(value);
+            before = value;
             at += count;
         }
         Ok(())
@@ -256,13 +261,12 @@ impl Walk {
         let Some(start) = start.filter(|_| as_u64(distance) <= known) else {
             return Err(self.damage("a match refers to before the beginning"));
         };
-        if distance >= length {
-            self.out.extend_from_within(start..start + length);
-            return Ok(());
-        }
         debug_assert!(length <= LONGEST_MATCH);
-        for position in start..start + length {
-            self.out.push(self.out[position]);
+        let end = self.out.len() + length;
+        while self.out.len() < end {
+            // What was copied is copied again where the match reaches into itself.
+            let count = (end - self.out.len()).min(self.out.len() - start);
+            self.out.extend_from_within(start..start + count);
         }
         Ok(())
     }
@@ -283,7 +287,7 @@ impl Walk {
     }
 
     fn tell(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-        let text = &self.out[self.told..];
+        let text = self.out.get(self.told..).unwrap_or_default();
         self.sum.update(text);
         visitor.text(text)?;
         let drop = self.out.len().saturating_sub(WINDOW);

@@ -94,7 +94,8 @@ impl Bits {
             self.refill()?;
         }
         let position = (self.next & ((1 << QUICK) - 1)) as usize;
-        let (mut symbol, mut size) = code.quick[position];
+        let quick = code.quick.get(position);
+        let (mut symbol, mut size) = quick.copied().unwrap_or_default();
         if size == 0 {
             (symbol, size) = code
                 .find(self.next, LONGEST)
@@ -115,7 +116,8 @@ impl Bits {
     /// Takes as many whole bytes as fit: at least 56 bits, unless the file ends.
     #[inline]
     fn refill(&mut self) -> Result<(), Trouble> {
-        if let Some(bytes) = self.buffer[self.at..].first_chunk::<8>() {
+        let rest = self.buffer.get(self.at..);
+        if let Some(bytes) = rest.and_then(<[u8]>::first_chunk::<8>) {
             self.next |= u64::from_le_bytes(*bytes) << self.count;
             let taken = (63 - self.count) / 8;
             self.at += taken as usize;
@@ -132,8 +134,9 @@ impl Bits {
         if self.buffer.len() - self.at < 8 {
             self.load()?;
         }
-        while self.count <= 55 && self.at < self.buffer.len() {
-            self.next |= u64::from(self.buffer[self.at]) << self.count;
+        let rest = self.buffer.iter().skip(self.at);
+        for byte in rest.take((63 - self.count) as usize / 8) {
+            self.next |= u64::from(*byte) << self.count;
             self.at += 1;
             self.count += 8;
         }

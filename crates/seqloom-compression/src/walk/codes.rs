@@ -88,17 +88,18 @@ impl Code {
     pub(super) fn new(sizes: &[u8]) -> Option<Self> {
         let mut counts = [0_u16; LONGEST + 1];
         for size in sizes {
-            counts[usize::from(*size)] += 1;
+            *counts.get_mut(usize::from(*size))? += 1;
         }
         counts[0] = 0;
         let mut starts = [0_u16; LONGEST + 2];
         let mut left = 1_i32;
-        for size in 1..=LONGEST {
-            left = 2 * left - i32::from(counts[size]);
+        for (size, count) in counts.iter().enumerate().skip(1) {
+            left = 2 * left - i32::from(*count);
             if left < 0 {
                 return None;
             }
-            starts[size + 1] = starts[size] + counts[size];
+            let start = *starts.get(size)?;
+            *starts.get_mut(size + 1)? = start + count;
         }
         let used: u16 = counts.iter().sum();
         if left > 0 && used > 1 {
@@ -106,7 +107,7 @@ impl Code {
         }
         let mut symbols = [0; 288];
         for (symbol, size) in (0_u16..).zip(sizes).filter(|(_, size)| **size > 0) {
-            let position = &mut starts[usize::from(*size)];
+            let position = starts.get_mut(usize::from(*size))?;
             *symbols.get_mut(usize::from(*position))? = symbol;
             *position += 1;
         }
@@ -116,33 +117,32 @@ impl Code {
             counts,
             symbols,
         };
-        code.fill();
+        code.fill()?;
         Some(code)
     }
 
     /// Writes each short word's symbol wherever the next bits begin with it.
-    fn fill(&mut self) {
-        let (mut word, mut position) = (0_u32, 0);
-        for size in 1..=QUICK {
+    fn fill(&mut self) -> Option<()> {
+        let (mut word, mut symbols) = (0_u32, self.symbols.iter());
+        for (size, count) in self.counts.iter().enumerate().take(QUICK + 1).skip(1) {
             word <<= 1;
-            for _ in 0..self.counts[size] {
+            for _ in 0..*count {
                 let first = (word.reverse_bits() >> (32 - size)) as usize;
-                let entry = (self.symbols[position], size.to_le_bytes()[0]);
-                for next in (first..1 << QUICK).step_by(1 << size) {
-                    self.quick[next] = entry;
-                }
+                let entry = (*symbols.next()?, u8::try_from(size).ok()?);
+                let places = self.quick.iter_mut().skip(first);
+                places.step_by(1 << size).for_each(|place| *place = entry);
                 word += 1;
-                position += 1;
             }
         }
+        Some(())
     }
 
     /// The symbol whose word the next bits begin with, word by word.
     pub(super) fn find(&self, next: u64, most: usize) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
-        for size in 1..=most {
+        for (size, count) in self.counts.iter().enumerate().take(most + 1).skip(1) {
             word |= u32::from((next >> (size - 1)) & 1 == 1);
-            let count = u32::from(self.counts[size]);
+            let count = u32::from(*count);
             if word < first + count {
                 let position = usize::try_from(before + word - first).ok()?;
                 return Some((*self.symbols.get(position)?, u8::try_from(size).ok()?));
