@@ -1,7 +1,12 @@
 //! Bgzip by several threads.
 
+use std::{env, fs, process};
+
 use super::ahead::all_have_ended;
 use super::*;
+use crate::disk::Disk;
+use crate::image::Image;
+use crate::seekable::{self, Cache, Container, Seekable};
 
 const BLOCKS: usize = 40;
 
@@ -108,4 +113,29 @@ fn the_size_field_may_stand_behind_others() {
     let file = [block, END.to_vec()].concat();
     assert_eq!(compression(&file), Compression::Bgzip);
     assert_eq!(text_of(&file).unwrap(), TEXT);
+}
+
+#[test]
+fn any_part_of_a_text_is_read_by_its_position() {
+    let (texts, blocks) = many();
+    let path = env::temp_dir().join(format!("seqloom-positions-{}.gz", process::id()));
+    fs::write(&path, [blocks.concat(), END.to_vec()].concat()).unwrap();
+    let disk = Disk::open(&path).unwrap();
+    let (blocks, size) = seekable::blocks(&disk).unwrap();
+    let text = Seekable {
+        disk,
+        container: Container::Bgzip(blocks),
+        size,
+        image: Image::Memory(Vec::new().into()),
+    };
+    let (whole, mut cache) = (texts.concat(), Cache::default());
+    for start in (0..=whole.len()).step_by(7) {
+        for end in (start..=whole.len()).step_by(31) {
+            let mut found = Vec::new();
+            let range = start as u64..end as u64;
+            text.read(range, &mut found, &mut cache).unwrap();
+            assert_eq!(found, whole[start..end], "{start}..{end}");
+        }
+    }
+    fs::remove_file(path).unwrap();
 }
