@@ -3,6 +3,7 @@ mod blocks;
 mod containers;
 mod headers;
 mod real;
+mod walked;
 
 use std::io::{self, Cursor, Read};
 

@@ -1,7 +1,7 @@
 //! Headers of gzip members, with every field that RFC 1952 knows.
 
+use super::walked::walked;
 use super::*;
-use crate::walk::{Border, Visitor, walk};
 
 const TEXT_FLAG: u8 = 1;
 const CHECKSUM: u8 = 2;
@@ -33,30 +33,6 @@ fn header(flags: u8) -> Vec<u8> {
 /// A member with another header.
 fn member(header: &[u8], text: &[u8]) -> Vec<u8> {
     [header, &gzip(text)[10..]].concat()
-}
-
-/// The text, as the reader that an index is made with finds it.
-#[derive(Default)]
-struct Walked(Vec<u8>);
-
-impl Visitor for Walked {
-    fn wants(&self, _: u64) -> bool {
-        false
-    }
-
-    fn border(&mut self, _: &Border<'_>) -> Result<(), Trouble> {
-        Ok(())
-    }
-
-    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
-        self.0.extend_from_slice(text);
-        Ok(())
-    }
-}
-
-fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let mut found = Walked::default();
-    walk(source(file, usize::MAX), &mut found).map(|()| found.0)
 }
 
 /// What each reader makes of a file: in order by one thread, in small pieces, by several

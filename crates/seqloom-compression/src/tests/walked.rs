@@ -1,0 +1,51 @@
+//! The reader that an index of a gzip file is made with.
+
+use super::*;
+use crate::walk::{Border, Visitor, walk};
+
+/// The text, as the reader that an index is made with finds it.
+#[derive(Default)]
+struct Walked(Vec<u8>);
+
+impl Visitor for Walked {
+    fn wants(&self, _: u64) -> bool {
+        false
+    }
+
+    fn border(&mut self, _: &Border<'_>) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
+        self.0.extend_from_slice(text);
+        Ok(())
+    }
+}
+
+pub(super) fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
+    let mut found = Walked::default();
+    walk(source(file, usize::MAX), &mut found).map(|()| found.0)
+}
+
+/// Letters of an alphabet of some size: their codes have many lengths, some of them in runs.
+fn letters(count: usize, size: u32) -> Vec<u8> {
+    let mut state = size;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // Half of the letters are few different ones.
+        let most = if state >> 31 == 0 { size } else { size.isqrt() };
+        ((state >> 8) % most).to_le_bytes()[0]
+    };
+    (0..count).map(|_| letter()).collect()
+}
+
+#[test]
+fn the_text_of_any_codes_is_found() {
+    for size in 1..=256 {
+        let text = letters(3000, size);
+        for level in [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST] {
+            let file = compress(Format::Gzip, level, &text);
+            assert_eq!(walked(&file).unwrap(), text, "{size} letters");
+        }
+    }
+}
