@@ -19,6 +19,7 @@ from seqloom.train._class_logos import class_logos
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
+from seqloom.train._results import write_results
 from seqloom.train._run import Part, Run, write_scores
 
 # To colour letters a run scores this part of the records that it has learned from.
@@ -68,6 +69,7 @@ class Ended:
         """Writes the model, the scores and, if it is wanted, the report."""
         self.state.best.save(folder / "model.safetensors")
         write_scores(folder, run)
+        write_results(folder, run)
         if self.draws:
             write_report(folder, run.report)
 

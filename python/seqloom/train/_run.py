@@ -18,6 +18,7 @@ from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._results import write_results
 
 # So many names of classes fit into a line.
 _SHOWN = 6
@@ -109,6 +110,7 @@ class Run:
         self.trained.save(home, overwrite=overwrite)
         write_history(home, self.history)
         write_scores(home, self)
+        write_results(home, self)
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:
