@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from cyclopts import App, Parameter
 
 from seqloom.cli._bed import bed
+from seqloom.cli._compare import compare
 from seqloom.cli._completion import add_completion
 from seqloom.cli._convert import convert
 from seqloom.cli._demo import demo
@@ -35,7 +36,18 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-COMMANDS = (demo, inspect, convert, index, train, predict, evaluate, embed, export)
+COMMANDS = (
+    demo,
+    inspect,
+    convert,
+    index,
+    train,
+    predict,
+    evaluate,
+    compare,
+    embed,
+    export,
+)
 USAGES: dict[object, str] = {
     convert: (
         "Usage: seqloom convert [OPTIONS] IN OUT\n"

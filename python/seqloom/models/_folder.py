@@ -28,6 +28,7 @@ _FILES = (
     ENCODER,
     WEIGHTS,
     "metrics.jsonl",
+    "results.json",
     "scores-valid.tsv",
     "scores-test.tsv",
     "learning-curve.png",

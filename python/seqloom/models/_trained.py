@@ -24,6 +24,7 @@ from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=JsonConfig)
 _VERSION = 1
+_MADE_BY = ": what seqloom train --out or fit(out=) wrote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,13 @@ def load(
             adapters has other weights.
 
     Examples:
-        >>> load("runs/none")
+        >>> load("runs/none")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         ...
-        seqloom.errors.MissingFileError: runs/none: no such folder; expected a run folder
+        seqloom.errors.MissingFileError: runs/none: no such folder; expected a run folder...
     """
     home = _home(folder)
-    facts = _read_config(home)
+    facts = read_config(home)
     encoder = facts["encoder"]  # None of a model that was trained on arrays
     if encoder is not None:
         encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
@@ -161,15 +162,20 @@ def save_config(folder: Path, trained: Trained) -> None:
     in ``config.json``.
     """
     save_encoder(folder, trained.encoder)
+    text = json.dumps(describe(trained), indent=2)
+    write_atomic(folder / "config.json", f"{text}\n".encode())
+
+
+def describe(trained: Trained) -> dict[str, Any]:
+    """Lists what ``config.json`` says of a trained model."""
     config = config_of(trained.model)
-    facts = {
+    return {
         "version": _VERSION,
         "model": None if config is None else config.to_dict(),
         "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
         "batch_size": trained.batch_size,
     }
-    write_atomic(folder / "config.json", (json.dumps(facts, indent=2) + "\n").encode())
 
 
 def config_of(model: Module) -> NetworkConfig | None:
@@ -191,15 +197,15 @@ def _home(folder: object) -> Path:
     return as_path("model", folder, expected=expected)
 
 
-def _read_config(home: Path) -> dict[str, Any]:
+def read_config(home: Path) -> dict[str, Any]:
     """Reads ``config.json`` and checks that it is a run's."""
     path = home / "config.json"
     if not home.is_dir():
         found = "is a file" if home.exists() else "no such folder"
-        raise MissingFileError(f"{home}: {found}; expected a run folder")
+        raise MissingFileError(f"{home}: {found}; expected a run folder{_MADE_BY}")
     if not path.exists():
         folds = sorted(home.glob("fold-*/config.json"))
-        hint = f", such as {folds[0].parent}" if folds else ""
+        hint = f", such as {folds[0].parent}" if folds else _MADE_BY
         raise MissingFileError(f"{home}: no config.json in it; expected a run folder{hint}")
     with reading(path):
         text = path.read_bytes()

@@ -2,7 +2,12 @@
 
 from seqloom.report._calibration import calibration_section
 from seqloom.report._draw_panels import write_panels
-from seqloom.report._interval import auprc_interval, auroc_interval, wilson_interval
+from seqloom.report._interval import (
+    auprc_interval,
+    auroc_interval,
+    pearson_interval,
+    wilson_interval,
+)
 from seqloom.report._panels import (
     Areas,
     Bars,
@@ -45,6 +50,7 @@ __all__ = [
     "class_curves",
     "class_table",
     "make_page",
+    "pearson_interval",
     "percent",
     "wilson_interval",
     "write_panels",

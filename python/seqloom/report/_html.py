@@ -26,12 +26,14 @@ def show_tiles(tiles: Sequence[Tile]) -> str:
 
 def show_notes(notes: Sequence[str]) -> str:
     """Shows what must not be missed."""
-    return f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in notes)}</ul>'
+    return (
+        f'<ul class="notes">{"".join(f"<li>{show_text(note)}</li>" for note in notes)}</ul>'
+    )
 
 
 def show_table(table: Table, *, caption: bool) -> str:
     """Shows a table; ``caption`` says whether its title stands inside it."""
-    title = f"<caption>{escape(table.title)}</caption>" if caption else ""
+    title = f"<caption>{show_text(table.title)}</caption>" if caption else ""
     numeric = [
         _is_numeric([row[i] for row in table.rows]) for i in range(len(table.columns))
     ]
@@ -44,7 +46,8 @@ def show_table(table: Table, *, caption: bool) -> str:
 def show_facts(facts: Mapping[str, str]) -> str:
     """Shows names and values as a list of terms."""
     terms = (
-        f"<dt>{escape(name)}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items()
+        f"<dt>{show_text(name)}</dt><dd>{show_text(fact)}</dd>"
+        for name, fact in facts.items()
     )
     return f"<dl>{''.join(terms)}</dl>"
 
@@ -53,14 +56,14 @@ def show_picture(picture: Picture) -> str:
     """Embeds the light and the dark drawing; the page's colours choose."""
     width, height = (side * 96 // DOTS_PER_INCH for side in _size(picture.light))
     dark = f'<source srcset="{_uri(picture.dark)}" media="(prefers-color-scheme: dark)">'
-    shape = f'width="{width}" height="{height}" alt="{escape(picture.words)}"'
+    shape = f'width="{width}" height="{height}" alt="{show_text(picture.words)}"'
     return f'<picture>{dark}<img src="{_uri(picture.light)}" {shape}></picture>'
 
 
 def _show_tile(tile: Tile) -> str:
     """Shows one key figure."""
-    note = f"<span>{escape(tile.note)}</span>" if tile.note else ""
-    name, value = escape(tile.name), escape(tile.value)
+    note = f"<span>{show_text(tile.note)}</span>" if tile.note else ""
+    name, value = show_text(tile.name), show_text(tile.value)
     return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
 
 

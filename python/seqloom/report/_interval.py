@@ -1,4 +1,4 @@
-"""How sure a share, or an area under a curve, is."""
+"""How sure a share, an area under a curve, or a correlation is."""
 
 import math
 from collections.abc import Callable
@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 # The 97.5th percentile of the normal distribution: two-sided 95 %.
 _Z = 1.959963984540054
+# Of so few pairs the deviation of Fisher's z is not known.
+_FEWEST = 3
 # Halving an interval so often leaves less than a double can hold.
 _HALVINGS = 60
 
@@ -95,6 +97,30 @@ def auprc_interval(area: float, positives: int) -> tuple[float, float]:
     """
     low, high = wilson_bounds(area, positives)
     return float(low), float(high)
+
+
+def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
+    """Computes the 95 % interval of Pearson's correlation, by Fisher's z (1921).
+
+    Args:
+        correlation: The correlation that was found.
+        records: How many pairs there are.
+
+    Returns:
+        The lower and the upper bound; ``(-1.0, 1.0)`` of fewer than four pairs, or where
+        the correlation is NaN.
+
+    Examples:
+        >>> low, high = pearson_interval(0.5, 100)
+        >>> round(low, 3), round(high, 3)
+        (0.337, 0.634)
+    """
+    if records <= _FEWEST or math.isnan(correlation):
+        return -1.0, 1.0
+    if abs(correlation) >= 1:
+        return correlation, correlation
+    middle, half = math.atanh(correlation), _Z / math.sqrt(records - _FEWEST)
+    return math.tanh(middle - half), math.tanh(middle + half)
 
 
 def _find_end(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:

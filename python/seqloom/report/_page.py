@@ -1,7 +1,6 @@
 """The page: one HTML file that needs nothing but itself."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from importlib.resources import files
 
 from seqloom.report._confusion import MOST_WITH_FIGURES
@@ -11,6 +10,7 @@ from seqloom.report._html import (
     show_notes,
     show_picture,
     show_table,
+    show_text,
     show_tiles,
 )
 from seqloom.report._letters import show_letters
@@ -52,17 +52,18 @@ def render(report: Report, pictures: Pictures) -> str:
     """Puts the page together."""
     style = files("seqloom.report").joinpath("_style.css").read_text("utf-8")
     body = "\n".join((*_head(report, pictures), *_sections(report, pictures)))
-    return PAGE.format(policy=POLICY, title=escape(report.title), style=style, body=body)
+    return PAGE.format(policy=POLICY, title=show_text(report.title), style=style, body=body)
 
 
 def _head(report: Report, pictures: Pictures) -> Iterator[str]:
     """Shows what comes before the first section."""
-    yield f"<h1>{escape(report.title)}</h1>"
+    yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
-        yield f'<p class="lead">{escape(report.lead)}</p>'
+        yield f'<p class="lead">{show_text(report.lead)}</p>'
     if report.tiles:
         yield show_tiles(report.tiles)
-    notes = (*report.notes, *(() if pictures.drawable else (NO_PICTURES,)))
+    lacks_pictures = not pictures.drawable and (report.confusions or report.course)
+    notes = (*report.notes, *((NO_PICTURES,) if lacks_pictures else ()))
     if notes:
         yield show_notes(notes)
 
@@ -95,7 +96,7 @@ def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
 
 def _show_section(section: Section) -> str:
     """Shows drawings and tables under their heading."""
-    note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    note = f'<p class="note">{show_text(section.note)}</p>' if section.note else ""
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
     table = "" if section.table is None else show_table(section.table, caption=False)
@@ -112,13 +113,13 @@ def _show_drawing(drawing: Drawing) -> str:
 
 def _show_extra(table: Table) -> str:
     """Shows one of the report's own tables."""
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = f'<p class="note">{show_text(table.note)}</p>' if table.note else ""
     return _section(table.title, note + show_table(table, caption=False))
 
 
 def _section(title: str, inside: str) -> str:
     """Frames one part of the page."""
-    return f"<section><h2>{escape(title)}</h2>{inside}</section>"
+    return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
 
 
 def _show_confusion(confusion: Confusion, picture: Picture | None) -> str:
@@ -139,5 +140,5 @@ def _with_table(picture: Picture | None, table: Table) -> str:
 
 def _fold(table: Table) -> str:
     """Folds a table away below a picture of the same numbers."""
-    summary = f"<summary>{escape(table.title)}, as a table</summary>"
+    summary = f"<summary>{show_text(table.title)}, as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

@@ -73,6 +73,11 @@ def _find_range(values: Sequence[ArrayLike]) -> tuple[float, float]:
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
+    return _round(*_round(low, high))
+
+
+def _round(low: float, high: float) -> tuple[float, float]:
+    """Moves two ends outwards to ticks; twice, because farther ends have fewer ticks."""
     step = find_step(low, high)
     return math.floor(low / step) * step, math.ceil(high / step) * step
 

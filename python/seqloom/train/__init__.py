@@ -1,5 +1,6 @@
 """From labelled records to a trained model: the loop, its checkpoints, its report."""
 
+from seqloom.train._compare import compare
 from seqloom.train._fit import fit
 from seqloom.train._judged import Part
 from seqloom.train._progress import Plan, Progress, Step
@@ -16,5 +17,6 @@ __all__ = [
     "TensorBoard",
     "Tracker",
     "WandB",
+    "compare",
     "fit",
 ]

@@ -21,6 +21,7 @@ from seqloom.train._judged import Part
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report
+from seqloom.train._results import write_results
 from seqloom.train._run import Run, write_scores
 
 # To colour letters a run scores this part of the records that it has learned from.
@@ -73,6 +74,7 @@ class Ended:
         write_card(
             folder, trained=run.trained, report=run.report, valid=run.valid, test=run.test
         )
+        write_results(folder, run)
         if self.draws:
             write_report(folder, run.report)
 

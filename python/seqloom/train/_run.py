@@ -13,6 +13,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._card import write_card
 from seqloom.train._judged import Part, headline
+from seqloom.train._results import write_results
 
 # So many names of classes fit into a line.
 _SHOWN = 6
@@ -84,6 +85,7 @@ class Run:
         write_card(
             home, trained=self.trained, report=self.report, valid=self.valid, test=self.test
         )
+        write_results(home, self)
         write_report(home, replace(self.report, title=home.absolute().name))
 
     def __repr__(self) -> str:

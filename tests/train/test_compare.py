@@ -1,0 +1,176 @@
+"""Runs beside each other: metrics with intervals, settings that differ, curves."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import seqloom as sl
+from seqloom.errors import ArgumentError, ConfigError, FileError, MissingFileError
+from seqloom.report import pearson_interval, wilson_interval
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture
+def train(toy, small, tmp_path):
+    """Trains two epochs into a folder; keywords change the call."""
+
+    def call(name, **options):
+        parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
+        every = {"epochs": 2, **parts, **options}
+        return sl.train.fit(small, toy(), out=tmp_path / "runs" / name, **every)
+
+    return call
+
+
+def rows_of(section):
+    return {row[0]: list(row[1:]) for row in section.table.rows}
+
+
+def test_the_table_has_what_each_run_found(train):
+    runs = [train("a"), train("b", lr=0.01)]
+    results, settings, _ = sl.train.compare([run.folder for run in runs]).sections
+    rows = rows_of(results)
+    assert results.table.columns == ("", "a", "b")
+    assert rows["records"] == ["20", "20"]
+    assert rows["MCC"] == [f"{run.test.metrics['mcc']:.4f}" for run in runs]
+    assert rows["parameters"] == [f"{run.model.number_of_parameters:,}" for run in runs]
+    assert rows["epochs"] == [f"2 (kept {run.best_epoch})" for run in runs]
+    assert rows_of(settings) == {"lr": ["0.001", "0.01"]}
+
+
+def test_an_accuracy_has_wilsons_interval(train):
+    run = train("a")
+    cell = rows_of(sl.train.compare([run, train("b")]).sections[0])["accuracy"][0]
+    share = run.test.metrics["accuracy"]
+    low, high = wilson_interval(round(20 * share), 20)
+    assert cell == f"{share:.4f} ({low:.4f} to {high:.4f})"
+
+
+def test_a_run_and_its_folder_are_compared_alike(train):
+    runs = [train("a"), train("b", seed=1)]
+    first = sl.train.compare(runs)
+    second = sl.train.compare([str(run.folder) for run in runs])
+    assert first.sections[0].table == second.sections[0].table
+    assert first.sections[1].table == second.sections[1].table
+
+
+def test_settings_of_the_network_are_compared_one_by_one(train, toy, tmp_path):
+    run = train("a")
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(5,), kernel_size=3)
+    wide = sl.train.fit(config, toy(), toy(30), epochs=2, out=tmp_path / "runs/b")
+    rows = rows_of(sl.train.compare([run, wide]).sections[1])
+    before = list(run.model.config.widths)
+    assert rows["network widths"] == [str(before), "[5]"]
+    assert "network dropout" not in rows
+
+
+def test_the_curves_are_those_of_the_history(train):
+    runs = [train("a"), train("b", epochs=4)]
+    plots = {it.title: it for it in sl.train.compare(runs).sections[2].drawings}
+    traces = plots["validation loss"].traces
+    assert [trace.name for trace in traces] == ["a", "b"]
+    for trace, run in zip(traces, runs, strict=True):
+        np.testing.assert_allclose(trace.y, [row["valid_loss"] for row in run.history])
+
+
+def test_runs_on_other_records_are_told(train, toy):
+    runs = [train("a"), train("b", test=toy(25, name="other"))]
+    (note, *_) = [it.note for it in sl.train.compare(runs).sections]
+    assert "not the same records" in note
+    assert "not the same" not in sl.train.compare([runs[0], train("c")]).sections[0].note
+
+
+def test_the_part_that_all_runs_have_is_compared(train):
+    runs = [train("a"), train("b", test=None)]
+    results = sl.train.compare(runs).sections[0]
+    assert "Metrics on the validation part." in results.note
+    assert rows_of(results)["records"] == ["30", "30"]
+
+
+def test_a_run_that_was_stopped_has_its_best_epoch_so_far(train):
+    runs = [train("a"), train("b", epochs=3)]
+    (runs[1].folder / "results.json").unlink()
+    results = sl.train.compare([run.folder for run in runs]).sections[0]
+    best = min(runs[1].history, key=lambda row: row["valid_loss"])
+    assert rows_of(results)["accuracy"][1] == f"{best['valid_accuracy']:.4f}"
+    assert rows_of(results)["parameters"][1] == "\N{EN DASH}"
+    assert "has not ended" in results.note
+
+
+def test_the_page_is_whole_and_replaces_nothing_unasked(train, tmp_path):
+    runs = [train("a"), train("b")]
+    page = tmp_path / "compare.html"
+    sl.train.compare(runs, out=page)
+    text = page.read_text("utf-8")
+    assert "2 runs compared" in text
+    assert text.endswith("</html>\n")
+    with pytest.raises(FileError, match=r"compare\.html: is there already; overwrite=True"):
+        sl.train.compare(runs, out=page)
+    sl.train.compare(runs, out=page, overwrite=True)
+
+
+def test_a_folder_that_is_no_run_is_named(train, tmp_path):
+    run = train("a")
+    with pytest.raises(MissingFileError, match=r"none: no such folder.*seqloom train"):
+        sl.train.compare([run.folder, tmp_path / "none"])
+    with pytest.raises(MissingFileError, match=r"runs: no config\.json.*seqloom train"):
+        sl.train.compare([run.folder, tmp_path / "runs"])
+
+
+@pytest.mark.parametrize("runs", [[], "runs/a", None, ["runs/a"]])
+def test_less_than_two_runs_are_an_error(runs):
+    with pytest.raises(ArgumentError, match="two or more runs"):
+        sl.train.compare(runs)
+
+
+def test_one_run_twice_is_an_error(train):
+    run = train("a")
+    with pytest.raises(ArgumentError, match="a is given twice"):
+        sl.train.compare([run, run.folder])
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", "\xff"])
+def test_damaged_results_are_named(train, text):
+    runs = [train("a").folder, train("b").folder]
+    (runs[1] / "results.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigError, match=r"b/results\.json"):
+        sl.train.compare(runs)
+
+
+def test_the_name_of_a_folder_is_text_and_nothing_else(train, tmp_path):
+    for name in ("a", "<b>&\u202e"):
+        shutil.copytree(train(f"of-{name[0]}").folder, tmp_path / "named" / name)
+    page = tmp_path / "c.html"
+    sl.train.compare(sorted((tmp_path / "named").iterdir()), out=page)
+    text = page.read_text("utf-8")
+    assert "&lt;b&gt;&amp;\\u202e" in text
+    assert "\u202e" not in text
+
+
+def test_results_are_json_that_every_program_reads(train):
+    run = train("a")
+    found = json.loads((run.folder / "results.json").read_text())
+    assert found["parameters"] == run.model.number_of_parameters
+    assert found["parts"]["test"]["metrics"]["accuracy"] == run.test.metrics["accuracy"]
+    assert found["best_epoch"] == run.best_epoch
+
+
+def test_the_areas_of_two_classes_have_intervals_around_them(train):
+    part = json.loads((train("a").folder / "results.json").read_text())["parts"]["test"]
+    for name in ("auroc", "auprc"):
+        low, high = part["intervals"][name]
+        assert low <= part["metrics"][name] <= high
+
+
+def test_the_interval_of_a_correlation_equals_that_of_scipy():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30)
+    y = x + rng.normal(size=30)
+    found = stats.pearsonr(x, y)
+    expected = found.confidence_interval(0.95)
+    assert pearson_interval(found.statistic, 30) == pytest.approx(tuple(expected))
+    assert pearson_interval(0.5, 3) == (-1.0, 1.0)
