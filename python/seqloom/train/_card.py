@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from html import escape
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,14 @@ from seqloom._text import printable
 from seqloom.models import Classify
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import confusion_matrix
-from seqloom.report import auprc_interval, auroc_interval, percent, wilson_interval
+from seqloom.report import percent, wilson_interval
+from seqloom.train._judged import find_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from seqloom.models import Trained
+    from seqloom.models import Task, Trained
     from seqloom.report import Report
     from seqloom.train._judged import Part
 
@@ -40,9 +40,6 @@ _MEASURES = {
 _TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
 # Below so many records of a class its figures are little more than a guess.
 _FEW = 50
-# Fisher's z of a correlation has a variance of 1 / (n - 3); two-sided 95 % of the normal.
-_FISHER, _Z = 3, 1.959963984540054
-_TWO = 2
 
 
 def write_card(
@@ -113,7 +110,8 @@ def _results(trained: Trained, judged: Mapping[str, Part]) -> str:
     if not judged:
         return "## Results\n\nNo part of the data was kept to judge the model."
     tables = [
-        f"The {name} part, {round(part.metrics['n']):,} records:\n\n{_measures(part)}"
+        f"The {name} part, {round(part.metrics['n']):,} records:\n\n"
+        + _measures(trained.task, part)
         for name, part in judged.items()
     ]
     name, part = next(iter(judged.items()))
@@ -122,40 +120,27 @@ def _results(trained: Trained, judged: Mapping[str, Part]) -> str:
     return "\n\n".join(["## Results", *tables])
 
 
-def _measures(part: Part) -> str:
+def _measures(task: Task, part: Part) -> str:
     """Lists the measures of a part, with the intervals of those that have one."""
+    found = find_intervals(task, part)
     rows = [
-        (key.replace("_", " "), f"{value:.4f}", _interval(key, value, part))
+        (
+            key.replace("_", " "),
+            f"{value:.4f}",
+            _spell(key, found[key]) if key in found else "-",
+        )
         for key, value in part.metrics.items()
         if key != "n"
     ]
     return _table(("measure", "value", "95 % interval"), rows)
 
 
-def _interval(key: str, value: float, part: Part) -> str:
-    """Spells the interval of a measure; "-" for those that have none in closed form."""
-    total = round(part.metrics["n"])
+def _spell(key: str, bounds: tuple[float, float]) -> str:
+    """Spells an interval: of shares in percent."""
+    low, high = bounds
     if key == "accuracy":
-        return _bounds(round(value * total), total)
-    if key == "pearson" and part.labels.ndim == 1 and total > _FISHER and abs(value) < 1:
-        half = _Z / math.sqrt(total - _FISHER)
-        return _between(math.tanh(math.atanh(value) + it * half) for it in (-1, 1))
-    # With more classes an area is a mean of areas, which has no such interval.
-    is_area = key in {"auroc", "auprc"} and len(part.scores.classes) == _TWO
-    return _area_interval(key, value, part) if is_area else "-"
-
-
-def _area_interval(key: str, value: float, part: Part) -> str:
-    """Spells the interval of an area of the second class."""
-    positives = int(np.sum(part.labels))
-    if key == "auprc":
-        return _between(auprc_interval(value, positives))
-    return _between(auroc_interval(value, positives, len(part.labels) - positives))
-
-
-def _between(bounds: Iterable[float]) -> str:
-    """Spells two bounds."""
-    return " to ".join(f"{bound:.4f}" for bound in bounds)
+        return f"{100 * low:.1f} to {percent(high)}"
+    return f"{low:.4f} to {high:.4f}"
 
 
 def _bounds(hits: int, total: int) -> str:

@@ -9,8 +9,16 @@ from numpy.typing import NDArray
 
 from seqloom.infer import Scores
 from seqloom.infer._predict import measure, score
-from seqloom.models import Examples, Trained
+from seqloom.models import Classify, Examples, Regress, Task, Trained
+from seqloom.report import (
+    auprc_interval,
+    auroc_interval,
+    pearson_interval,
+    wilson_interval,
+)
 from seqloom.train._metrics import Metric, measure_all
+
+_TWO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +60,29 @@ def judge(
     found = measure(trained, examples, scores)
     found |= measure_all(metrics, labels, scores.to_numpy())
     return Part(scores, labels, found)
+
+
+def find_intervals(task: Task, part: Part) -> dict[str, tuple[float, float]]:
+    """Computes the 95 % intervals of the metrics that have one in closed form."""
+    metrics, count = part.metrics, len(part.scores)
+    if isinstance(task, Classify):
+        found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
+        has_areas = len(task.columns) == _TWO
+        return found | (_areas(metrics, part.labels) if has_areas else {})
+    if isinstance(task, Regress) and len(task.columns) == 1:
+        return {"pearson": pearson_interval(metrics["pearson"], count)}
+    return {}
+
+
+def _areas(
+    metrics: dict[str, float], labels: NDArray[Any]
+) -> dict[str, tuple[float, float]]:
+    """Computes those of the areas, which of two classes are of the second one."""
+    positives = int(np.sum(labels))
+    negatives = len(labels) - positives
+    if not (positives and negatives):
+        return {}
+    return {
+        "auroc": auroc_interval(metrics["auroc"], positives, negatives),
+        "auprc": auprc_interval(metrics["auprc"], positives),
+    }

@@ -6,21 +6,13 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from seqloom._files import write_atomic
-from seqloom.models import Classify, Regress, Task
-from seqloom.report import (
-    auprc_interval,
-    auroc_interval,
-    pearson_interval,
-    wilson_interval,
-)
+from seqloom.models import Task
+from seqloom.train._judged import Part, find_intervals
 
 # `Run` writes itself by this module, which therefore does not know its type.
 RESULTS = "results.json"
 _VERSION = 1
-_TWO = 2
 
 
 def write_results(folder: Path, run: Any) -> None:
@@ -48,40 +40,16 @@ def results_of(run: Any) -> dict[str, Any]:
     }
 
 
-def _describe(task: Task, part: Any) -> dict[str, Any]:
+def _describe(task: Task, part: Part) -> dict[str, Any]:
     """Gives the metrics of a part, their intervals, and a name of its records."""
     names = "\0".join(part.scores.ids).encode("utf-8", "surrogatepass")
     return {
         "records": hashlib.blake2b(names, digest_size=8).hexdigest(),
         "metrics": {it: _number(value) for it, value in part.metrics.items()},
-        "intervals": {it: list(ends) for it, ends in _intervals(task, part).items()},
+        "intervals": {it: list(ends) for it, ends in find_intervals(task, part).items()},
     }
 
 
 def _number(value: float) -> float | None:
     """Gives a number that JSON knows."""
     return value if isfinite(value) else None
-
-
-def _intervals(task: Task, part: Any) -> dict[str, tuple[float, float]]:
-    """Computes the 95 % intervals of the metrics that have one in closed form."""
-    metrics, count = part.metrics, len(part.scores)
-    if isinstance(task, Classify):
-        found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
-        has_areas = len(task.columns) == _TWO
-        return found | (_areas(metrics, part.labels) if has_areas else {})
-    if isinstance(task, Regress) and len(task.columns) == 1:
-        return {"pearson": pearson_interval(metrics["pearson"], count)}
-    return {}
-
-
-def _areas(metrics: dict[str, float], labels: Any) -> dict[str, tuple[float, float]]:
-    """Computes those of the areas, which of two classes are of the second one."""
-    positives = int(np.sum(labels))
-    negatives = len(labels) - positives
-    if not (positives and negatives):
-        return {}
-    return {
-        "auroc": auroc_interval(metrics["auroc"], positives, negatives),
-        "auprc": auprc_interval(metrics["auprc"], positives),
-    }
