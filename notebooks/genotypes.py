@@ -4,7 +4,7 @@
 # This notebook goes from a PLINK file to a predicted trait: it counts genotypes, looks for structure, trains, and shows
 # which variants the model uses.
 #
-# The genotypes are simulated: 800 individuals by 1,000 variants, in blocks of ten neighbours that are inherited together.
+# The genotypes are simulated: 1,500 individuals by 600 variants, in blocks of ten neighbours that are inherited together.
 # Eight variants decide two thirds of a trait; the rest of it is chance.
 
 # %%
@@ -13,7 +13,7 @@ import numpy as np
 import seqloom as sl
 
 draw = np.random.default_rng(0)
-PEOPLE, BLOCKS, EACH = 800, 100, 10
+PEOPLE, BLOCKS, EACH = 1500, 60, 10
 
 
 def block():
@@ -73,7 +73,7 @@ run = sl.train.fit(config, train, valid, test=test, out="runs/height", progress=
 for name, value in run.test.metrics.items():
     print(f"{name:10} {value:8.3f}")
 
-# %% alt="A scatter plot of predicted against true values of the trait for 160 test individuals: a cloud along the diagonal."
+# %% alt="A scatter plot of predicted against true values of the trait for 300 test individuals: a cloud along the diagonal."
 figure, axis = plt.subplots(figsize=(4.2, 3.8))
 axis.plot(run.test.labels, run.test.scores.to_numpy()[:, 0], ".", alpha=0.6)
 axis.axline((0, 0), slope=1, color="0.7", linestyle="--")

@@ -129,7 +129,10 @@ write("long.fa", [long])
 windows = sl.data.windows("long.fa", WIDTH, 5, encoder=run.trained.encoder)
 scan = sl.infer.predict(run.trained, windows).to_numpy()[:, data.classes.index("promoter")]
 place = np.arange(len(scan)) * 5 + START
-print(f"{len(scan)} windows; the best ones are at", sorted(place[scan.argsort()[-3:]]))
+print(
+    f"{len(scan)} windows; the best ones are at",
+    sorted(place[scan.argsort()[-3:]].tolist()),
+)
 
 # %% [markdown]
 # The log-odds, `log(p / (1 - p))`, spread what is close to 0 or 1.
