@@ -117,6 +117,7 @@ lint-stub: $(STAMPS)/dev $(EXTENSION)
 .PHONY: docs
 docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/doc; a broken link fails
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+	python -m notebooks
 	SEQLOOM_BUILT="seqloom $$(python -c 'import seqloom; print(seqloom.__version__)'), built $$(date -u +%F)" \
 		zensical build --clean --strict
 
