@@ -35,6 +35,10 @@ def test_a_run_is_as_its_schema_says(run):
     check("config", json.loads((run / "config.json").read_text()))
 
 
+def test_the_results_of_a_run_are_as_their_schema_says(run):
+    check("results", json.loads((run / "results.json").read_text()))
+
+
 def test_each_epoch_is_as_its_schema_says(run):
     for line in (run / "metrics.jsonl").read_text().splitlines():
         check("metrics", json.loads(line))
