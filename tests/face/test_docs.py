@@ -7,7 +7,9 @@ import pytest
 
 HOME = Path(__file__).parents[2]
 DOCS = HOME / "docs"
-PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")}
+# A notebook is a page once it has been executed.
+NOTEBOOKS = {f"notebooks/{file.stem}.md" for file in HOME.glob("notebooks/[!_]*.py")}
+PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")} | NOTEBOOKS
 # Of the home page: a link to a table, our figure, the other's, the processor.
 ROW = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
