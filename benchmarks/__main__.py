@@ -35,6 +35,7 @@ SUITES = {
     "splice_cv": "benchmarks.splice_cv",
     "genotype_mlp": "benchmarks.genotype_mlp",
     "mutational_scan": "benchmarks.mutational_scan",
+    "beside": "benchmarks.beside",
 }
 
 

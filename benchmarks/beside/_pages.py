@@ -1,0 +1,126 @@
+"""The pages of docs/beside: their code, which is what is measured, and their results.
+
+A page begins with its facts (`tool`, `packages`, `lacks`) and a block that makes the input. Each
+section with a place for a result has three blocks: theirs, ours, and the comparison of both.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+
+HOME = Path(__file__).parents[2] / "docs/beside"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a section's result stands between.
+BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
+# A size of the input, as the page has it and as it is measured.
+SIZE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
+SECONDS = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same task by two tools, and the comparison of what they give."""
+
+    task: str
+    theirs: str
+    ours: str
+    comparison: str
+    result: str
+
+    @property
+    def seconds(self) -> tuple[str, str, str]:
+        """What was measured: their seconds, ours, and theirs as a multiple of ours."""
+        found = SECONDS.search(self.result)
+        return (found[1], found[2], found[3]) if found else ("", "", "")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of docs/beside."""
+
+    path: Path
+
+    @property
+    def text(self) -> str:
+        """What the page holds now."""
+        return self.path.read_text("utf-8")
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """The lines of the front matter by their names."""
+        lines = self.text.split("---\n")[1].splitlines()
+        return {name: value.strip() for name, _, value in (x.partition(":") for x in lines)}
+
+    @property
+    def tool(self) -> str:
+        """What the other tool is called."""
+        return self.facts["tool"]
+
+    @property
+    def packages(self) -> list[str]:
+        """The packages whose versions stand beside the result; the first is the tool."""
+        return self.facts["packages"].split()
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether all packages are installed."""
+        installed = {each.name.lower() for each in metadata.distributions()}
+        return installed.issuperset(name.lower() for name in self.packages)
+
+    @cached_property
+    def small_input(self) -> str:
+        """The code that makes the input of the page's tests."""
+        found = BLOCK.search(self.text)
+        assert found, f"{self.path.name} has no block that makes the input"
+        return found[1]
+
+    @property
+    def large_input(self) -> str:
+        """The code that makes the input that is measured."""
+        return SIZE.sub(r"\1 = \2", self.small_input)
+
+    @property
+    def sizes(self) -> str:
+        """The sizes of the input that is measured."""
+        return ", ".join(f"`{name} = {size}`" for name, size in SIZE.findall(self.small_input))
+
+    def pairs(self) -> list[Pair]:
+        """The sections that are measured."""
+        return [_pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section]
+
+    def write(self, task: str, result: str) -> None:
+        """Puts a result into the section of a task."""
+        before, head, rest = self.text.partition(f"\n## {task}\n")
+        code, begin, old = rest.partition(BEGIN)
+        _, end, after = old.partition(END)
+        assert head, f"{self.path.name} has no section {task!r}"
+        assert begin and end, f"{self.path.name}: {task!r} has no place for a result"
+        self.path.write_text(f"{before}{head}{code}{begin}\n{result}\n\n{end}{after}", "utf-8")
+
+
+def read_pages() -> list[Page]:
+    """Returns every page but the index."""
+    paths = sorted(HOME.glob("*.md"))
+    return [Page(path) for path in paths if path.name != "index.md"]
+
+
+def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
+    """Gives a row of the index for each task: tool, task, times, what seqloom lacks."""
+    for page in pages:
+        lacks = page.facts["lacks"]
+        for pair in page.pairs():
+            theirs, ours, ratio = pair.seconds
+            link = f"[{page.tool}]({page.path.name})"
+            yield link, pair.task, f"{theirs} s", f"{ours} s", ratio, lacks
+            lacks = "see above"
+
+
+def _pair(section: str) -> Pair:
+    """Reads a section: its heading, its three blocks and its result."""
+    task = section.partition("\n")[0]
+    blocks = BLOCK.findall(section)
+    assert len(blocks) == 3, f"{task!r} has {len(blocks)} blocks, not theirs, ours, comparison"
+    return Pair(task, *blocks, section.partition(BEGIN)[2].partition(END)[0])

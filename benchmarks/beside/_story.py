@@ -1,0 +1,83 @@
+"""Each task of docs/beside by the other tool and by seqloom, on the same generated input."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks._measure import ask_fresh
+from benchmarks._page import machine, table
+from benchmarks.beside._pages import BEGIN, END, HOME, Page, Pair, index_rows, read_pages
+
+ROUNDS = 7
+INDEX = HOME / "index.md"
+HEAD = ("tool", "task", "theirs", "ours", "theirs / ours", "what they have that seqloom lacks")
+
+
+def main(names: Sequence[str] = ()) -> None:
+    """Measures the pages that are named, or all whose tools are installed."""
+    pages = read_pages()
+    for page in pages:
+        if page.path.stem in (names or [page.path.stem]):
+            _measure_page(page)
+    write_index(pages)
+
+
+def write_index(pages: list[Page]) -> None:
+    """Puts the results of all pages into the table of the index."""
+    before, begin, rest = INDEX.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    rows = table(HEAD, list(index_rows(pages)))
+    INDEX.write_text(f"{before}{begin}\n{rows}\n\n{end}{after}", "utf-8")
+
+
+def _measure_page(page: Page) -> None:
+    """Measures each task of a page."""
+    if not page.is_runnable:
+        print(f"{page.path.name} is skipped: {', '.join(page.packages)} must be installed")
+        return
+    with TemporaryDirectory() as folder:
+        inputs = _make_inputs(page, Path(folder))
+        for pair in page.pairs():
+            seconds = _measure(pair, Path(folder), inputs)
+            page.write(pair.task, _result(page, seconds))
+            print(page.tool, pair.task, *seconds)
+
+
+def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
+    """Makes the small input and the large one, each in a folder of its own."""
+    codes = {"small": page.small_input, "large": page.large_input}
+    for name, code in codes.items():
+        (folder / name).mkdir()
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder / name)
+    return str(folder / "small"), str(folder / "large")
+
+
+def _measure(pair: Pair, folder: Path, inputs: tuple[str, str]) -> tuple[float, float]:
+    """Compares what both sides give, then times them in turn; gives the medians."""
+    codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
+    for name, code in codes.items():
+        (folder / f"{name}.py").write_text(code, "utf-8")
+    run = partial(ask_fresh, "benchmarks.beside._worker", *inputs)
+    run(*(str(folder / f"{name}.py") for name in codes))
+    files = [str(folder / f"{name}.py") for name in ("theirs", "ours")]
+    rounds = [tuple(run(file) for file in files) for _ in range(ROUNDS)]
+    theirs, ours = zip(*rounds, strict=True)
+    return median(theirs), median(ours)
+
+
+def _result(page: Page, seconds: tuple[float, float]) -> str:
+    """Writes the result of a task."""
+    theirs, ours = seconds
+    head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
+    row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")
+    return (
+        f"{table(head, [row])}\n\nMeasured on {datetime.now(UTC):%Y-%m-%d} with {page.sizes}: the "
+        f"median of {ROUNDS} rounds, both sides in turn, each in a fresh interpreter that had run "
+        "the same code on the small input before. Other programs shared the machine. "
+        f"{machine(*page.packages, 'numpy', 'seqloom')}"
+    )
