@@ -48,7 +48,7 @@ web: $(EXTENSION) ## Build the page that runs a model in a browser into web/dist
 ##@ Check
 
 .PHONY: check
-check: lint test docs ## What CI runs: lint, test, docs
+check: lint docs test ## What CI runs: lint, docs, test (which looks at the pages too)
 
 .PHONY: test
 test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example; or some: make test ARGS='tests/io -x'
