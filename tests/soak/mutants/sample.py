@@ -92,7 +92,7 @@ def _is_plausible(name: str) -> bool:
 
 
 def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Finds types, protocols and decorators of classes: a run is the same without them."""
+    """Finds where types stand, which nothing reads when the program runs."""
     found: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -101,9 +101,6 @@ def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
             found.append(node.annotation)
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             found.append(node)
-        elif isinstance(node, ast.ClassDef):
-            found += [node] if "Protocol" in map(ast.unparse, node.bases) else []
-            found += node.decorator_list  # frozen or not, with slots or without
     return [
         ((one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0))
         for one in found
