@@ -97,7 +97,7 @@ def _name(difference: str) -> tuple[str, str, str]:
     path = next(line[6:] for line in lines if line.startswith("--- a/"))
     old = [line[1:].strip() for line in lines if line.startswith("-") and line[:3] != "---"]
     new = [line[1:].strip() for line in lines if line.startswith("+") and line[:3] != "+++"]
-    return path, " ".join(old), " ".join(new)
+    return path, " ".join(filter(None, old)), " ".join(filter(None, new))
 
 
 def _count_crates(home: Path) -> Iterator[Score]:
