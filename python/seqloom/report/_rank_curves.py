@@ -84,11 +84,14 @@ class RankCurve:
         """Leaves out counts that a drawing cannot show: those within a pixel of others."""
         if len(self.hits) <= _MOST:
             return self
-        steps = (
-            (it, np.linspace(0, it[-1], _MOST // 2)) for it in (self.hits, self.misses)
-        )
-        kept = np.unique(np.concatenate([np.searchsorted(*step) for step in steps]))
+        kept = np.union1d(_spread(self.hits), _spread(self.misses))
         return RankCurve(self.hits[kept], self.misses[kept])
+
+
+def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Chooses places of a count that rises, evenly from its first value to its last."""
+    evenly: Floats = np.linspace(0, int(counts[-1]), _MOST // 2)
+    return np.searchsorted(counts, evenly)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
