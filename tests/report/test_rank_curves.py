@@ -104,3 +104,14 @@ def test_of_many_classes_those_with_the_most_records_are_drawn():
     assert legend == names[4:]
     assert len(section.table.rows) == 12
     assert "Drawn: the 8 classes with the most records." in section.note
+
+
+def test_a_thinned_curve_lies_on_the_whole_one_and_is_as_large():
+    rng = np.random.default_rng(0)
+    labels = rng.random(100_000) < 0.2
+    curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
+    thin = curve.thinned()
+    assert len(thin.hits) <= 4000
+    assert (thin.positives, thin.negatives) == (curve.positives, curve.negatives)
+    assert thin.hits[0] == thin.misses[0] == 0
+    assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)

@@ -62,6 +62,17 @@ def test_means_come_from_the_training_samples_alone(start, cohort):
     np.testing.assert_allclose(1 / found.scale, np.nanstd(copies, axis=0))
 
 
+def test_mistakes_of_samples_are_listed_without_letters(start):
+    (section,) = (
+        it for it in start(lr=1e-9).report.sections if it.title == "Worst mistakes"
+    )
+    assert section.note.endswith(
+        "not shown, because these records are no sequences of letters."
+    )
+    assert section.table.rows
+    assert not section.drawings
+
+
 def test_the_datasets_encoder_stays_as_it_was(start, cohort):
     data = cohort()
     start(data=data)

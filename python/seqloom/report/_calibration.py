@@ -73,8 +73,9 @@ def calibration_section(
     found = Calibration.of(is_right, probabilities)
     note = (
         "The probability of each answer, and how often such answers are right: on the "
-        f"dashed line they agree. Expected calibration error {found.error:.3f} (mean gap "
-        f"over {_BINS} bins, weighted by their records). Bars: 95 % intervals (Wilson)."
+        f"dashed line they agree. On {found.counts.sum():,} answers; expected calibration "
+        f"error {found.error:.3f} (mean gap over {_BINS} bins, weighted by their answers). "
+        "Bars: 95 % intervals (Wilson)."
     )
     return Section(
         title=f"Calibration, {name}",

@@ -43,7 +43,8 @@ def wilson_bounds(
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
     half = _Z * spread / (1 + square / n)
-    return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    # The share lies inside; rounding must not say otherwise.
+    return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
 
 def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,8 @@ from seqloom.report._svg import COLOURS
 from seqloom.report._values import Section, Table
 
 Floats = NDArray[np.float64]
+# So many counts draw a curve as exactly as the page can show it.
+_MOST = 4000
 _COLUMNS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
 
 
@@ -77,6 +80,34 @@ class RankCurve:
         """The area under the precision-recall curve, as average precision."""
         return float(self.precision @ np.diff(self.recall))
 
+    def thinned(self) -> "RankCurve":
+        """Leaves out counts that a drawing cannot show: those within a pixel of others."""
+        if len(self.hits) <= _MOST:
+            return self
+        kept = np.union1d(_spread(self.hits), _spread(self.misses))
+        return RankCurve(self.hits[kept], self.misses[kept])
+
+
+def _spread(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Chooses places of a count that rises, evenly from its first value to its last."""
+    evenly: Floats = np.linspace(0, int(counts[-1]), _MOST // 2)
+    return np.searchsorted(counts, evenly)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassCurve:
+    """Holds the curve of a class, thinned, and its areas, which are of all records."""
+
+    name: str
+    curve: RankCurve
+    auroc: float
+    auprc: float
+
+    @classmethod
+    def of(cls, name: str, curve: RankCurve) -> "ClassCurve":
+        """Computes the areas."""
+        return cls(name, curve.thinned(), curve.auroc, curve.auprc)
+
 
 def class_curves(
     is_class: ArrayLike, scores: ArrayLike, *, classes: Sequence[str], name: str
@@ -101,23 +132,28 @@ def class_curves(
         >>> section.table.rows[0]
         ('a', 1, '1.000 (0.207 to 1.000)', '1.000 (0.207 to 1.000)')
     """
-    columns = zip(np.asarray(is_class).T, np.asarray(scores).T, strict=True)
-    curves = {it: RankCurve.of(*pair) for it, pair in zip(classes, columns, strict=True)}
-    parted = {
-        it: curve for it, curve in curves.items() if curve.positives and curve.negatives
-    }
-    if not parted:
+    found = list(_part(classes, np.asarray(is_class).T, np.asarray(scores).T))
+    if not found:
         return None
     # Of many classes those with the most records are drawn; the table has them all.
-    most = sorted(parted, key=lambda it: -parted[it].positives)[:COLOURS]
-    drawn = {it: curve for it, curve in parted.items() if it in most}
-    total = len(np.asarray(scores))
+    most = sorted(found, key=lambda it: -it.curve.positives)[:COLOURS]
+    drawn = [it for it in found if it in most]
     return Section(
         title=f"ROC and precision-recall curves, {name}",
-        note=_note(total, len(drawn), len(parted)),
+        note=_note(len(np.asarray(scores)), len(drawn), len(found)),
         drawings=(_roc(drawn), _precision_recall(drawn)),
-        table=Table("Areas", _COLUMNS, list(_rows(parted))),
+        table=Table("Areas", _COLUMNS, list(_rows(found))),
     )
+
+
+def _part(
+    classes: Sequence[str], labels: NDArray[Any], scores: NDArray[Any]
+) -> Iterator[ClassCurve]:
+    """Gives the curve of each class that has both records of it and others."""
+    for name, is_class, values in zip(classes, labels, scores, strict=True):
+        curve = RankCurve.of(is_class, values)
+        if curve.positives and curve.negatives:
+            yield ClassCurve.of(name, curve)
 
 
 def _note(records: int, drawn: int, parted: int) -> str:
@@ -130,13 +166,14 @@ def _note(records: int, drawn: int, parted: int) -> str:
     )
 
 
-def _rows(curves: dict[str, RankCurve]) -> Iterator[tuple[str | int, ...]]:
+def _rows(found: Sequence[ClassCurve]) -> Iterator[tuple[str | int, ...]]:
     """Lists the areas with their intervals."""
-    for name, curve in curves.items():
-        roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
-        precision = auprc_interval(curve.auprc, curve.positives)
-        areas = _spell(curve.auroc, *roc), _spell(curve.auprc, *precision)
-        yield (name, curve.positives, *areas)
+    for it in found:
+        positives = it.curve.positives
+        roc = auroc_interval(it.auroc, positives, it.curve.negatives)
+        precision = auprc_interval(it.auprc, positives)
+        areas = _spell(it.auroc, *roc), _spell(it.auprc, *precision)
+        yield (it.name, positives, *areas)
 
 
 def _spell(area: float, low: float, high: float) -> str:
@@ -144,13 +181,13 @@ def _spell(area: float, low: float, high: float) -> str:
     return f"{area:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _roc(curves: dict[str, RankCurve]) -> Plot:
+def _roc(drawn: Sequence[ClassCurve]) -> Plot:
     """Draws recall over false alarms."""
     traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
-    for name, curve in curves.items():
-        low, high = wilson_bounds(curve.recall, curve.positives)
-        label = f"{name} {curve.auroc:.3f}"
-        traces.append(Trace(label, curve.false_alarms, curve.recall, low=low, high=high))
+    for it in drawn:
+        x, y = it.curve.false_alarms, it.curve.recall
+        low, high = wilson_bounds(y, it.curve.positives)
+        traces.append(Trace(f"{it.name} {it.auroc:.3f}", x, y, low=low, high=high))
     return Plot(
         "ROC curve",
         traces,
@@ -161,15 +198,15 @@ def _roc(curves: dict[str, RankCurve]) -> Plot:
     )
 
 
-def _precision_recall(curves: dict[str, RankCurve]) -> Plot:
+def _precision_recall(drawn: Sequence[ClassCurve]) -> Plot:
     """Draws precision over recall, as the steps whose area is the average precision."""
     traces: list[Trace] = []
-    for name, curve in curves.items():
-        ends = wilson_bounds(curve.precision, (curve.hits + curve.misses)[1:])
-        heights, low, high = (np.repeat(it, 2) for it in (curve.precision, *ends))
-        x = np.repeat(curve.recall, 2)[1:-1]
-        label = f"{name} {curve.auprc:.3f}"
-        traces.append(Trace(label, x, heights, low=low, high=high))
+    for it in drawn:
+        precision, called = it.curve.precision, (it.curve.hits + it.curve.misses)[1:]
+        ends = wilson_bounds(precision, called)
+        heights, low, high = (np.repeat(each, 2) for each in (precision, *ends))
+        x = np.repeat(it.curve.recall, 2)[1:-1]
+        traces.append(Trace(f"{it.name} {it.auprc:.3f}", x, heights, low=low, high=high))
     return Plot(
         "Precision-recall curve",
         traces,

@@ -1,0 +1,133 @@
+"""The page in Chromium: it fits, it can be read, and it is all there is."""
+
+import functools
+import http.server
+import threading
+
+import numpy as np
+import pytest
+
+import chromium
+import seqloom as sl
+from seqloom.report import (
+    Confusion,
+    Curve,
+    Letters,
+    Logo,
+    MarkedSequence,
+    Report,
+    Scatter,
+    Section,
+    calibration_section,
+    class_curves,
+    make_page,
+)
+
+pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
+# The smallest text that can be read on a telephone, in pixels.
+SMALLEST = 9
+TEXTS = "svg text:not([class]), td, p, li, span, b"
+SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
+    const own = parseFloat(getComputedStyle(it).fontSize);
+    const place = it.getScreenCTM ? it.getScreenCTM() : {{a: 1, b: 0}};
+    return own * Math.hypot(place.a, place.b);
+}})"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files and says nothing."""
+
+    def log_message(self, format, *args):  # noqa: A002
+        """Says nothing."""
+
+
+def full():
+    """A report with every section."""
+    rng = np.random.default_rng(0)
+    labels = np.eye(3)[rng.integers(0, 3, 90)]
+    scores = rng.dirichlet([1] * 3, 90) * 0.3 + labels * 0.7
+    names = ("EI", "IE", "a-class-with-a-long-name")
+    letters = "".join(rng.choice([*"ACGT"], 60))
+    marked = MarkedSequence("x" * 300, letters, rng.normal(size=60))
+    sections = (
+        class_curves(labels, scores, classes=names, name="test"),
+        calibration_section(labels.ravel(), scores.ravel(), name="test"),
+        Section(title="L", drawings=(Letters([marked], toward="up", away="down"),)),
+        Section(title="Logo", drawings=(Logo("t", "ACGT", rng.normal(size=(60, 4))),)),
+    )
+    return Report(
+        title="everything",
+        lead="A sentence.",
+        curves=(
+            Curve("loss", {"training": [0.9, 0.5, 0.4]}),
+            Curve("r2", {"v": [0, 1, 1]}),
+        ),
+        best_epoch=2,
+        confusions=(Confusion("test", names, [[9, 1, 0], [2, 12, 3], [0, 1, 4]]),),
+        scatters=(Scatter("gc", rng.normal(size=90), rng.normal(size=90)),),
+        sections=sections,
+        facts={"network": "N(" + "widths=(32, 32), " * 9 + ")"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A report and a comparison of two real runs of a small network."""
+    home = tmp_path_factory.mktemp("pages")
+    (home / "report.html").write_bytes(make_page(full()))
+    (home / "a.fa").write_text("".join(f">{i}\n{'ACGT'[i % 4] * 8}\n" for i in range(24)))
+    labels = {str(i): ("no", "yes")[i % 2] for i in range(24)}
+    encoder = sl.encode.OneHot("dna")
+    data = sl.data.SequenceDataset(home / "a.fa", labels=labels, encoder=encoder)
+    config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(4,))
+    runs = [
+        sl.train.fit(config, data, data, epochs=3, seed=seed, out=home / f"seed-{seed}")
+        for seed in (0, 1)
+    ]
+    sl.train.compare(runs, out=home / "compare.html")
+    return home
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(params=[("report", True), ("compare", False)], ids=["report", "compare"])
+def page(request, address, tmp_path):
+    """A page on a telephone."""
+    name, dark = request.param
+    with chromium.Page(tmp_path / "profile", width=390, dark=dark) as made:
+        made.open(f"{address}/{name}.html")
+        yield made
+
+
+def test_a_page_fits_a_telephone_fetches_nothing_and_can_be_read(page):
+    assert page.value("document.documentElement.scrollWidth") == 390
+    fetched = {url.rsplit("/", 1)[1] for url in page.requests if url.startswith("http")}
+    assert fetched - {"favicon.ico"} in ({"report.html"}, {"compare.html"})
+    assert [it for it in page.messages if "favicon" not in it] == []
+    assert min(page.value(SIZES)) >= SMALLEST
+
+
+def test_plots_take_the_colours_of_the_scheme(address, tmp_path):
+    line = "getComputedStyle(document.querySelector('.line.c0')).stroke"
+    found = []
+    for dark in (False, True):
+        with chromium.Page(tmp_path / f"profile-{dark}", dark=dark) as page:
+            page.open(f"{address}/report.html")
+            found.append(page.value(line))
+    assert found == ["rgb(15, 118, 110)", "rgb(45, 212, 191)"]
+
+
+def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
+    with chromium.Page(tmp_path / "profile") as page:
+        page.open(f"{address}/compare.html")
+        figure = "document.querySelector('figure')"
+        assert page.value(f"{figure}.querySelectorAll('.line').length") == 2
+        legend = page.value(f"[...{figure}.querySelectorAll('li')].map(it => it.innerText)")
+        assert legend == ["seed-0", "seed-1"]
