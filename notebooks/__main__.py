@@ -34,13 +34,20 @@ def main() -> None:
     if not names:
         rmtree(PAGES, ignore_errors=True)
         names = sorted(path.stem for path in HOME.glob("[!_]*.py"))
-    # A cell finds the `seqloom` of this Python, and draws as the documentation does.
-    folder = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
-    os.environ["MATPLOTLIBRC"] = str(HOME / "matplotlibrc")
+    os.environ |= surroundings()
     failures = asyncio.run(publish_all(names))
     if failures:
         sys.exit("\n\n".join(failures))
+
+
+def surroundings() -> dict[str, str]:
+    """What cells find: the `seqloom` of this Python, our colours, their share of the cores."""
+    folder = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([folder, os.environ["PATH"]]),
+        "MATPLOTLIBRC": str(HOME / "matplotlibrc"),
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // AT_ONCE)),
+    }
 
 
 async def publish_all(names: list[str]) -> list[str]:
