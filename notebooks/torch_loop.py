@@ -100,7 +100,7 @@ first = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5)
 running = iter(first)
 before = order(next(running) for _ in range(10))
 state = first.state_dict()
-print(state)
+print({name: state[name] for name in ("epoch", "position", "seed")})
 
 again = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5)
 again.load_state_dict(state)

@@ -43,14 +43,22 @@ def main() -> None:
         with Page(Path(name) / "plot", width=WIDTH) as page:
             page.open(f"{server.address}letters.png")
             take(page, "letters", "img", "img")
-    with TemporaryDirectory() as name, serving(HOME / "web/dist") as server:
-        with Page(Path(name), width=WIDTH) as page:
-            score(page, server.address)
-            take(page, "browser-page", "body", "footer")
+    take_web_page()
+
+
+def take_web_page() -> None:
+    """Takes the page of `make web`, with the scores of its example."""
+    with (
+        TemporaryDirectory() as name,
+        serving(HOME / "web/dist") as server,
+        Page(Path(name), width=WIDTH) as page,
+    ):
+        score(page, server.address)
+        take(page, "browser-page", "body", "footer")
 
 
 def score(page: Page, address: str) -> None:
-    """Scores the example on the page of `make web`, and looks into its last record."""
+    """Scores the example, and looks into its last record."""
     page.open(address)
     page.wait("!document.getElementById('score').disabled")
     page.value("document.getElementById('score').click()")
