@@ -115,7 +115,7 @@ lint-stub: $(STAMPS)/dev $(EXTENSION)
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
 .PHONY: docs
-docs: $(STAMPS)/dev $(EXTENSION) ## Build both references into site/ and target/doc; a broken link fails
+docs: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Execute the notebooks, and build site/ and target/doc; a broken link fails
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 	python -m notebooks
 	SEQLOOM_BUILT="seqloom $$(python -c 'import seqloom; print(seqloom.__version__)'), built $$(date -u +%F)" \
@@ -142,7 +142,7 @@ fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
 	ruff format --quiet
 
 .PHONY: pictures
-pictures: $(STAMPS)/dev $(EXTENSION) ## Take the pictures of docs/assets anew, with Chromium
+pictures: $(STAMPS)/dev web ## Take the pictures of docs/assets anew, with Chromium
 	python tests/web/write_pictures.py
 
 STUB := python/seqloom/_rust/_native.pyi

@@ -30,37 +30,44 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 def main() -> None:
     """Executes what the command line names; without names, writes the whole folder anew."""
-    names = sys.argv[1:]
-    if not names:
+    sources = [HOME / f"{name}.py" for name in sys.argv[1:]]
+    if not sources:
         rmtree(PAGES, ignore_errors=True)
-        names = sorted(path.stem for path in HOME.glob("[!_]*.py"))
-    # A cell finds the `seqloom` of this Python, and draws as the documentation does.
-    folder = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join([folder, os.environ["PATH"]])
-    os.environ["MATPLOTLIBRC"] = str(HOME / "matplotlibrc")
-    failures = asyncio.run(publish_all(names))
+        sources = sorted(HOME.glob("[!_]*.py"))
+    os.environ |= surroundings()
+    failures = asyncio.run(publish_all(sources))
     if failures:
         sys.exit("\n\n".join(failures))
 
 
-async def publish_all(names: list[str]) -> list[str]:
+def surroundings() -> dict[str, str]:
+    """What cells find: the `seqloom` of this Python, our colours, a share of the cores."""
+    folder = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([folder, os.environ["PATH"]]),
+        "MATPLOTLIBRC": str(HOME / "matplotlibrc"),
+        "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // AT_ONCE)),
+    }
+
+
+async def publish_all(sources: list[Path]) -> list[str]:
     """Publishes notebooks, some at a time; returns what went wrong in which."""
     turns = asyncio.Semaphore(AT_ONCE)
-    found = await asyncio.gather(*(publish(name, turns) for name in names))
+    found = await asyncio.gather(*(publish(source, turns) for source in sources))
     return [failure for failure in found if failure]
 
 
-async def publish(name: str, turns: asyncio.Semaphore) -> str | None:
+async def publish(source: Path, turns: asyncio.Semaphore) -> str | None:
     """Executes one notebook and writes its page, or returns what went wrong."""
-    notebook = read(HOME / f"{name}.py")
+    notebook = read(source)
     async with turns:
         begun = time.perf_counter()
         try:
             await execute(notebook)
         except CellExecutionError as error:
-            return f"notebooks/{name}.py, {describe(error, notebook)}"
-        print(f"{name:20}{time.perf_counter() - begun:6.1f} s", flush=True)
-    write(name, notebook)
+            return f"{source}, {describe(error, notebook)}"
+        print(f"{source.stem:20}{time.perf_counter() - begun:6.1f} s", flush=True)
+    write(source.stem, notebook)
     return None
 
 

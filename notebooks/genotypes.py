@@ -17,11 +17,11 @@ PEOPLE, BLOCKS, EACH = 1500, 60, 10
 
 
 def block():
-    """Neighbouring variants: a copy of the first one, with a third of the alleles drawn anew."""
+    """Neighbouring variants: a copy of the first one, with a fifth of the alleles drawn anew."""
     frequency = draw.uniform(0.1, 0.5)
     first = draw.random((2, PEOPLE, 1)) < frequency
     new = draw.random((2, PEOPLE, EACH)) < frequency
-    return np.where(draw.random(new.shape) < 1 / 3, new, first).sum(axis=0)
+    return np.where(draw.random(new.shape) < 1 / 5, new, first).sum(axis=0)
 
 
 codes = np.concatenate([block() for _ in range(BLOCKS)], axis=1).astype("int8")
@@ -85,8 +85,8 @@ plt.show()
 #
 # ## Which variants does it use?
 #
-# We give everybody in the test part one more allele of a variant, in memory, and look how the prediction changes. In the simulation
-# that change is known.
+# We raise a variant by one standard deviation in everybody of the test part, in memory, and look how the prediction
+# changes. In the simulation that change is known.
 
 
 # %% alt="Stems of the change of the prediction by variant: the highest ones stand at the eight marked variants and their neighbours in the same block, with the right sign."
@@ -114,8 +114,8 @@ plt.ylabel("change of the trait (SD)")
 plt.show()
 
 # %% [markdown]
-# The model finds the right places and signs. It shares an effect among neighbours, because they are inherited together and
-# hardly differ.
+# The model finds the right places and signs. Its effects are smaller: small weights predict other people better, and
+# neighbours, which are inherited together, share an effect.
 #
 # Next: [train on genotypes](../how-to/train-genotypes.md) has covariates and other files;
 # [statistics](../how-to/genotype-statistics.md) choose among variants.

@@ -103,8 +103,8 @@ print(np.abs((network(sample) - network(turned)).numpy()).max())
 # %% [markdown]
 # ## The motif
 #
-# For each filter we take the place of every test interval where it matches best, and count the letters there. The filter that
-# the head weighs most towards "open" shows the motif. The height of a column is its information in bits.
+# We take the filter that the head weighs most towards "open", look where it matches best in each open interval of the test
+# part, and count the letters there. The height of a column is its information in bits.
 
 # %%
 letters = test.batch(range(len(test)))

@@ -45,6 +45,28 @@ def main() -> None:
         with Page(Path(name) / "plot", width=WIDTH) as page:
             page.open(f"{server.address}letters.html")
             take(page, "letters", "img", "img")
+    take_web_page()
+
+
+def take_web_page() -> None:
+    """Takes the page of `make web`, with the scores of its example."""
+    with (
+        TemporaryDirectory() as name,
+        serving(HOME / "web/dist") as server,
+        Page(Path(name), width=WIDTH) as page,
+    ):
+        score(page, server.address)
+        take(page, "browser-page", "body", "footer")
+
+
+def score(page: Page, address: str) -> None:
+    """Scores the example, and looks into its last record."""
+    page.open(address)
+    page.wait("!document.getElementById('score').disabled")
+    page.value("document.getElementById('score').click()")
+    page.wait("document.querySelectorAll('#table tbody tr').length == 8")
+    page.value("document.querySelector('#table tbody tr:last-child button').click()")
+    page.wait("document.getElementById('strongest').innerText.includes('IE')")
 
 
 def take(page: Page, name: str, first: str, last: str) -> None:

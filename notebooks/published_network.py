@@ -1,0 +1,158 @@
+# %% [markdown]
+# # A published network brought over
+#
+# Somebody has published a network, and you have few labelled records for a task of yours. This notebook reads the
+# network, checks that it computes the same here, and trains it further. It needs the extras `onnx` and `torch`.
+#
+# The first cells play the part of the authors, so that nothing is downloaded: they train a network of PyTorch to
+# tell splice sites from other sequences on 1,700 records, and publish it as an ONNX file.
+
+# %%
+# !seqloom demo --files .
+
+# %%
+import warnings
+
+import numpy as np
+import seqloom as sl
+import torch
+
+encoder = sl.encode.OneHot("dna")
+data = sl.data.SequenceDataset("train.fa.gz", labels="train.tsv", encoder=encoder)
+theirs, ours = sl.data.split(data, (0.85, 0.15), stratify=True, seed=0)
+records = theirs.batch(range(len(theirs)))
+x = torch.from_numpy(records["inputs"])
+is_site = torch.from_numpy((records["label"] != data.classes.index("N")).astype("int64"))
+
+torch.manual_seed(0)
+published = torch.nn.Sequential(
+    torch.nn.Conv1d(4, 32, 9, padding="same"),
+    torch.nn.ReLU(),
+    torch.nn.Conv1d(32, 32, 9, padding="same"),
+    torch.nn.ReLU(),
+    torch.nn.Flatten(),
+    torch.nn.Linear(32 * 60, 32),
+    torch.nn.ReLU(),
+    torch.nn.Linear(32, 2),
+)
+optimizer = torch.optim.AdamW(published.parameters(), lr=1e-3)
+for _ in range(6):
+    for rows in torch.randperm(len(x)).split(64):
+        loss = torch.nn.functional.cross_entropy(published(x[rows]), is_site[rows])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+with warnings.catch_warnings(action="ignore"):
+    torch.onnx.export(
+        published.eval(),
+        (x[:1],),
+        "published.onnx",
+        input_names=["letters"],
+        output_names=["scores"],
+        dynamic_axes={"letters": {0: "records"}},
+        dynamo=False,
+    )
+
+# %% [markdown]
+# ## Read it
+#
+# An ONNX file says what the network computes, not how letters become numbers: the encoder and the length are yours to
+# say. The weights become parameters of a module; nothing of the file is run as code.
+
+# %%
+network = sl.models.from_onnx("published.onnx", encoder=encoder, length=60)
+for path, weight in network.parameters():
+    print(f"{path:12} {weight.shape}")
+
+# %% [markdown]
+# ## Check it
+#
+# Before anything else: does it give the authors' numbers? We compare 1,186 records that neither side has seen.
+
+# %% alt="A scatter plot of outputs in seqloom against outputs in PyTorch: all points lie on the diagonal."
+import matplotlib.pyplot as plt
+
+test = sl.data.SequenceDataset(
+    "test.fa.gz", labels="test.tsv", encoder=encoder, classes=data.classes
+)
+inputs = test.batch(range(len(test)))["inputs"]
+found = network.logits(network.backend.tensor(inputs)).numpy()
+with torch.no_grad():
+    expected = published(torch.from_numpy(inputs)).numpy()
+difference = np.abs(found - expected).max()
+print(f"greatest difference {difference:.1e}")
+
+figure, axis = plt.subplots(figsize=(4, 3.6))
+axis.plot(expected[:, 1], found[:, 1], ".", alpha=0.4)
+axis.axline((0, 0), slope=1, color="0.7", linestyle="--")
+axis.set(xlabel="output in PyTorch", ylabel="output in seqloom")
+plt.show()
+
+# %% [markdown]
+# ## Train it further
+#
+# Our task has three classes: donor, acceptor, neither. The published network ends in two outputs, so we take the value
+# before its last layer, 32 features, and put a new head on it. The names of values stand in the graph.
+
+# %%
+last = network.graph.nodes[-1]
+print(last.operator, "reads", last.inputs[0])
+
+
+class Adapted(sl.nn.Module):
+    features: sl.nn.Module
+    head: sl.nn.Linear
+
+    def __init__(self):
+        self.features = sl.models.from_onnx(
+            "published.onnx", encoder=encoder, length=60, output=last.inputs[0]
+        )
+        self.head = sl.nn.Linear(32, 3)
+
+    def __call__(self, x):
+        return self.head(self.features.logits(x))
+
+
+# %% [markdown]
+# How much does it help? We train on 30 to 240 records of ours: the adapted network, and seqloom's own network from random
+# weights.
+
+
+# %%
+def accuracy(model, count):
+    """Trains on some records, and judges on the test file."""
+    few = sl.data.split(ours, (count / len(ours), 1 - count / len(ours)), stratify=True)[0]
+    run = sl.train.fit(model, few, epochs=30, lr=2e-3, batch_size=16, progress=False)
+    return sl.infer.evaluate(run.trained, test)["accuracy"]
+
+
+counts = [30, 60, 120, 240]
+config = sl.models.SequenceCNNConfig.for_data(ours)
+adapted = [accuracy(Adapted().bind("numpy", 0), count) for count in counts]
+fresh = [accuracy(config, count) for count in counts]
+for row in zip(counts, adapted, fresh):
+    print("{} records: adapted {:.2f}, from random weights {:.2f}".format(*row))
+
+# %% alt="Accuracy by number of records: the adapted network is far ahead with 30 records, and still ahead with 240."
+plt.plot(counts, adapted, "o-", label="adapted")
+plt.plot(counts, fresh, "o-", label="from random weights")
+plt.axhline(np.mean(test.labels == data.classes.index("N")), color="0.6", linestyle=":")
+plt.text(counts[-1], 0.52, "always the largest class", ha="right", color="0.4")
+plt.xscale("log")
+plt.xticks(counts, counts)
+plt.minorticks_off()
+plt.xlabel("records of our own")
+plt.ylabel("accuracy on the test file")
+plt.legend()
+plt.show()
+
+# %% [markdown]
+# The published network knew sites from other sequences, and not donors from acceptors; few records teach it that.
+#
+# Next: [which operators of ONNX are read](../how-to/from-onnx.md#what-can-be-read);
+# [networks that are published as arrays](../how-to/published-network.md), with a map of their names.
+
+# %% tags=["check"]
+if difference > 1e-4 or adapted[0] < fresh[0] or adapted[-1] < 0.85:
+    raise ValueError(f"difference {difference}, accuracies {adapted} and {fresh}")

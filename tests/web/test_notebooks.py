@@ -1,0 +1,91 @@
+"""The notebooks of the documentation, and what executes them."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from notebooks import __main__ as notebooks
+
+HOME = Path(__file__).parents[2]
+NAMES = sorted(path.stem for path in (HOME / "notebooks").glob("[!_]*.py"))
+WORKING = """
+# %% [markdown]
+# # A title
+
+# %%
+print("1", "000")
+
+# %% alt="A line."
+import matplotlib.pyplot as plt
+plt.plot([1, 2])
+plt.show()
+
+# %% tags=["check"]
+kept = 1
+"""
+FAILING = """
+# %%
+print("fine")
+
+# %%
+raise ValueError("far off")
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def failures(folder: Path) -> list[str]:
+    """What was said of a notebook that works, and of one that fails."""
+    texts = {"works": WORKING, "fails": FAILING}
+    sources = [folder / f"{name}.py" for name in texts]
+    for source, text in zip(sources, texts.values(), strict=True):
+        source.write_text(text.strip())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(notebooks, "PAGES", folder)
+        return asyncio.run(notebooks.publish_all(sources))
+
+
+@pytest.mark.parametrize("where", ["docs/notebooks.md", "mkdocs.yml"])
+def test_each_notebook_is_listed(where: str):
+    listed = re.findall(r"notebooks/(\w+)\.md", (HOME / where).read_text())
+    assert sorted(listed) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_picture_has_a_text(name: str):
+    cells = (HOME / f"notebooks/{name}.py").read_text().split("# %%")
+    drawing = [cell for cell in cells if "plt.show()" in cell]
+    assert drawing
+    assert all(cell.startswith(' alt="') for cell in drawing)
+
+
+def test_a_notebook_that_raises_names_the_cell_and_the_error(failures: list[str]):
+    (said,) = failures
+    assert re.search(r"fails\.py, cell 2: ValueError: far off\n\nraise ValueError", said)
+
+
+@pytest.mark.usefixtures("failures")
+def test_a_notebook_that_raises_leaves_no_page(folder: Path):
+    assert not (folder / "fails.md").exists()
+
+
+@pytest.mark.usefixtures("failures")
+def test_a_page_shows_what_was_printed(folder: Path):
+    assert "```output\n1 000\n```" in (folder / "works.md").read_text()
+
+
+@pytest.mark.usefixtures("failures")
+def test_a_page_shows_what_was_drawn(folder: Path):
+    (path,) = re.findall(r"!\[A line\.\]\((.*)\)", (folder / "works.md").read_text())
+    assert (folder / path).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("failures")
+def test_a_check_stands_in_the_notebook_alone(folder: Path):
+    assert "kept" not in (folder / "works.md").read_text()
+    assert "kept" in (folder / "works.ipynb").read_text()
