@@ -13,7 +13,7 @@ from benchmarks._measure import ask_fresh
 from benchmarks._page import machine, table
 from benchmarks.beside._pages import BEGIN, END, HOME, Page, Pair, index_rows, read_pages
 
-ROUNDS = 7
+ROUNDS = 5
 INDEX = HOME / "index.md"
 HEAD = ("tool", "task", "theirs", "ours", "theirs / ours", "what they have that seqloom lacks")
 
