@@ -1,7 +1,7 @@
 """The pages of docs/beside: their code, which is what is measured, and their results.
 
-A page begins with its facts (`tool`, `packages`, `lacks`) and a block that makes the input. Each
-section with a place for a result has three blocks: theirs, ours, and the comparison of both.
+A page begins with its facts (`tool`, `packages`, `lacks`) and a block that makes the input.
+Each section with a place for a result has three blocks: theirs, ours, the comparison.
 """
 
 import re
@@ -85,11 +85,15 @@ class Page:
     @property
     def sizes(self) -> str:
         """The sizes of the input that is measured."""
-        return ", ".join(f"`{name} = {size}`" for name, size in SIZE.findall(self.small_input))
+        return ", ".join(
+            f"`{name} = {size}`" for name, size in SIZE.findall(self.small_input)
+        )
 
     def pairs(self) -> list[Pair]:
         """The sections that are measured."""
-        return [_pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section]
+        return [
+            _pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section
+        ]
 
     def write(self, task: str, result: str) -> None:
         """Puts a result into the section of a task."""
@@ -97,8 +101,11 @@ class Page:
         code, begin, old = rest.partition(BEGIN)
         _, end, after = old.partition(END)
         assert head, f"{self.path.name} has no section {task!r}"
-        assert begin and end, f"{self.path.name}: {task!r} has no place for a result"
-        self.path.write_text(f"{before}{head}{code}{begin}\n{result}\n\n{end}{after}", "utf-8")
+        assert begin, f"{self.path.name}: {task!r} has no place for a result"
+        assert end, f"{self.path.name}: the place for the result of {task!r} has no end"
+        self.path.write_text(
+            f"{before}{head}{code}{begin}\n{result}\n\n{end}{after}", "utf-8"
+        )
 
 
 def read_pages() -> list[Page]:
@@ -121,6 +128,9 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
 def _pair(section: str) -> Pair:
     """Reads a section: its heading, its three blocks and its result."""
     task = section.partition("\n")[0]
-    blocks = BLOCK.findall(section)
-    assert len(blocks) == 3, f"{task!r} has {len(blocks)} blocks, not theirs, ours, comparison"
-    return Pair(task, *blocks, section.partition(BEGIN)[2].partition(END)[0])
+    blocks: list[str] = BLOCK.findall(section)
+    count = len(blocks)
+    assert count == 3, f"{task!r} has {count} blocks, not theirs, ours and the comparison"
+    theirs, ours, comparison = blocks
+    result = section.partition(BEGIN)[2].partition(END)[0]
+    return Pair(task, theirs, ours, comparison, result)

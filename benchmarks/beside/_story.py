@@ -1,4 +1,4 @@
-"""Each task of docs/beside by the other tool and by seqloom, on the same generated input."""
+"""Each task of docs/beside by the other tool and by seqloom, on the same input."""
 
 import subprocess
 import sys
@@ -13,9 +13,16 @@ from benchmarks._measure import ask_fresh
 from benchmarks._page import machine, table
 from benchmarks.beside._pages import BEGIN, END, HOME, Page, Pair, index_rows, read_pages
 
-ROUNDS = 7
+ROUNDS = 5
 INDEX = HOME / "index.md"
-HEAD = ("tool", "task", "theirs", "ours", "theirs / ours", "what they have that seqloom lacks")
+HEAD = (
+    "tool",
+    "task",
+    "theirs",
+    "ours",
+    "theirs / ours",
+    "what they have that seqloom lacks",
+)
 
 
 def main(names: Sequence[str] = ()) -> None:
@@ -23,7 +30,7 @@ def main(names: Sequence[str] = ()) -> None:
     pages = read_pages()
     for page in pages:
         if page.path.stem in (names or [page.path.stem]):
-            _measure_page(page)
+            measure_page(page)
     write_index(pages)
 
 
@@ -35,7 +42,7 @@ def write_index(pages: list[Page]) -> None:
     INDEX.write_text(f"{before}{begin}\n{rows}\n\n{end}{after}", "utf-8")
 
 
-def _measure_page(page: Page) -> None:
+def measure_page(page: Page) -> None:
     """Measures each task of a page."""
     if not page.is_runnable:
         print(f"{page.path.name} is skipped: {', '.join(page.packages)} must be installed")
@@ -75,9 +82,10 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     theirs, ours = seconds
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
     row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")
+    when = f"{datetime.now(UTC):%Y-%m-%d}"
     return (
-        f"{table(head, [row])}\n\nMeasured on {datetime.now(UTC):%Y-%m-%d} with {page.sizes}: the "
-        f"median of {ROUNDS} rounds, both sides in turn, each in a fresh interpreter that had run "
+        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}: the median of "
+        f"{ROUNDS} rounds, both sides in turn, each in a fresh interpreter that had run "
         "the same code on the small input before. Other programs shared the machine. "
         f"{machine(*page.packages, 'numpy', 'seqloom')}"
     )

@@ -20,7 +20,7 @@ def main(small: str, large: str, *files: str) -> None:
 
 
 def _run(code: str, made: str) -> float:
-    """Times code in a copy of a folder of inputs, so that no run finds what another left."""
+    """Times code in a copy of the inputs, so that no run finds what another left."""
     with TemporaryDirectory() as folder:
         os.chdir(copytree(made, folder, dirs_exist_ok=True))
         start = time.perf_counter()

@@ -1,0 +1,86 @@
+"""The pages of docs/beside and the suite that measures the code on them."""
+
+from datetime import date
+from pathlib import Path
+from re import search
+from subprocess import CalledProcessError
+
+import pytest
+from benchmarks._page import table
+from benchmarks.beside import _story
+from benchmarks.beside._pages import Page, index_rows, read_pages
+
+PAGE = """---
+tool: NumPy
+packages: numpy
+lacks: all but reading
+---
+
+```python
+count = 3  # measured: 40
+with open("n.txt", "w") as file:
+    file.write(str(count))
+```
+
+## Read a number
+
+```python
+with open("n.txt") as file:
+    theirs = int(file.read())
+```
+
+```python
+from pathlib import Path
+
+ours = int(Path("n.txt").read_text())
+```
+
+```python
+assert theirs == ours
+```
+
+<!-- begin measured -->
+<!-- end measured -->
+
+## What is left
+"""
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    path = tmp_path / "numpy.md"
+    path.write_text(PAGE)
+    return Page(path)
+
+
+@pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
+def test_each_page_says_when_and_on_which_processor_it_was_measured(page: Page):
+    for pair in page.pairs():
+        when = search(r"On (\S+), with `.*Measured on \w.*, seqloom \d", pair.result)
+        assert when, f"{page.path.name}: {pair.task} was not measured"
+        assert date.fromisoformat(when[1])
+
+
+def test_the_index_has_what_the_pages_have():
+    rows = table(_story.HEAD, list(index_rows(read_pages())))
+    assert rows in _story.INDEX.read_text("utf-8")
+
+
+def test_what_is_measured_is_the_page_with_larger_sizes(page: Page):
+    assert page.large_input == page.small_input.replace("3  # measured: 40", "40")
+    assert page.sizes == "`count = 40`"
+
+
+def test_the_result_stands_in_the_section_of_its_task(page: Page, monkeypatch):
+    monkeypatch.setattr(_story, "ROUNDS", 1)
+    _story.measure_page(page)
+    (pair,) = page.pairs()
+    assert all(pair.seconds)
+    assert page.text.replace(pair.result, "") == PAGE
+
+
+def test_sides_that_differ_are_not_measured(page: Page, monkeypatch):
+    page.path.write_text(PAGE.replace("ours = int(", "ours = 1 + int("))
+    with pytest.raises(CalledProcessError):
+        _story.measure_page(page)
+    assert page.pairs()[0].seconds == ("", "", "")
