@@ -140,7 +140,8 @@ def listing(place):
 def is_stable(name):
     """Leaves out what holds times of day."""
     return not re.search(
-        r"report\.html|README\.md|metrics\.jsonl|last\.safetensors|plan\.json|\.done", name
+        r"report\.html|results\.json|README\.md|metrics\.jsonl|last\.safetensors|plan\.json|\.done",
+        name,
     )
 
 
