@@ -76,4 +76,17 @@ mod tests {
         let unsorted = [2_u64, 200, 900, 100, 500].map(u64::to_le_bytes).concat();
         assert!(parse_gzi(&unsorted).is_err());
     }
+
+    #[test]
+    fn entries_are_all_blocks_but_the_first_with_or_without_the_empty_last_one() {
+        let blocks: Vec<Block> = [(0, 0), (100, 500), (200, 900), (300, 900)]
+            .map(|(at, text)| Block { at, text, sum: 0 })
+            .into();
+        let entries = [(100, 500), (200, 900), (300, 900), (400, 950)];
+        for (count, is_right) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
+            assert_eq!(agrees(&entries[..count], &blocks), is_right, "{count}");
+        }
+        assert!(!agrees(&[(100, 500), (200, 901)], &blocks));
+        assert!(!agrees(&[(101, 500), (200, 900)], &blocks));
+    }
 }

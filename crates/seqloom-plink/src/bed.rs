@@ -338,4 +338,21 @@ mod tests {
             "few lines prove nothing"
         );
     }
+
+    #[test]
+    fn bits_behind_the_last_position_are_an_error_that_names_line_and_byte() {
+        // Three people: the upper two bits of each line's byte are nobody's.
+        let file = Content::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
+        let bed = Bed::open(&file.0, true).unwrap();
+        let layout = bed.layout(3, 4).unwrap();
+        let mut lines = [0; 4];
+        for (line, out) in lines.chunks_mut(1).enumerate() {
+            bed.lines(&layout, line, out).unwrap();
+        }
+        let Err(Error::Format { fault, .. }) = Tail::default().look(&bed, &layout, 0, &lines)
+        else {
+            panic!("taken for padding");
+        };
+        assert_eq!((fault.record, fault.byte), (Some(2), Some(5)));
+    }
 }

@@ -88,3 +88,27 @@ pub(super) fn text_start(text: &[u8]) -> usize {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_as_many_lines_as_its_text() {
+        let path = std::env::temp_dir().join(format!("seqloom-lines-{}", std::process::id()));
+        let long = "1 s 0 1 A C\n".repeat(PIECE as usize / 10);
+        for (text, lines) in [
+            ("", 0),
+            ("a", 1),
+            ("a\n", 1),
+            ("a\r\nb\n\n\n", 2),
+            ("\u{FEFF}a\nb", 2),
+            (&long, PIECE as usize / 10),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(count(text.as_bytes()), lines);
+            assert_eq!(count_in(&path).unwrap(), lines);
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+}
