@@ -8,6 +8,7 @@ It works in the copy of the source that check-mutants made.
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import random
@@ -54,17 +55,21 @@ def _try_package(home: Path, name: str, *, files: list[str], tests: list[str]) -
         changes = [
             change for each in files for path in Path().glob(each) for change in _list(path)
         ]
-        known = json.loads(kept.read_text("utf-8"))["tried"] if kept.exists() else {}
-        for number, change in enumerate(drawn := _draw(changes)):
-            key = f"{change.module_path} {change.operator_name} {change.occurrence}"
+        drawn = {_name(change): change for change in _draw(changes)}
+        before = json.loads(kept.read_text("utf-8"))["tried"] if kept.exists() else {}
+        known = {key: outcome for key, outcome in before.items() if key in drawn}
+        for number, (key, change) in enumerate(drawn.items(), 1):
             if known.get(key, "untried"):
                 known[key] = _try(change, tests)
                 kept.write_text(json.dumps({"all": len(changes), "tried": known}), "utf-8")
-            print(
-                f"{name} {number + 1}/{len(drawn)} {key}:",
-                known[key] or "noticed",
-                flush=True,
-            )
+            outcome = known[key] or "noticed"
+            print(f"{name} {number}/{len(drawn)} {key}: {outcome}", flush=True)
+
+
+def _name(change: MutationSpec) -> str:
+    """Names a change; a file that was edited has other changes."""
+    content = hashlib.blake2b(change.module_path.read_bytes(), digest_size=4).hexdigest()
+    return f"{change.module_path} {content} {change.operator_name} {change.occurrence}"
 
 
 def _list(path: Path) -> Iterator[MutationSpec]:

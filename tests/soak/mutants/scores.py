@@ -17,64 +17,50 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
-# What was counted so far; what survived when a crate or package was first tried stays.
+# What was counted so far; what was noticed when a crate or package was first tried stays.
 SCORES = HERE / "scores.tsv"
 # Changes that change nothing that a test could see: file, old line, new line, reason.
 EQUIVALENT = HERE / "equivalent.tsv"
 
 
 class Score(NamedTuple):
-    """What became of the changes of a crate or package; equivalent ones are left out."""
+    """What became of the changes of a crate or package."""
 
     name: str
     all: int
     tried: int
     equivalent: int
     survived: int
-    survived_first: int
+    first: str = ""
 
-    def share(self, survived: int) -> str:
+    @property
+    def noticed(self) -> str:
         """Writes how many of those that matter were noticed."""
         matter = self.tried - self.equivalent
-        return (
-            f"{matter - survived} of {matter}, {100 * (matter - survived) / matter:.0f} %"
-        )
+        noticed = matter - self.survived
+        return f"{noticed} of {matter}, {100 * noticed / matter:.0f} %"
 
 
 def publish(home: Path) -> None:
     """Adds the outcomes of a run to the scores, and writes their table."""
     scores = {score.name: score for score in _read_scores()}
-    for score in [*_count_packages(home), *_count_crates(home)]:
-        first = scores.get(score.name, score).survived_first
-        scores[score.name] = score._replace(survived_first=first)
+    for score in [*_count_crates(home), *_count_packages(home)]:
+        first = scores[score.name].first if score.name in scores else score.noticed
+        scores[score.name] = score._replace(first=first)
     lines = ["\t".join(map(str, score)) for score in scores.values()]
     SCORES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     rows = [
-        (
-            it.name,
-            f"{it.all:,}",
-            f"{it.tried}",
-            f"{it.equivalent}",
-            it.share(it.survived_first),
-            it.share(it.survived),
-        )
+        (it.name, f"{it.all:,}", f"{it.tried}", f"{it.equivalent}", it.first, it.noticed)
         for it in scores.values()
     ]
-    head = (
-        "crate or package",
-        "changes",
-        "tried",
-        "of them equivalent",
-        "noticed at first",
-        "noticed now",
-    )
+    head = ("of", "changes", "tried", "equivalent", "noticed at first", "noticed now")
     replace_tables({"mutants": write_table(head, rows)})
 
 
 def _read_scores() -> Iterator[Score]:
     lines = SCORES.read_text("utf-8").splitlines() if SCORES.exists() else []
-    for name, *numbers in (line.split("\t") for line in lines):
-        yield Score(name, *map(int, numbers))
+    for name, *numbers, first in (line.split("\t") for line in lines):
+        yield Score(name, *map(int, numbers), first)
 
 
 def _count_packages(home: Path) -> Iterator[Score]:
@@ -86,9 +72,7 @@ def _count_packages(home: Path) -> Iterator[Score]:
         differences = [difference for difference in found["tried"].values() if difference]
         equivalent = sum(_name(difference) in listed for difference in differences)
         survived = len(differences) - equivalent
-        yield Score(
-            path.stem, found["all"], len(found["tried"]), equivalent, survived, survived
-        )
+        yield Score(path.stem, found["all"], len(found["tried"]), equivalent, survived)
 
 
 def _name(difference: str) -> tuple[str, str, str]:
@@ -110,7 +94,7 @@ def _count_crates(home: Path) -> Iterator[Score]:
             if (found := path / name).exists()
         )
         every = int((path.parent / "all").read_text("utf-8"))
-        yield Score(path.parent.name, every, tried, 0, survived, survived)
+        yield Score(path.parent.name, every, tried, 0, survived)
 
 
 if __name__ == "__main__":
