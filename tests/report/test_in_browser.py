@@ -3,6 +3,7 @@
 import functools
 import http.server
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def full():
     names = ("EI", "IE", "a-class-with-a-long-name")
     letters = "".join(rng.choice([*"ACGT"], 60))
     marked = MarkedSequence("x" * 300, letters, rng.normal(size=60))
-    sections = (
+    sections: Any = (
         class_curves(labels, scores, classes=names, name="test"),
         calibration_section(labels.ravel(), scores.ravel(), name="test"),
         Section(title="L", drawings=(Letters([marked], toward="up", away="down"),)),

@@ -1,5 +1,7 @@
 """ROC and precision-recall curves, their areas and the areas' intervals."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -13,7 +15,7 @@ from seqloom.report._rank_curves import RankCurve
 ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60)
 
 
-def drawn(labels, scores):
+def drawn(labels, scores) -> Any:
     return class_curves(labels, scores, classes=("a", "b", "c"), name="test")
 
 
@@ -99,7 +101,7 @@ def test_of_many_classes_those_with_the_most_records_are_drawn():
     numbers = np.repeat(np.arange(12), np.arange(1, 13))
     labels = numbers[:, None] == np.arange(12)
     names = [f"class-{number}" for number in range(12)]
-    section = class_curves(labels, labels + 0.0, classes=names, name="test")
+    section: Any = class_curves(labels, labels + 0.0, classes=names, name="test")
     legend = [trace.name.split()[0] for trace in section.drawings[1].traces]
     assert legend == names[4:]
     assert len(section.table.rows) == 12

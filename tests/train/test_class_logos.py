@@ -1,6 +1,7 @@
 """Logos of how the letters of the classes differ."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ def data(sequences, labels, alphabet="dna", classes=None):
     )
 
 
+def logos_of(made, classes) -> Any:
+    return class_logos(made, classes)
+
+
 def share(sequences, position, letter):
     return np.mean([sequence[position] == letter for sequence in sequences])
 
@@ -35,7 +40,7 @@ def random():
 
 def test_heights_are_differences_of_frequencies(random):
     sequences, labels = random
-    (logo,) = class_logos(data(*random), ("no", "yes")).drawings
+    (logo,) = logos_of(data(*random), ("no", "yes")).drawings
     yes = [it for it, label in zip(sequences, labels, strict=True) if label == "yes"]
     no = [it for it, label in zip(sequences, labels, strict=True) if label == "no"]
     assert logo.title == "yes minus no"
@@ -51,7 +56,7 @@ def test_heights_are_differences_of_frequencies(random):
 def test_of_three_classes_each_stands_against_all_others():
     sequences = ["AAAA"] * 20 + ["CCCC"] * 20 + ["GGGG"] * 40
     labels = ["a"] * 20 + ["c"] * 20 + ["g"] * 40
-    logos = class_logos(data(sequences, labels), ("a", "c", "g")).drawings
+    logos = logos_of(data(sequences, labels), ("a", "c", "g")).drawings
     titles = ["a minus all others", "c minus all others", "g minus all others"]
     assert [logo.title for logo in logos] == titles
     # Of the 60 others 20 are C and 40 are G.
@@ -61,7 +66,7 @@ def test_of_three_classes_each_stands_against_all_others():
 def test_sequences_of_several_lengths_stand_middle_on_middle():
     sequences = ["TTATT", "TATT", "TTTATTT"] * 10 + ["TTCTT", "TCTT", "TTTCTTT"] * 10
     made = data(sequences, ["a"] * 30 + ["c"] * 30)
-    (logo,) = class_logos(made, ("a", "c")).drawings
+    (logo,) = logos_of(made, ("a", "c")).drawings
     assert logo.axis == "position from each sequence's middle"
     middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
     assert middle.tolist() == [-1, 0]  # four letters have their middle behind the second
@@ -70,21 +75,21 @@ def test_sequences_of_several_lengths_stand_middle_on_middle():
 
 def test_of_long_sequences_the_middle_hundred_are_drawn():
     sequences = ["A" * 500 + "G" + "A" * 499] * 10 + ["A" * 1000] * 10
-    (logo,) = class_logos(data(sequences, ["g"] * 10 + ["a"] * 10), ("a", "g")).drawings
+    (logo,) = logos_of(data(sequences, ["g"] * 10 + ["a"] * 10), ("a", "g")).drawings
     assert (logo.first, len(logo.heights)) == (450, 100)
     assert logo.heights[50][2] == 1
 
 
 def test_letters_that_stand_for_several_count_nothing():
     sequences = ["N" * 4] * 20 + ["AAAA"] * 20
-    (logo,) = class_logos(data(sequences, ["n"] * 20 + ["a"] * 20), ("a", "n")).drawings
+    (logo,) = logos_of(data(sequences, ["n"] * 20 + ["a"] * 20), ("a", "n")).drawings
     np.testing.assert_array_equal(logo.heights, [[-1, 0, 0, 0]] * 4)
 
 
 def test_records_without_letters_have_no_logo(toy):
     made = toy()
     made.encoder = None
-    assert class_logos(made, ("no", "yes")) is None
+    assert logos_of(made, ("no", "yes")) is None
 
 
 def test_the_letters_of_a_logo_are_as_high_as_they_say():

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def train(toy, small, tmp_path):
 
     def call(name, **options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
-        every = {"epochs": 2, **parts, **options}
+        every: dict[str, Any] = {"epochs": 2, **parts, **options}
         return sl.train.fit(small, toy(), out=tmp_path / "runs" / name, **every)
 
     return call
@@ -70,7 +71,8 @@ def test_settings_of_the_network_are_compared_one_by_one(train, toy, tmp_path):
 
 def test_the_curves_are_those_of_the_history(train):
     runs = [train("a"), train("b", epochs=4)]
-    plots = {it.title: it for it in sl.train.compare(runs).sections[2].drawings}
+    drawings: Any = sl.train.compare(runs).sections[2].drawings
+    plots = {it.title: it for it in drawings}
     traces = plots["validation loss"].traces
     assert [trace.name for trace in traces] == ["a", "b"]
     for trace, run in zip(traces, runs, strict=True):
@@ -170,7 +172,7 @@ def test_the_interval_of_a_correlation_equals_that_of_scipy():
     rng = np.random.default_rng(0)
     x = rng.normal(size=30)
     y = x + rng.normal(size=30)
-    found = stats.pearsonr(x, y)
+    found: Any = stats.pearsonr(x, y)
     expected = found.confidence_interval(0.95)
     assert pearson_interval(found.statistic, 30) == pytest.approx(tuple(expected))
     assert pearson_interval(0.5, 3) == (-1.0, 1.0)

@@ -1,6 +1,7 @@
 """The letters of the worst mistakes: what hiding each of them changes."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +39,10 @@ def wrong_part(trained, sequences, ids=None):
     return data, Part(part.scores, part.scores.to_numpy().argmin(axis=1), {})
 
 
+def section_of(trained, data, part, **options) -> Any:
+    return mistakes_section(trained, data, part, **options)
+
+
 def shown(section):
     return make_page(Report(title="t", sections=(section,))).decode()
 
@@ -66,7 +71,7 @@ def test_the_surest_eight_are_shown_and_ten_listed(linear):
     rng = np.random.default_rng(1)
     sequences = ["".join(rng.choice([*"ACGT"], 6)) for _ in range(30)]
     data, part = wrong_part(linear, sequences)
-    section = mistakes_section(linear, data, part, name="test", most=10_000)
+    section = section_of(linear, data, part, name="test", most=10_000)
     titles = [it.title.split(":")[0] for it in section.drawings[0].sequences]
     sure = part.scores.to_numpy().max(axis=1)
     order = np.argsort(-sure, kind="stable")
@@ -77,7 +82,7 @@ def test_the_surest_eight_are_shown_and_ten_listed(linear):
 
 def test_a_short_run_scores_one_sequence_only(linear):
     data, part = wrong_part(linear, ["ACGTAC", "GGGTTT", "ACACAC"])
-    section = mistakes_section(linear, data, part, name="test", most=5)
+    section = section_of(linear, data, part, name="test", most=5)
     assert len(section.drawings[0].sequences) == 1
     assert "In the first each letter" in section.note
 
@@ -86,7 +91,7 @@ def test_of_a_long_sequence_the_part_with_the_heaviest_letters_is_shown():
     network = Logistic(4 * 600, 2).bind(sl.tensor.backend("numpy"), sl.Key(0)).eval()
     trained = Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b")), 64)
     data, part = wrong_part(trained, ["ACGTTGCATC" * 60])
-    section = mistakes_section(trained, data, part, name="test", most=100)
+    section = section_of(trained, data, part, name="test", most=100)
     (sequence,) = section.drawings[0].sequences
     (whole,) = weigh_letters(trained, [b"ACGTTGCATC" * 60], np.array([[1, 0]]))
     sums = [np.abs(whole[start : start + 200]).sum() for start in range(401)]
@@ -97,7 +102,7 @@ def test_of_a_long_sequence_the_part_with_the_heaviest_letters_is_shown():
 
 def test_positions_stand_above_each_ten_letters(linear):
     data, part = wrong_part(linear, ["ACGTAC"])
-    page = shown(mistakes_section(linear, data, part, name="test", most=100))
+    page = shown(section_of(linear, data, part, name="test", most=100))
     assert "<b>0</b>" in page
     letters = re.sub(r"<[^>]+>", "", re.search(r"<b>0</b>(.*?)</span>", page)[1])
     assert letters == "ACGTAC"
@@ -106,7 +111,7 @@ def test_positions_stand_above_each_ten_letters(linear):
 def test_no_mistake_is_no_section(linear):
     data, part = judged(linear, ["ACGTAC"], [0])
     right = Part(part.scores, part.scores.to_numpy().argmax(axis=1), {})
-    assert mistakes_section(linear, data, right, name="test", most=100) is None
+    assert section_of(linear, data, right, name="test", most=100) is None
 
 
 def test_an_encoder_that_refuses_n_is_told():
@@ -114,7 +119,7 @@ def test_an_encoder_that_refuses_n_is_told():
     encoder = sl.encode.OneHot("dna", unknown="error")
     trained = Trained(network, encoder, Classify(("a", "b")), 64)
     data, part = wrong_part(trained, ["ACGTAC"])
-    section = mistakes_section(trained, data, part, name="test", most=100)
+    section = section_of(trained, data, part, name="test", most=100)
     assert "not shown, because the encoder refuses N" in section.note
     assert section.table.rows
     assert not section.drawings
@@ -123,7 +128,7 @@ def test_an_encoder_that_refuses_n_is_told():
 @pytest.mark.parametrize("name", HOSTILE)
 def test_an_id_is_text_and_nothing_else(linear, name):
     data, part = wrong_part(linear, ["ACGTAC"], [name])
-    page = shown(mistakes_section(linear, data, part, name="test", most=100))
+    page = shown(section_of(linear, data, part, name="test", most=100))
     assert "<script" not in page
     assert "\x1b" not in page
     assert "\u202e" not in page
