@@ -161,7 +161,7 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
+	rm -rf .venv dist docs/notebooks seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help

@@ -17,7 +17,7 @@ PEOPLE, BLOCKS, EACH = 1500, 60, 10
 
 
 def block():
-    """Neighbouring variants: a copy of the first one, with a fifth of the alleles drawn anew."""
+    """Copies of one variant, with a fifth of the alleles drawn anew."""
     frequency = draw.uniform(0.1, 0.5)
     first = draw.random((2, PEOPLE, 1)) < frequency
     new = draw.random((2, PEOPLE, EACH)) < frequency
@@ -25,7 +25,7 @@ def block():
 
 
 codes = np.concatenate([block() for _ in range(BLOCKS)], axis=1).astype("int8")
-causal = np.sort(draw.choice(BLOCKS, 8, replace=False)) * EACH + draw.integers(0, EACH, 8)
+causal = draw.choice(BLOCKS, 8, replace=False) * EACH + draw.integers(0, EACH, 8)
 effects = draw.choice([-1, 1], 8) * draw.uniform(0.6, 1.4, 8)
 inherited = (codes[:, causal] - codes[:, causal].mean(axis=0)) @ effects
 trait = inherited + draw.normal(0, inherited.std() * np.sqrt(0.5), PEOPLE)

@@ -57,7 +57,7 @@ print(data)
 # %% [markdown]
 # A picture of all promoters shows what is to be learned: each line is a record, each colour a letter.
 
-# %% alt="Two panels of coloured letters, one line a record. Promoters show a bright stripe about position minus 30 and a thin one at the start; the other class is noise."
+# %% alt="Two panels of coloured letters, one line a record. Promoters show a dark stripe about position minus 30 and a thin one at the start; the other class is noise."
 import matplotlib.pyplot as plt
 
 letters = data.batch(range(len(data)))

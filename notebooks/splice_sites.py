@@ -57,10 +57,11 @@ run = sl.train.fit(
 print(f"{run.best_epoch} of {len(run.history)} epochs are the best ones")
 
 # %% alt="Two curves of loss by epoch: both fall quickly, the validation loss levels off above the training loss."
-plt.plot([row["epoch"] for row in run.history], [row["train_loss"] for row in run.history])
-plt.plot([row["epoch"] for row in run.history], [row["valid_loss"] for row in run.history])
-plt.axvline(run.best_epoch, color="0.7", linestyle=":")
-plt.legend(["training", "validation", "kept"])
+epochs = [row["epoch"] for row in run.history]
+for part in ("train", "valid"):
+    plt.plot(epochs, [row[f"{part}_loss"] for row in run.history], label=part)
+plt.axvline(run.best_epoch, color="0.7", linestyle=":", label="kept")
+plt.legend()
 plt.xlabel("epoch")
 plt.ylabel("loss")
 plt.show()
