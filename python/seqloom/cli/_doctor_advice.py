@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seqloom._cache_home import cache_home
-from seqloom._rust import _native
 from seqloom._threads import count_cores, count_threads, threads_variable
-from seqloom.cli._doctor_facts import gpu_names, version_of
+from seqloom.cli._doctor_facts import gpu_names, has_vectors, version_of
 from seqloom.cli._run import PROGRAM
 from seqloom.errors import ArgumentError
 
@@ -41,7 +40,7 @@ def _capped() -> Iterator[Advice]:
 
 def _no_vectors() -> Iterator[Advice]:
     """A processor without the vector instructions that kernels are written for."""
-    if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
+    if not has_vectors() and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             "The processor has neither AVX2 nor NEON: kernels compute number by number.",
             "Use a processor made after 2013, or one for AArch64.",

@@ -42,6 +42,11 @@ def find_facts() -> dict[str, str]:
     }
 
 
+def has_vectors() -> bool:
+    """Tells whether the kernels of seqloom use vector instructions."""
+    return _native.simd() != "portable"
+
+
 def processor_name() -> str:
     """Reads the processor's name, or its architecture where Linux gives no name."""
     named = _find(r"^model name\s*: (.*)$", Path("/proc/cpuinfo"))
