@@ -32,7 +32,9 @@ def run(
         (corpus / f"seed-{number}").write_bytes(seed)
     warnings.simplefilter("ignore")
     options = {} if mutate is None else {"custom_mutator": mutate}
-    atheris.Setup(sys.argv, lambda data: _judge(try_one, data), **options)
+    # libFuzzer starts itself again, by a shell, when it merges inputs.
+    words = [f"{sys.executable} {sys.argv[0]}", *sys.argv[1:]]
+    atheris.Setup(words, lambda data: _judge(try_one, data), **options)
     atheris.Fuzz()
 
 
