@@ -91,6 +91,9 @@ mod tests {
         assert_eq!(Picks::at(vec![]), Picks::Range(0..0));
         assert_eq!(Picks::at(vec![3, 5]), Picks::Some(vec![3, 5]));
         assert_eq!(Picks::at(vec![9, 2, 2]).hull(), 2..10);
+        assert!(Picks::at(vec![0, 1, 2]).is_all(3));
+        assert!(!Picks::at(vec![0, 1, 2]).is_all(4));
+        assert!(!Picks::at(vec![1, 2]).is_all(2));
     }
 
     #[test]

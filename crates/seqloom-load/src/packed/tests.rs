@@ -129,6 +129,14 @@ proptest! {
             .map(|packed| packed.ordinals.iter().map(|it| usize::try_from(*it).unwrap()).collect())
             .collect();
         prop_assert_eq!(ordinals, wanted);
+        for packed in &found {
+            let ends = packed.ordinals.iter().scan(0, |end, number| {
+                *end += i32::try_from(lengths[usize::try_from(*number).unwrap()]).unwrap();
+                Some(*end)
+            });
+            let bounds: Vec<i32> = std::iter::once(0).chain(ends).collect();
+            prop_assert_eq!(&packed.bounds, &bounds);
+        }
     }
 
     #[test]
@@ -188,5 +196,17 @@ fn what_stands_before_a_fault_comes_first() {
         };
         assert_eq!(origin.record, 2);
         assert!(matches!(cause, Cause::Long(50)));
+    }
+}
+
+#[test]
+fn a_stream_is_known_by_the_content_of_all_that_was_read() {
+    let content = |lengths: &[usize]| {
+        let file = write(lengths);
+        all(stream(&file, rule(40, 8, (25, 7)), Place::default())).1
+    };
+    assert_eq!(content(&[3, 40, 5]), content(&[3, 40, 5]));
+    for other in [&[4, 40, 5][..], &[3, 41, 5], &[3, 40, 6], &[3, 40], &[]] {
+        assert_ne!(content(&[3, 40, 5]), content(other), "{other:?}");
     }
 }
