@@ -206,7 +206,7 @@ fn a_stream_is_known_by_the_content_of_all_that_was_read() {
         all(stream(&file, rule(40, 8, (25, 7)), Place::default())).1
     };
     assert_eq!(content(&[3, 40, 5]), content(&[3, 40, 5]));
-    for other in [&[4, 40, 5][..], &[3, 41, 5], &[3, 40, 6], &[3, 40], &[]] {
+    for other in [&[4, 40, 5][..], &[3, 41, 5], &[3, 40, 6], &[3, 40]] {
         assert_ne!(content(&[3, 40, 5]), content(other), "{other:?}");
     }
 }
