@@ -1,6 +1,7 @@
 """The pages of docs/beside: their code, which is what is measured, and their results.
 
-A page begins with its facts (`tool`, `packages`, `lacks`) and a block that makes the input.
+A page begins with its facts (`tool`, `packages`, `lacks`, `threads` where both sides have a
+fixed number of them) and a block that makes the input.
 Each section with a place for a result has three blocks: theirs, ours, the comparison.
 """
 
@@ -63,6 +64,11 @@ class Page:
     def packages(self) -> list[str]:
         """The packages whose versions stand beside the result; the first is the tool."""
         return self.facts["packages"].split()
+
+    @property
+    def threads(self) -> str:
+        """The number of threads of both sides, or "": what each takes by itself."""
+        return self.facts.get("threads", "")
 
     @property
     def is_runnable(self) -> bool:
