@@ -35,7 +35,7 @@ class Pair:
     def seconds(self) -> tuple[str, str, str]:
         """What was measured: their seconds, ours, and theirs as a multiple of ours."""
         found = SECONDS.search(self.result)
-        return (found[1], found[2], found[3]) if found else ("", "", "")
+        return (found[1], found[2], found[3]) if found else ("not measured", "", "")
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds
             link = f"[{page.tool}]({page.path.name})"
-            yield link, pair.task, f"{theirs} s", f"{ours} s", ratio, lacks
+            yield link, pair.task, theirs, ours, ratio, lacks
             lacks = "see above"
 
 
