@@ -18,8 +18,8 @@ INDEX = HOME / "index.md"
 HEAD = (
     "tool",
     "task",
-    "theirs",
-    "ours",
+    "theirs, s",
+    "ours, s",
     "theirs / ours",
     "what they have that seqloom lacks",
 )
