@@ -54,8 +54,10 @@ def page(tmp_path: Path) -> Page:
 
 
 @pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
-def test_each_page_says_when_and_on_which_processor_it_was_measured(page: Page):
+def test_each_result_says_when_and_on_which_processor_it_was_measured(page: Page):
     for pair in page.pairs():
+        if "Not measured yet" in pair.result:
+            continue
         when = search(r"On (\S+), with `.*Measured on \w.*, seqloom \d", pair.result)
         assert when, f"{page.path.name}: {pair.task} was not measured"
         assert date.fromisoformat(when[1])
@@ -83,4 +85,4 @@ def test_sides_that_differ_are_not_measured(page: Page, monkeypatch):
     page.path.write_text(PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
         _story.measure_page(page)
-    assert page.pairs()[0].seconds == ("", "", "")
+    assert page.pairs()[0].seconds == ("not measured", "", "")

@@ -1,6 +1,7 @@
 """The pages of docs/beside: their code, which is what is measured, and their results.
 
-A page begins with its facts (`tool`, `packages`, `lacks`) and a block that makes the input.
+A page begins with its facts (`tool`, `packages`, `lacks`, `threads` where both sides have a
+fixed number of them) and a block that makes the input.
 Each section with a place for a result has three blocks: theirs, ours, the comparison.
 """
 
@@ -34,7 +35,7 @@ class Pair:
     def seconds(self) -> tuple[str, str, str]:
         """What was measured: their seconds, ours, and theirs as a multiple of ours."""
         found = SECONDS.search(self.result)
-        return (found[1], found[2], found[3]) if found else ("", "", "")
+        return (found[1], found[2], found[3]) if found else ("not measured", "", "")
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Page:
     def packages(self) -> list[str]:
         """The packages whose versions stand beside the result; the first is the tool."""
         return self.facts["packages"].split()
+
+    @property
+    def threads(self) -> str:
+        """The number of threads of both sides, or "": what each takes by itself."""
+        return self.facts.get("threads", "")
 
     @property
     def is_runnable(self) -> bool:
@@ -121,7 +127,7 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds
             link = f"[{page.tool}]({page.path.name})"
-            yield link, pair.task, f"{theirs} s", f"{ours} s", ratio, lacks
+            yield link, pair.task, theirs, ours, ratio, lacks
             lacks = "see above"
 
 

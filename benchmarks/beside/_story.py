@@ -18,8 +18,8 @@ INDEX = HOME / "index.md"
 HEAD = (
     "tool",
     "task",
-    "theirs",
-    "ours",
+    "theirs, s",
+    "ours, s",
     "theirs / ours",
     "what they have that seqloom lacks",
 )
@@ -50,7 +50,8 @@ def measure_page(page: Page) -> None:
     with TemporaryDirectory() as folder:
         inputs = _make_inputs(page, Path(folder))
         for pair in page.pairs():
-            seconds = _measure(pair, Path(folder), inputs)
+            arguments = (page.threads, *inputs)
+            seconds = _measure(pair, Path(folder), arguments)
             page.write(pair.task, _result(page, seconds))
             print(page.tool, pair.task, *seconds)
 
@@ -64,12 +65,12 @@ def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
     return str(folder / "small"), str(folder / "large")
 
 
-def _measure(pair: Pair, folder: Path, inputs: tuple[str, str]) -> tuple[float, float]:
+def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
     """Compares what both sides give, then times them in turn; gives the medians."""
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
         (folder / f"{name}.py").write_text(code, "utf-8")
-    run = partial(ask_fresh, "benchmarks.beside._worker", *inputs)
+    run = partial(ask_fresh, "benchmarks.beside._worker", *arguments)
     run(*(str(folder / f"{name}.py") for name in codes))
     files = [str(folder / f"{name}.py") for name in ("theirs", "ours")]
     rounds = [tuple(run(file) for file in files) for _ in range(ROUNDS)]
@@ -83,8 +84,9 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
     row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")
     when = f"{datetime.now(UTC):%Y-%m-%d}"
+    threads = f", threads: {page.threads}" if page.threads else ""
     return (
-        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}: the median of "
+        f"{table(head, [row])}\n\nOn {when}, with {page.sizes}{threads}: the median of "
         f"{ROUNDS} rounds, both sides in turn, each in a fresh interpreter that had run "
         "the same code on the small input before. Other programs shared the machine. "
         f"{machine(*page.packages, 'numpy', 'seqloom')}"

@@ -12,8 +12,10 @@ from shutil import copytree
 from tempfile import TemporaryDirectory
 
 
-def main(small: str, large: str, *files: str) -> None:
-    """Runs files of code one after the other, on both inputs."""
+def main(threads: str, small: str, large: str, *files: str) -> None:
+    """Runs files of code one after the other, on both inputs, by so many threads."""
+    if threads:  # both sides read it when they start to compute
+        os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
     _run(code, small)
     print(json.dumps(_run(code, large)))
