@@ -5,7 +5,7 @@ A suite has one section, and in it one part for each kind of processor that was 
 
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -33,9 +33,11 @@ def _parts(section: str) -> dict[str, str]:
     return {name: part.strip() for name, part in zip(found[::2], found[1::2], strict=True)}
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Writes a Markdown table, its first column to the left and the others to the right."""
-    rule = ["---", *["--:"] * (len(head) - 1)]
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], *, texts: Sequence[str] = ()
+) -> str:
+    """Writes a Markdown table: its first column and `texts` to the left, figures right."""
+    rule = ["---", *("---" if name in texts else "--:" for name in head[1:])]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in [head, rule, *rows])
 
 

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks._page import table
 from benchmarks._processor import name_processor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from faults._all import Result
 
@@ -24,17 +25,11 @@ def publish(results: Sequence[Result], seconds: float, *, jobs: int) -> None:
 def replace_tables(tables: Mapping[str, str]) -> None:
     """Replaces tables of the page; each stands between two marks with its name."""
     text = PAGE.read_text("utf-8")
-    for name, table in tables.items():
+    for name, text_of in tables.items():
         marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
-        text, found = re.subn(marked, rf"\1\n{table}\n\n\2", text, flags=re.DOTALL)
+        text, found = re.subn(marked, rf"\1\n{text_of}\n\n\2", text, flags=re.DOTALL)
         assert found == 1, f"{PAGE.name} has no place for {name}"
     PAGE.write_text(text, "utf-8")
-
-
-def write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Writes a Markdown table, its first column to the left and the others to the right."""
-    rule = ["---", *["--:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
 
 
 def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str, str]:
@@ -54,17 +49,17 @@ def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str
     return {
         "sum": f"The last run tried **{tried:,} faults in {seconds / 60:.0f} minutes; "
         f"{wrong} of them went wrong**, with {jobs} processes on an {name_processor()}.",
-        "writers": write_table(
+        "writers": table(
             ("what is written", "calls that fail", "power cuts", "went wrong"), writers
         ),
-        "readers": write_table(
+        "readers": table(
             ("what is read", "calls that fail", "cuts and flipped bits", "went wrong"),
             [
                 (name, f"{it.tried:,}", f"{damage[name].tried:,}", _lost(it, damage[name]))
                 for name, it in read.items()
             ],
         ),
-        "rivals": write_table(
+        "rivals": table(
             ("what writes", "faults", "neither the old file nor the new one"),
             [(name, f"{it.tried:,}", _lost(it)) for name, it in rival.items()],
         ),

@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks._page import table
 from benchmarks._processor import name_processor
-from faults._page import replace_tables, write_table
+from faults._page import replace_tables
 
 HOURS = Path(__file__).with_name("hours.tsv")
 
@@ -65,10 +66,10 @@ def _write_page(tried: list[Tried]) -> str:
     ]
     hours = sum(one.seconds for one in tried) / 3600
     inputs = sum(one.inputs for one in tried)
-    table = write_table(("target", "minutes", "inputs", "edges met"), rows)
+    rows_of = table(("target", "minutes", "inputs", "edges met"), rows)
     return (
         f"{len(tried)} targets, {hours:.1f} hours of one core, {inputs:,} inputs, the last "
-        f"of them on an {name_processor()}.\n\n{table}"
+        f"of them on an {name_processor()}.\n\n{rows_of}"
     )
 
 

@@ -14,7 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from faults._page import replace_tables, write_table
+from benchmarks._page import table
+from faults._page import replace_tables
 
 ROOT = Path(__file__).parents[1]
 NAMES = Path(__file__).with_name("unreached.txt")
@@ -37,7 +38,7 @@ def main(exported: Path) -> None:
         for crate in PARSERS
     ]
     head = ("crate", "lines", "reached", "functions", "not reached")
-    replace_tables({"reached": write_table(head, rows)})
+    replace_tables({"reached": table(head, rows)})
     print(f"{len(missed)} functions are not reached: {NAMES.relative_to(ROOT)}")
 
 

@@ -38,7 +38,7 @@ def write_index(pages: list[Page]) -> None:
     """Puts the results of all pages into the table of the index."""
     before, begin, rest = INDEX.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
-    rows = table(HEAD, list(index_rows(pages)))
+    rows = table(HEAD, index_rows(pages), texts=("task", HEAD[-1]))
     INDEX.write_text(f"{before}{begin}\n{rows}\n\n{end}{after}", "utf-8")
 
 

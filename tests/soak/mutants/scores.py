@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from faults._page import replace_tables, write_table
+from benchmarks._page import table
+from faults._page import replace_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +55,7 @@ def publish(home: Path) -> None:
         for it in scores.values()
     ]
     head = ("of", "changes", "tried", "equivalent", "noticed at first", "noticed now")
-    replace_tables({"mutants": write_table(head, rows)})
+    replace_tables({"mutants": table(head, rows)})
 
 
 def _read_scores() -> Iterator[Score]:
