@@ -60,8 +60,11 @@ def test_each_record_comes_exactly_once(files, workers):
 
 def test_a_worker_that_grows_is_replaced_and_loses_nothing(files, tmp_path):
     # Any process has more than 1 MiB: each of the three files gets a new one.
-    options = {"worker_memory": 1 << 20, "worker_init_fn": user.MarksProcesses(tmp_path)}
-    found = items_of(create_async_dataloader(files, list, 2, **options))
+    marks = user.MarksProcesses(tmp_path)
+    loader = create_async_dataloader(
+        files, list, 2, worker_memory=1 << 20, worker_init_fn=marks
+    )
+    found = items_of(loader)
     assert len(list(tmp_path.iterdir())) >= 3
     assert sorted(item["ordinal"] for item in found) == list(range(2301))
 

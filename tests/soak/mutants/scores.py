@@ -61,7 +61,7 @@ def publish(home: Path) -> None:
 def _read_scores() -> Iterator[Score]:
     lines = SCORES.read_text("utf-8").splitlines() if SCORES.exists() else []
     for name, *numbers, first in (line.split("\t") for line in lines):
-        yield Score(name, *map(int, numbers), first)
+        yield Score(name, *map(int, numbers), first=first)
 
 
 def _count_packages(home: Path) -> Iterator[Score]:
