@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import seqloom as sl
 from seqloom.report import Logo, Report, Section, make_page
@@ -44,11 +45,12 @@ def test_heights_are_differences_of_frequencies(random):
     yes = [it for it, label in zip(sequences, labels, strict=True) if label == "yes"]
     no = [it for it, label in zip(sequences, labels, strict=True) if label == "no"]
     assert logo.title == "yes minus no"
+    least = norm.ppf(1 - 0.05 / 2 / logo.heights.size)
     for position, row in enumerate(logo.heights):
         for letter, height in zip("ACGT", row, strict=True):
             p, q = share(yes, position, letter), share(no, position, letter)
             error = np.sqrt(p * (1 - p) / len(yes) + q * (1 - q) / len(no))
-            expected = p - q if abs(p - q) > 1.96 * error else 0.0
+            expected = p - q if abs(p - q) > least * error else 0.0
             assert height == pytest.approx(expected)
     assert logo.heights[3][2] == 1 - share(no, 3, "G")
 
@@ -99,3 +101,11 @@ def test_the_letters_of_a_logo_are_as_high_as_they_say():
     (up, high), (down, low) = [(float(y), float(scale)) for y, scale in found]
     assert high / low == pytest.approx(2, abs=0.01)
     assert down - up == pytest.approx(low * 8.75, abs=0.1)
+
+
+def test_where_no_position_differs_the_section_says_so():
+    rng = np.random.default_rng(5)
+    sequences = ["".join(rng.choice([*"ACGT"], 60)) for _ in range(300)]
+    section = logos_of(data(sequences, ["a", "b"] * 150), ("a", "b"))
+    assert not section.drawings
+    assert section.note.startswith("At no position do the letters of the classes differ")

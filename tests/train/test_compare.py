@@ -82,7 +82,7 @@ def test_the_curves_are_those_of_the_history(train):
 def test_runs_on_other_records_are_told(train, toy):
     runs = [train("a"), train("b", test=toy(25, name="other"))]
     (note, *_) = [it.note for it in sl.train.compare(runs).sections]
-    assert "not the same records" in note
+    assert "are not the same for all runs" in note
     assert "not the same" not in sl.train.compare([runs[0], train("c")]).sections[0].note
 
 

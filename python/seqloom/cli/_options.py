@@ -464,7 +464,7 @@ class QuietOption:
     """Says what is printed.
 
     Args:
-        quiet: Print results, warnings and errors alone.
+        quiet: Print warnings and errors alone; evaluate prints its table too.
     """
 
     quiet: Flag = False

@@ -1,5 +1,7 @@
 """What a model must beat: the mean of the labels, or always the same answer."""
 
+import numpy as np
+
 from seqloom.models import Classify, Custom, Regress, Task
 from seqloom.train._judged import Part
 
@@ -16,7 +18,9 @@ def no_better(task: Task, name: str, part: Part) -> str | None:
         # A constant part has no r2, and NaN is not at most 0.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
     else:
-        chance = 1 / len(task.columns) if isinstance(task, Classify) else 0.5
+        # A class that the part does not hold counts neither in the measure nor for chance.
+        there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
+        chance = 1 / max(there, 1)
         is_poor, figure = metrics["balanced_accuracy"] <= chance, _shares(metrics)
         beside = "always the most frequent answer"
     if not is_poor:

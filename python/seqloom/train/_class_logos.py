@@ -1,6 +1,7 @@
 """How the letters of the classes differ, position by position."""
 
 from collections.abc import Iterator, Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,12 @@ _MEMBERS = {
     "rna": "ACGU",
     "protein": "ACDEFGHIKLMNPQRSTVWY",
 }
-# The 97.5th percentile of the normal distribution.
-_Z = 1.96
+# How often one letter or more is drawn by chance alone, in a logo of nothing.
+_CHANCE = 0.05
+_NOTHING = (
+    "At no position do the letters of the classes differ by more than chance may explain. A "
+    "motif at a varying position does not show here."
+)
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -33,8 +38,9 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     """Draws where the letters of a class differ from those of all others.
 
     The height of a letter is the difference of two frequencies: its share at this position
-    among the records of the class, minus its share among the others. It is drawn where the
-    difference is more than 1.96 standard errors from 0.
+    among the records of the class, minus its share among the others. It is drawn where
+    chance alone would draw no letter of the logo in 95 of 100 cases (by the normal
+    distribution, with Bonferroni's correction for the number of letters and positions).
 
     Args:
         examples: The records to learn from, with labels.
@@ -52,10 +58,11 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     logos = list(_draw(letters, labels, classes, members=members))
     if not logos:
         return None
+    drawn = [logo for logo in logos if np.any(logo.heights)]
     return Section(
         title="How the letters of the classes differ",
-        note=_note(len(letters), len(examples)),
-        drawings=logos,
+        note=_note(len(letters), len(examples)) if drawn else _NOTHING,
+        drawings=drawn,
     )
 
 
@@ -131,7 +138,8 @@ def _heights(one: Counts, other: Counts) -> Floats:
     shares = [it / total for it, total in zip((one, other), totals, strict=True)]
     spread = sum(p * (1 - p) / n for p, n in zip(shares, totals, strict=True))
     gap = shares[0] - shares[1]
-    return np.where(np.abs(gap) > _Z * np.sqrt(spread), gap, 0.0)
+    least = NormalDist().inv_cdf(1 - _CHANCE / (2 * gap.size))
+    return np.where(np.abs(gap) > least * np.sqrt(spread), gap, 0.0)
 
 
 def _note(counted: int, there: int) -> str:
@@ -139,6 +147,6 @@ def _note(counted: int, there: int) -> str:
     of = "" if counted == there else f" ({counted:,} of them, evenly taken)"
     return (
         "Height: the share of a letter at this position among the training records of the "
-        f"class{of}, minus its share among the others. Drawn where the difference is more "
-        "than 1.96 standard errors."
+        f"class{of}, minus its share among the others. Drawn where chance alone would draw "
+        "no letter in 95 of 100 cases. A motif at a varying position does not show here."
     )

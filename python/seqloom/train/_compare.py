@@ -231,18 +231,22 @@ def _part_of(run: Compared, runs: list[Compared]) -> str | None:
 def _note(runs: list[Compared]) -> str:
     """Says what the runs were judged on, and whether that is the same for all."""
     chosen = [_part_of(run, runs) for run in runs]
-    parts = sorted({it or "no" for it in chosen})
-    notes = [f"Metrics on the {' and the '.join(parts)} part."]
+    parts = sorted({it for it in chosen if it})
+    notes = [f"Metrics on the {' and the '.join(parts)} part."] if parts else []
+    if None in chosen:
+        notes.append("A run without metrics was judged on no part, or has not begun.")
     marks = {
         run.results["parts"][part].get("records")
         for run, part in zip(runs, chosen, strict=True)
         if part is not None
     }
     if len(parts) > 1 or len(marks - {None}) > 1:
-        notes.append("These are not the same records for all runs: compare with care.")
+        notes.append(
+            "Records, labels or classes are not the same for all runs: compare with care."
+        )
     if any("network" not in run.results for run in runs):
         notes.append("A run without parameters has not ended, or is of an older version.")
-    return " ".join([*notes, "In brackets: 95 % intervals."])
+    return " ".join([*notes, "Below a metric: its 95 % interval."])
 
 
 def _results(runs: list[Compared]) -> Table:

@@ -30,7 +30,7 @@ from seqloom.train._metrics import Metric
 from seqloom.train._objective import Objective
 from seqloom.train._parts import Parts
 from seqloom.train._precision import scale_of
-from seqloom.train._prepare import identity_of, prepare
+from seqloom.train._prepare import identity_of, prepare, spell_augment
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, ScheduleLike
@@ -230,6 +230,7 @@ class Job:
             every.pop("weight_decay")  # is its own
         if self.schedule is not None:
             every.pop("lr")
+        every |= _changes_of(self.parts.train)
         every["compiled"] = trainer.compiling.describe()
         facts = {
             name.replace("_", " "): str(value)
@@ -237,6 +238,13 @@ class Job:
             if value is not None and name != "backend"
         }
         return facts | machine_facts(self.settings.backend, self.threads)
+
+
+def _changes_of(train: Any) -> dict[str, Any]:
+    """Spells how the training part differs from epoch to epoch."""
+    augment = getattr(train, "augment", None)
+    named = repr(augment) if hasattr(augment, "to_dict") else spell_augment(augment)
+    return {"augmentation": named, "jitter": getattr(train, "jitter", None) or None}
 
 
 def _optimizer(settings: Settings, model: Module) -> AdamW:

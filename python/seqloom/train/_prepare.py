@@ -103,7 +103,7 @@ def identity_of(
         "model": shapes if config is None else config.to_dict(),
         "training data": parts.train.fingerprint(),
         "validation data": None if parts.valid is None else parts.valid.fingerprint(),
-        "augmentation": _spell_augment(getattr(parts.train, "augment", None)),
+        "augmentation": spell_augment(getattr(parts.train, "augment", None)),
         "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
         # Rounded in another order, so that its bits may differ.
@@ -112,7 +112,7 @@ def identity_of(
     return json.loads(json.dumps(facts))
 
 
-def _spell_augment(augment: Any) -> Any:
+def spell_augment(augment: Any) -> Any:
     """Names what changes the training sequences."""
     if augment is None or hasattr(augment, "to_dict"):
         return augment and augment.to_dict()

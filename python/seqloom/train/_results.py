@@ -6,6 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from seqloom._files import write_atomic
 from seqloom.models import Task
 from seqloom.train._judged import Part, find_intervals
@@ -42,12 +44,18 @@ def results_of(run: Any) -> dict[str, Any]:
 
 def _describe(task: Task, part: Part) -> dict[str, Any]:
     """Gives the metrics of a part, their intervals, and a name of its records."""
-    names = "\0".join(part.scores.ids).encode("utf-8", "surrogatepass")
     return {
-        "records": hashlib.blake2b(names, digest_size=8).hexdigest(),
+        "records": _name_records(task, part),
         "metrics": {it: _number(value) for it, value in part.metrics.items()},
         "intervals": {it: list(ends) for it, ends in find_intervals(task, part).items()},
     }
+
+
+def _name_records(task: Task, part: Part) -> str:
+    """Names the records of a part, by their ids, labels and classes."""
+    words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
+    text = "\0".join(words).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
 def _number(value: float) -> float | None:

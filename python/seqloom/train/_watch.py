@@ -104,7 +104,7 @@ class Watch:
         """Says that the run goes on, and lengthens the bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
-        self._console.print(f"the validation loss still falls: on to epoch {epochs:,}")
+        self._console.print(f"the validation loss has fallen: on to epoch {epochs:,}")
 
     def on_end(self, run: Run) -> None:
         """Takes the bar down."""

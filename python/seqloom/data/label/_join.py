@@ -125,8 +125,16 @@ def _unlabelled_error(
         f"{records.locate(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
         f"label in {source.what}: {names}{more}{missing_note(source, key)}"
         f"{_blank_note(source, key)}"
-        f"{'' if len(bare) == len(ids) else way_out}"
+        f"{_other_ids(source) if len(bare) == len(ids) else way_out}"
     )
+
+
+def _other_ids(source: Source) -> str:
+    """Shows ids of the labels, where none of them is that of a sequence."""
+    if not source.cells:
+        return "; they have no line"
+    found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
+    return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
 
 
 def _blank_note(source: Source, name: str) -> str:
