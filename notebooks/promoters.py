@@ -118,7 +118,7 @@ plt.show()
 
 # %%
 long = background(4000)
-starts = [700, 1850, 3200]
+starts = [703, 1857, 3204]
 for start in starts:
     window = promoter()
     while "".join(window[START - 33 : START - 26]).count("TA") < 2:  # one with a box
@@ -126,13 +126,15 @@ for start in starts:
     long[start - START : start - START + WIDTH] = window
 write("long.fa", [long])
 
-windows = sl.data.windows("long.fa", WIDTH, 5, encoder=run.trained.encoder)
+windows = sl.data.windows("long.fa", WIDTH, 1, encoder=run.trained.encoder)
 scan = sl.infer.predict(run.trained, windows).to_numpy()[:, data.classes.index("promoter")]
-place = np.arange(len(scan)) * 5 + START
-print(
-    f"{len(scan)} windows; the best ones are at",
-    sorted(place[scan.argsort()[-3:]].tolist()),
-)
+place = np.arange(len(scan)) + START
+peaks = []
+for here in place[scan.argsort()[::-1]].tolist():  # the highest ones, 20 letters apart
+    if all(abs(here - other) > 20 for other in peaks):
+        peaks.append(here)
+print(f"{len(scan)} windows; the five highest peaks are at", sorted(peaks[:5]))
+print("the true starts are at", starts)
 
 # %% [markdown]
 # The log-odds, `log(p / (1 - p))`, spread what is close to 0 or 1.

@@ -26,8 +26,8 @@ _MEMBERS = {
 # How often one letter or more is drawn by chance alone, in a logo of nothing.
 _CHANCE = 0.05
 _NOTHING = (
-    "At no position do the letters of the classes differ by more than chance may explain. A "
-    "motif at a varying position does not show here."
+    "At no position do the letters of the classes differ by more than chance may explain. "
+    "A motif at a varying position does not show here."
 )
 
 Counts = NDArray[np.int64]
