@@ -73,8 +73,8 @@ def take(page: Page, name: str, first: str, last: str) -> None:
     """Takes a part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
     top, bottom = page.value(CLIP % (first, last))
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 1.4}
-    form = {"format": "webp", "quality": 75, "captureBeyondViewport": True}
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 1.2}
+    form = {"format": "webp", "quality": 70, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)
     (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))
 
