@@ -118,3 +118,11 @@ def test_a_checksum_of_arrays_is_that_of_their_names_types_shapes_and_numbers():
     assert checksum_of(weights) == checksum_of(
         {key: it.copy() for key, it in weights.items()}
     )
+
+
+def test_an_array_of_several_pieces_comes_back_as_json(tmp_path):
+    # Of another byte order, so in pieces; base64 takes three bytes at a time, which divide none.
+    numbers = np.arange((2 << 20) + 5, dtype=">u4")
+    recorder = sl.record.JsonGz()
+    recorder.write(tmp_path / "a.json.gz", Record({"x": numbers}))
+    assert np.array_equal(np.asarray(recorder.read(tmp_path / "a.json.gz")["x"]), numbers)
