@@ -121,7 +121,7 @@ def test_a_checksum_of_arrays_is_that_of_their_names_types_shapes_and_numbers():
 
 
 def test_an_array_of_several_pieces_comes_back_as_json(tmp_path):
-    # Of another byte order, so in pieces; base64 takes three bytes at a time, which divide none.
+    # Of another byte order, so in pieces, none of which is a multiple of three bytes.
     numbers = np.arange((2 << 20) + 5, dtype=">u4")
     recorder = sl.record.JsonGz()
     recorder.write(tmp_path / "a.json.gz", Record({"x": numbers}))
