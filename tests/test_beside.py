@@ -6,9 +6,8 @@ from re import search
 from subprocess import CalledProcessError
 
 import pytest
-from benchmarks._page import table
 from benchmarks.beside import _story
-from benchmarks.beside._pages import Page, index_rows, read_pages
+from benchmarks.beside._pages import Page, read_pages
 
 PAGE = """---
 tool: NumPy
@@ -64,7 +63,7 @@ def test_each_result_says_when_and_on_which_processor_it_was_measured(page: Page
 
 
 def test_the_index_has_what_the_pages_have():
-    rows = table(_story.HEAD, list(index_rows(read_pages())))
+    rows = _story.index_table(read_pages())
     assert rows in _story.INDEX.read_text("utf-8")
 
 

@@ -38,8 +38,12 @@ def write_index(pages: list[Page]) -> None:
     """Puts the results of all pages into the table of the index."""
     before, begin, rest = INDEX.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
-    rows = table(HEAD, index_rows(pages), texts=("task", HEAD[-1]))
-    INDEX.write_text(f"{before}{begin}\n{rows}\n\n{end}{after}", "utf-8")
+    INDEX.write_text(f"{before}{begin}\n{index_table(pages)}\n\n{end}{after}", "utf-8")
+
+
+def index_table(pages: list[Page]) -> str:
+    """Writes the table of the index, a row for each task."""
+    return table(HEAD, index_rows(pages), texts=("task", HEAD[-1]))
 
 
 def measure_page(page: Page) -> None:
