@@ -246,7 +246,7 @@ def _note(runs: list[Compared]) -> str:
         )
     if any("network" not in run.results for run in runs):
         notes.append("A run without parameters has not ended, or is of an older version.")
-    return " ".join([*notes, "Where a metric has a second figure, that is its 95 % interval."])
+    return " ".join([*notes, "A second figure is the 95 % interval of a metric."])
 
 
 def _results(runs: list[Compared]) -> Table:
