@@ -96,14 +96,15 @@ mod tests {
     #[test]
     fn a_file_has_as_many_lines_as_its_text() {
         let path = std::env::temp_dir().join(format!("seqloom-lines-{}", std::process::id()));
-        let long = "1 s 0 1 A C\n".repeat(PIECE as usize / 10);
+        let many = usize::try_from(PIECE).unwrap() / 10;
+        let long = "1 s 0 1 A C\n".repeat(many);
         for (text, lines) in [
             ("", 0),
             ("a", 1),
             ("a\n", 1),
             ("a\r\nb\n\n\n", 2),
             ("\u{FEFF}a\nb", 2),
-            (&long, PIECE as usize / 10),
+            (&long, many),
         ] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(count(text.as_bytes()), lines);
