@@ -25,9 +25,9 @@ def publish(results: Sequence[Result], seconds: float, *, jobs: int) -> None:
 def replace_tables(tables: Mapping[str, str]) -> None:
     """Replaces tables of the page; each stands between two marks with its name."""
     text = PAGE.read_text("utf-8")
-    for name, text_of in tables.items():
+    for name, content in tables.items():
         marked = rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)"
-        text, found = re.subn(marked, rf"\1\n{text_of}\n\n\2", text, flags=re.DOTALL)
+        text, found = re.subn(marked, rf"\1\n{content}\n\n\2", text, flags=re.DOTALL)
         assert found == 1, f"{PAGE.name} has no place for {name}"
     PAGE.write_text(text, "utf-8")
 

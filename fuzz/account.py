@@ -66,10 +66,10 @@ def _write_page(tried: list[Tried]) -> str:
     ]
     hours = sum(one.seconds for one in tried) / 3600
     inputs = sum(one.inputs for one in tried)
-    rows_of = table(("target", "minutes", "inputs", "edges met"), rows)
+    shown = table(("target", "minutes", "inputs", "edges met"), rows)
     return (
         f"{len(tried)} targets, {hours:.1f} hours of one core, {inputs:,} inputs, the last "
-        f"of them on an {name_processor()}.\n\n{rows_of}"
+        f"of them on an {name_processor()}.\n\n{shown}"
     )
 
 

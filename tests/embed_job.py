@@ -27,6 +27,15 @@ def expected_mean(letters):
     return TABLE[tokens].astype(np.float64).mean(axis=0)
 
 
+def resident(pid):
+    """The memory of a process, in bytes; 0 once it has ended."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def run(file, out, shard_size: Any = 500, **options):
     """Embeds a file as every test does."""
     return sl.infer.embed(

@@ -25,12 +25,12 @@ def run_faults(*arguments):
 
 @pytest.mark.parametrize("kind", ["calls", "crash", "read", "damage"])
 def test_nothing_is_lost_in_a_sample_of_all_faults(kind):
-    said = run_faults("--kind", kind, "--seconds", "12", "--jobs", "1")
+    said = run_faults("--kind", kind, "--seconds", "15", "--jobs", "1")
     tried = re.search(
         r"^([\d,]+) faults in \d+ s; 0 of them went wrong", said, re.MULTILINE
     )
     assert tried, said
-    assert int(tried[1].replace(",", "")) > 20  # as many as a busy machine tries
+    assert int(tried[1].replace(",", "")) > 50
 
 
 def test_nothing_of_a_record_is_lost_at_any_call():

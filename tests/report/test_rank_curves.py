@@ -112,7 +112,7 @@ def test_a_thinned_curve_lies_on_the_whole_one_and_is_as_large():
     rng = np.random.default_rng(0)
     labels = rng.random(100_000) < 0.2
     curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
-    thin = curve.thinned()
+    thin = curve.thin()
     assert len(thin.hits) <= 4000
     assert (thin.positives, thin.negatives) == (curve.positives, curve.negatives)
     assert thin.hits[0] == thin.misses[0] == 0

@@ -51,15 +51,6 @@ def start(fasta, out):
     )
 
 
-def resident(pid):
-    """The memory of a process, in bytes; 0 once it has ended."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
 @pytest.fixture(scope="module")
 def whole(fasta):
     """A job that nobody stopped: its sums, its seconds, and its memory over time."""
@@ -70,7 +61,7 @@ def whole(fasta):
         def sample():
             while not is_over.wait(0.1):
                 done = len(list(out.glob("*.done"))) if out.exists() else 0
-                sizes.append((done, resident(process.pid)))
+                sizes.append((done, embed_job.resident(process.pid)))
 
         thread = threading.Thread(target=sample)
         thread.start()

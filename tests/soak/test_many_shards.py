@@ -1,6 +1,5 @@
 """Ten thousand shards: a job that is killed ten times, and then runs to its end."""
 
-import os
 import subprocess
 import sys
 import time
@@ -40,7 +39,7 @@ def job(letters, tmp_path_factory):
     sizes = []
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            sizes.append(resident(process.pid))
+            sizes.append(embed_job.resident(process.pid))
             time.sleep(0.1)
     assert process.returncode == 0
     return out, [size for size in sizes if size]
@@ -55,15 +54,6 @@ def wait(process, is_so):
 def published(out, number):
     """Whether a shard is published."""
     return (out / f"shard-{number - 1:06d}.done").exists()
-
-
-def resident(pid):
-    """The memory of a process, in bytes; 0 once it has ended."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_each_record_is_in_one_shard_and_as_by_hand(job, letters):

@@ -5,13 +5,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-
-from seqloom.cli._machine import open_console
+from seqloom.cli._machine import open_console, table_of
 from seqloom.cli._options import PATH, Flag
 
 if TYPE_CHECKING:
-    from seqloom.io import BedSummary, GenotypeStats
+    from seqloom.io import BedSummary
 
 
 def inspect(
@@ -36,22 +34,12 @@ def inspect(
     if json:
         print_json(summary)
     else:
-        open_console().print(table_of(summary))
+        open_console().print(table_of(summary.facts()))
 
 
 def print_json(summary: "BedSummary") -> None:
     """Prints the summary as one JSON object."""
     sys.stdout.write(json.dumps(summary.to_dict(), indent=2) + "\n")
-
-
-def table_of(facts: "BedSummary | GenotypeStats") -> Table:
-    """Puts what is known into two columns."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, fact in facts.facts().items():
-        table.add_row(name, fact)
-    return table
 
 
 def is_bed(file: str) -> bool:

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from seqloom.cli._bed_inspect import table_of
 from seqloom.cli._bed_paths import check_apart, check_target
 from seqloom.cli._counter_bar import counter_bar
-from seqloom.cli._machine import open_console
+from seqloom.cli._machine import open_console, table_of
 from seqloom.cli._options import PATH, Flag, Threads
 
 
@@ -50,7 +49,7 @@ def stats(
             on_progress=on_progress,
         )
     console = open_console()
-    console.print(table_of(found))
+    console.print(table_of(found.facts()))
     if out is not None:
         found.to_tsv(out)
         console.line()

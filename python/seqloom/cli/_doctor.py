@@ -2,13 +2,11 @@
 
 import json as json_text
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-
-from rich.table import Table
+from collections.abc import Iterator, Sequence
 
 from seqloom.cli._doctor_advice import Advice, find_advice
 from seqloom.cli._doctor_facts import find_facts
-from seqloom.cli._machine import open_console
+from seqloom.cli._machine import open_console, table_of
 from seqloom.cli._options import Flag
 
 
@@ -28,20 +26,10 @@ def doctor(*, json: Flag = False) -> None:
         sys.stdout.write(json_text.dumps(found, indent=2) + "\n")
         return
     console = open_console()
-    console.print(_rows(facts))
+    console.print(table_of(facts))
     console.line()
     for line in _lines(advice):
         console.print(line)
-
-
-def _rows(facts: Mapping[str, str]) -> Table:
-    """Puts names and facts into two columns."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, fact in facts.items():
-        table.add_row(name, fact)
-    return table
 
 
 def _lines(advice: Sequence[Advice]) -> Iterator[str]:

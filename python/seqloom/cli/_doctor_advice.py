@@ -24,8 +24,8 @@ def find_advice() -> list[Advice]:
     return [advice for check in _CHECKS for advice in check()]
 
 
-def _capped() -> Iterator[Advice]:
-    """Variables that keep libraries from the processor's widest instructions."""
+def _check_caps() -> Iterator[Advice]:
+    """Finds variables that keep libraries from the processor's widest instructions."""
     if capped := os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             f"SEQLOOM_SIMD={capped} caps the instructions of seqloom's kernels.",
@@ -38,8 +38,8 @@ def _capped() -> Iterator[Advice]:
         )
 
 
-def _no_vectors() -> Iterator[Advice]:
-    """A processor without the vector instructions that kernels are written for."""
+def _check_vectors() -> Iterator[Advice]:
+    """Finds a processor without the vector instructions that kernels are written for."""
     if not has_vectors() and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             "The processor has neither AVX2 nor NEON: kernels compute number by number.",
@@ -47,8 +47,8 @@ def _no_vectors() -> Iterator[Advice]:
         )
 
 
-def _few_threads() -> Iterator[Advice]:
-    """Fewer threads than cores, and fewer cores than the machine has."""
+def _check_threads() -> Iterator[Advice]:
+    """Finds fewer threads than cores, and fewer cores than the machine has."""
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
@@ -66,8 +66,8 @@ def _few_threads() -> Iterator[Advice]:
         )
 
 
-def _busy() -> Iterator[Advice]:
-    """Other programs that compute."""
+def _check_load() -> Iterator[Advice]:
+    """Finds other programs that compute."""
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if load > cores:
         yield Advice(
@@ -76,8 +76,8 @@ def _busy() -> Iterator[Advice]:
         )
 
 
-def _slow_clock() -> Iterator[Advice]:
-    """A processor that is told to save power."""
+def _check_clock() -> Iterator[Advice]:
+    """Finds a processor that is told to save power."""
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     if governor.exists() and governor.read_text("ascii").strip() == "powersave":
         yield Advice(
@@ -86,8 +86,8 @@ def _slow_clock() -> Iterator[Advice]:
         )
 
 
-def _unused_gpu() -> Iterator[Advice]:
-    """A GPU, and no library here that computes on it."""
+def _check_gpu() -> Iterator[Advice]:
+    """Finds a GPU, and no library here that computes on it."""
     versions = [
         version_of(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
     ]
@@ -98,8 +98,8 @@ def _unused_gpu() -> Iterator[Advice]:
         )
 
 
-def _no_cache() -> Iterator[Advice]:
-    """A cache that cannot be written, so that compiled steps are made each time."""
+def _check_cache() -> Iterator[Advice]:
+    """Finds a cache that cannot be written, so that compiled steps are made each time."""
     home = cache_home()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):
@@ -109,8 +109,8 @@ def _no_cache() -> Iterator[Advice]:
         )
 
 
-def _no_program() -> Iterator[Advice]:
-    """A checkout where `seqloom run` was not built."""
+def _check_program() -> Iterator[Advice]:
+    """Finds a checkout where `seqloom run` was not built."""
     if not PROGRAM.is_file():
         yield Advice(
             "seqloom run is not built.",
@@ -119,8 +119,8 @@ def _no_program() -> Iterator[Advice]:
         )
 
 
-def _no_bytecode() -> Iterator[Advice]:
-    """Python that compiles each module again."""
+def _check_bytecode() -> Iterator[Advice]:
+    """Finds that Python compiles each module again."""
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Advice(
             "PYTHONDONTWRITEBYTECODE is set: each start compiles the modules again.",
@@ -129,13 +129,13 @@ def _no_bytecode() -> Iterator[Advice]:
 
 
 _CHECKS: tuple[Callable[[], Iterator[Advice]], ...] = (
-    _capped,
-    _no_vectors,
-    _few_threads,
-    _busy,
-    _slow_clock,
-    _unused_gpu,
-    _no_cache,
-    _no_program,
-    _no_bytecode,
+    _check_caps,
+    _check_vectors,
+    _check_threads,
+    _check_load,
+    _check_clock,
+    _check_gpu,
+    _check_cache,
+    _check_program,
+    _check_bytecode,
 )

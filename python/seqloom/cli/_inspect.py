@@ -6,12 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.table import Table
-
 from seqloom.cli import _bed_inspect
 from seqloom.cli._check import check_free
 from seqloom.cli._kinds import check_no_sequence_options
-from seqloom.cli._machine import open_console
+from seqloom.cli._machine import open_console, table_of
 from seqloom.cli._options import FILE_DEFAULTS, PATH, FileOptions, Flag
 from seqloom.cli._sights import draw_lengths, draw_means, draw_positions, is_plain
 
@@ -54,7 +52,7 @@ def inspect(
     if json:
         print_json(summary)
     else:
-        console.print(_facts(summary))
+        console.print(table_of(summary.facts()))
         _draw(summary, console)
     # Last, because what was counted is shown even where no picture can be written.
     if plot is None:
@@ -68,16 +66,6 @@ def inspect(
 def print_json(summary: "Summary") -> None:
     """Prints the summary as one JSON object."""
     sys.stdout.write(json.dumps(summary.to_dict(), indent=2) + "\n")
-
-
-def _facts(summary: "Summary") -> Table:
-    """Puts the summary's own words into two columns."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, fact in summary.facts().items():
-        table.add_row(name, fact)
-    return table
 
 
 def _draw(summary: "Summary", console: "Console") -> None:

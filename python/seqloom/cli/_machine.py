@@ -1,9 +1,11 @@
 """What runs, and on what: the first line of long work."""
 
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from seqloom._text import printable
@@ -33,6 +35,16 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
         soft_wrap=True,
         emoji=False,
     )
+
+
+def table_of(facts: Mapping[str, str]) -> Table:
+    """Puts names and facts into two columns."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        table.add_row(name, fact)
+    return table
 
 
 def announce(console: Console, machine: MachineOptions) -> None:

@@ -80,7 +80,7 @@ class RankCurve:
         """The area under the precision-recall curve, as average precision."""
         return float(self.precision @ np.diff(self.recall))
 
-    def thinned(self) -> "RankCurve":
+    def thin(self) -> "RankCurve":
         """Leaves out counts that a drawing cannot show: those within a pixel of others."""
         if len(self.hits) <= _MOST:
             return self
@@ -106,7 +106,7 @@ class ClassCurve:
     @classmethod
     def of(cls, name: str, curve: RankCurve) -> "ClassCurve":
         """Computes the areas."""
-        return cls(name, curve.thinned(), curve.auroc, curve.auprc)
+        return cls(name, curve.thin(), curve.auroc, curve.auprc)
 
 
 def class_curves(
@@ -188,14 +188,8 @@ def _roc(drawn: Sequence[ClassCurve]) -> Plot:
         x, y = it.curve.false_alarms, it.curve.recall
         low, high = wilson_bounds(y, it.curve.positives)
         traces.append(Trace(f"{it.name} {it.auroc:.3f}", x, y, low=low, high=high))
-    return Plot(
-        "ROC curve",
-        traces,
-        x_label="share of others taken for the class",
-        y_label="share of the class found",
-        x_range=(0, 1),
-        y_range=(0, 1),
-    )
+    labels = "share of others taken for the class", "share of the class found"
+    return _plot("ROC curve", traces, labels)
 
 
 def _precision_recall(drawn: Sequence[ClassCurve]) -> Plot:
@@ -207,11 +201,14 @@ def _precision_recall(drawn: Sequence[ClassCurve]) -> Plot:
         heights, low, high = (np.repeat(each, 2) for each in (precision, *ends))
         x = np.repeat(it.curve.recall, 2)[1:-1]
         traces.append(Trace(f"{it.name} {it.auprc:.3f}", x, heights, low=low, high=high))
+    labels = "recall: share of the class found", "precision: share that is right"
+    return _plot("Precision-recall curve", traces, labels)
+
+
+def _plot(title: str, traces: list[Trace], labels: tuple[str, str]) -> Plot:
+    """Plots shares over shares."""
+    x_label, y_label = labels
+    every = (0, 1)
     return Plot(
-        "Precision-recall curve",
-        traces,
-        x_label="recall: share of the class found",
-        y_label="precision: share that is right",
-        x_range=(0, 1),
-        y_range=(0, 1),
+        title, traces, x_label=x_label, y_label=y_label, x_range=every, y_range=every
     )
