@@ -113,12 +113,13 @@ def _neutral_of(trained: Trained) -> bytes | None:
 def _explain(trained: Trained, letters: list[bytes]) -> str:
     """Says how letters were coloured."""
     neutral = (_neutral_of(trained) or b"").decode()
-    each = "letter" if max(map(len, letters)) <= _WINDOWS else f"of {_WINDOWS} windows"
+    is_short = max(map(len, letters)) <= _WINDOWS
+    each = "each letter" if is_short else f"each of {_WINDOWS} pieces"
     first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
     return (
-        f"In {first} each {each} was hidden behind {neutral} and the "
-        "sequence scored again (occlusion): the darker a letter, the more that changed the "
-        "logarithm of the ratio of the two probabilities. Positions count from 0."
+        f"In {first} {each} was replaced by {neutral} in turn, and the sequence was scored "
+        "again (occlusion). The darker a letter, the more this changed the logarithm of "
+        "the ratio of the two probabilities. Positions count from 0."
     )
 
 
