@@ -9,13 +9,16 @@ import pytest
 import seqloom as sl
 from strict_example import strict_backend
 
-NAMES = ("numpy", "torch", "jax", "strict")
+CARD = "torch:cuda"
+NAMES = ("numpy", "torch", "jax", "strict", CARD)
 
 
 def backend(name: str) -> sl.tensor.Backend:
     """The backend of that name; "strict" is the example over array_api_strict."""
     if name == "strict":
         return _strict()
+    if name == CARD:
+        return _card()
     if name != "numpy":
         pytest.importorskip(name)
     return sl.tensor.backend(name)
@@ -24,6 +27,15 @@ def backend(name: str) -> sl.tensor.Backend:
 def _strict() -> sl.tensor.Backend:
     pytest.importorskip("array_api_strict")
     return strict_backend()
+
+
+def _card() -> sl.tensor.Backend:
+    """PyTorch on a CUDA device, with whole float32 products as on a processor."""
+    torch: Any = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device, and this machine has none")
+    torch.backends.cudnn.allow_tf32 = False
+    return sl.tensor.backend(CARD)
 
 
 @contextmanager
