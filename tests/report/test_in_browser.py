@@ -130,6 +130,15 @@ def test_an_interval_stands_on_one_line(page):
     assert set(page.value(LINES)) == {1}
 
 
+def test_what_is_moved_can_be_reached_by_the_keyboard(page):
+    moved = (
+        "[...document.querySelectorAll('*')].filter((it) => it.scrollWidth > it.clientWidth"
+    )
+    moved += " && getComputedStyle(it).overflowX == 'auto')"
+    assert page.value(f"{moved}.length > 0")
+    assert page.value(f"{moved}.every((it) => it.tabIndex == 0)")
+
+
 def test_plots_take_the_colours_of_the_scheme(address, tmp_path):
     line = "getComputedStyle(document.querySelector('.line.c0')).stroke"
     found = []

@@ -43,7 +43,7 @@ def show_table(table: Table, *, caption: bool) -> str:
     head = _show_row("th", table.columns, numeric)
     body = "".join(_show_row("td", row, numeric) for row in table.rows)
     inside = f"{title}<thead>{head}</thead><tbody>{body}</tbody>"
-    return f'<div class="scroll"><table>{inside}</table></div>'
+    return f'<div class="scroll" tabindex="0"><table>{inside}</table></div>'
 
 
 def show_facts(facts: Mapping[str, str]) -> str:
