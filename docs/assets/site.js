@@ -1,9 +1,11 @@
-// What scrolls can be reached by the keyboard in every browser, and only that.
 "use strict";
 
+// What scrolls can be reached by the keyboard in every browser, and only that.
 const SCROLLERS = ".md-typeset__scrollwrap, .md-typeset pre > code, .md-typeset p:has(> img)";
 // Plots of several panels have more pixels from left to right than this.
 const WIDE = 1000;
+// An option of a command, such as --out.
+const OPTION = /\[?--[a-z][a-z-]*/g;
 
 function markScrollers() {
   for (const box of document.querySelectorAll(SCROLLERS)) {
@@ -18,6 +20,15 @@ function markWidePlots() {
   }
 }
 
+// No line ends within an option.
+function keepOptionsWhole() {
+  for (const code of document.querySelectorAll(".md-typeset :not(pre) > code")) {
+    if (code.childElementCount) continue;
+    code.innerHTML = code.innerHTML.replace(OPTION, '<span class="option">$&</span>');
+  }
+}
+
+addEventListener("load", keepOptionsWhole);
 addEventListener("load", markWidePlots);
 addEventListener("load", markScrollers);
 addEventListener("resize", markScrollers);
