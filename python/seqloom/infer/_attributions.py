@@ -171,7 +171,7 @@ def write_page(
         title="Which letters count",
         lead=_lead(found),
         notes=(note,) if left_out else (),
-        sections=(_section(found, drawn),),
+        sections=tuple(_sections(found, drawn)),
     )
     write_atomic(path, make_page(report))
 
@@ -193,47 +193,47 @@ def mark_sequence(
 
 def _lead(found: Attributions) -> str:
     """Says what was done."""
+    is_one = found.window == 1
+    what = "Each letter was" if is_one else f"Each {found.window:,} letters were"
+    by, name = "N (X in a protein)", "occlusion"
     if found.letters:
-        what, name = "Each letter was replaced by each other one", "in silico mutagenesis"
-    elif found.window == 1:
-        what, name = "Each letter was replaced by one that stands for any", "occlusion"
-    else:
-        what = f"Each {found.window:,} letters were replaced by one that stands for any"
-        name = "occlusion"
-    return f"{what}, in turn, and the model scored the sequence again ({name})."
+        by, name = "each other letter", "in silico mutagenesis"
+    return f"{what} replaced by {by}, and the model scored the sequence again ({name})."
 
 
-def _section(found: Attributions, drawn: int) -> Section:
-    """Draws the first records."""
-    measured = {
-        "classify": "the logarithm of the odds p / (1 - p) of the class above the letters",
-        "multilabel": "the logarithm of the odds p / (1 - p) of the label",
+def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
+    """Draws the first records, and lists their strongest mutations."""
+    score = {
+        "classify": "the log-odds of the class above the letters, ln(p/(1-p))",
+        "multilabel": "the log-odds of the label, ln(p/(1-p))",
         "regress": "the value",
     }
-    by = "what replaces it lowers the score by, on average" if found.letters else "it adds"
-    note = (
-        f"The score is {measured[found.task]}. A letter is the darker the more {by}; each "
-        "sequence has a scale of its own. Positions count from 0."
-    )
+    change = "with another letter, on average" if found.letters else "without it"
     weights = found.by_letter()
     sequences = [_mark(found, record, weights[record]) for record in range(drawn)]
-    drawing = Letters(sequences, toward="raises the score", away="lowers the score")
-    table = _strongest(found, drawn) if found.letters else None
-    return Section(title="Letters", note=note, drawings=(drawing,), details=table)
+    yield Section(
+        title="Letters",
+        note=(
+            f"The score is {score[found.task]}. The stronger the colour of a letter, the "
+            f"more the score changes {change}. Each sequence has a scale of its own. "
+            "Positions count from 0."
+        ),
+        drawings=(Letters(sequences, toward="raises the score", away="lowers the score"),),
+    )
+    if found.letters:
+        yield Section(title="The strongest mutations", table=_strongest(found, drawn))
 
 
 def _mark(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequence:
-    """Marks one record, with its score above and the size of its largest weight."""
-    score = float(found.scores[record])
-    probability = 1 / (1 + np.exp(-score))
-    spelled = f"{score:.4g}" if found.task == "regress" else percent(probability)
-    return mark_sequence(
-        f"{found.ids[record]}: {found.targets[record]} ({spelled})",
-        found.sequences[record],
-        weights,
-        longest=_LONGEST,
-        note=f"darkest letter {np.abs(weights).max():.3g}",
-    )
+    """Marks one record, with its score above and its strongest letter."""
+    score, text = float(found.scores[record]), found.sequences[record]
+    name = f"{found.ids[record]}: {found.targets[record]}"
+    if found.task != "regress":
+        name = f"{name} ({percent(np.exp(-np.logaddexp(0, -score)))})"
+    at = int(np.abs(weights).argmax())
+    strongest = f"strongest letter {text[at]} at {at:,}: {weights[at]:+.3g}"
+    note = f"score {score:.3g}; {strongest}"
+    return mark_sequence(name, text, weights, longest=_LONGEST, note=note)
 
 
 def _strongest(found: Attributions, drawn: int) -> Table:
@@ -241,12 +241,10 @@ def _strongest(found: Attributions, drawn: int) -> Table:
     rows: list[tuple[str, int, str, str, float]] = []
     for record in range(drawn):
         weights, text = found.weights[record], found.sequences[record]
-        strongest = np.argsort(-np.abs(weights), axis=None, kind="stable")[:_STRONGEST]
-        for at, column in np.column_stack(
-            np.unravel_index(strongest, weights.shape)
-        ).tolist():
+        order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:_STRONGEST]
+        for at, column in np.stack(np.unravel_index(order, weights.shape), 1).tolist():
             change = text[at], found.letters[column], float(weights[at, column])
             rows.append((found.ids[record], at, *change))
     rows.sort(key=lambda row: -abs(row[-1]))
     columns = "id", "position", "letter", "replaced by", "change of the score"
-    return Table("The strongest mutations", columns, rows[:_STRONGEST])
+    return Table("mutations", columns, [it for it in rows if it[-1]][:_STRONGEST])

@@ -104,16 +104,17 @@ def explain(
         columns = np.broadcast_to(columns, len(probe.outputs))
         measure = _measure_of(trained.task, columns)
         letters = members_of(trained.encoder) if method == "mutations" else ""
+        weights = (
+            probe.mutate(measure, letters)
+            if letters
+            else probe.hide(measure, [window] * len(columns))
+        )
         return Attributions(
             ids=list(examples.ids),
             sequences=[it.decode("ascii", "replace") for it in probe.sequences],
             targets=[trained.classes[number] for number in columns.tolist()],
             scores=measure(probe.outputs, np.arange(len(columns))),
-            weights=(
-                probe.mutate(measure, letters)
-                if letters
-                else probe.hide(measure, [window] * len(columns))
-            ),
+            weights=weights,
             letters=letters,
             window=window,
             task=trained.task.name,
@@ -157,17 +158,18 @@ def _find_column(task: Task, target: str | None) -> int | None:
     names = task.columns
     if target in names:
         return names.index(target)
-    what = "classes" if isinstance(task, Classify) else "labels"
     more = ", ..." if len(names) > _NAMED else ""
-    listed = f"the model's {what} are {', '.join(names[:_NAMED])}{more}"
+    listed = f"{', '.join(names[:_NAMED])}{more}"
     if target is not None:
         raise ArgumentError(
-            f"target (--target) must be one of them, got {quote(target)}: {listed}"
+            f"target (--target) must be one of {listed}, got {quote(target)}"
         )
     if isinstance(task, Classify):
         return None
     if len(names) > 1:
-        raise ArgumentError(f"target (--target) must be given: {listed}")
+        raise ArgumentError(
+            f"target (--target) must say which of several labels to explain: {listed}"
+        )
     return 0
 
 
