@@ -138,7 +138,8 @@ def _write(console: "Console", found: "Attributions", out: str, *, total: int) -
     else:
         found.to_tsv(sys.stdout if out == STREAM else out)
     where = "standard output" if out == STREAM else out
-    console.print(f"explained {len(found):,} sequences: {where}")
+    noun = "sequence" if len(found) == 1 else "sequences"
+    console.print(f"explained {len(found):,} {noun}: {where}")
     if left_out := total - len(found):
         console.print(
             f"{left_out:,} more sequences are not on the page: --limit {total} draws them, "

@@ -23,7 +23,7 @@ from seqloom.report import (
 
 # Of a longer sequence a page shows the part where most is at stake.
 _LONGEST = 600
-_STRONGEST = 20
+_STRONGEST = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -238,13 +238,13 @@ def _mark(found: Attributions, record: int, weights: NDArray[Any]) -> MarkedSequ
 
 def _strongest(found: Attributions, drawn: int) -> Table:
     """Lists the strongest mutations of the records that are drawn."""
-    rows: list[tuple[str, int, str, str, float]] = []
+    rows: list[tuple[str, int, str, float]] = []
     for record in range(drawn):
         weights, text = found.weights[record], found.sequences[record]
         order = np.argsort(-np.abs(weights), axis=None, kind="stable")[:_STRONGEST]
         for at, column in np.stack(np.unravel_index(order, weights.shape), 1).tolist():
-            change = text[at], found.letters[column], float(weights[at, column])
-            rows.append((found.ids[record], at, *change))
+            what = f"{text[at]} to {found.letters[column]}"
+            rows.append((found.ids[record], at, what, float(weights[at, column])))
     rows.sort(key=lambda row: -abs(row[-1]))
-    columns = "id", "position", "letter", "replaced by", "change of the score"
+    columns = "id", "position", "mutation", "change"
     return Table("mutations", columns, [it for it in rows if it[-1]][:_STRONGEST])

@@ -141,8 +141,8 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
     trained = find_judged(model, threads)
     if not members_of(trained.encoder):
         raise ArgumentError(
-            "explain changes the letters of sequences, but the model reads "
-            f"{trained.encoder}, which has no alphabet"
+            f"the model reads {trained.encoder}, and its encoder has no alphabet, but "
+            "explain changes the letters of sequences; give a model of sequences"
         )
     reason = why_not_hidden(trained.encoder) if method == "occlusion" else None
     if reason is not None:
