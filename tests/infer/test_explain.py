@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from seqloom.cli._linear import Logistic
 from seqloom.errors import ArgumentError, FormatError, ShapeError
+from seqloom.infer._probe import Probe
 from seqloom.models import Classify, Multilabel, Regress, Trained
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -225,7 +226,12 @@ def test_few_changed_sequences_are_held_at_once(run, toy, monkeypatch):
     data = toy(60, lengths=(31,))
     sl.infer.explain(run, data)
     assert max(held) == run.trained.batch_size
-    assert sum(held) == 60 + 60 * 31
+    assert sum(held) == 1 + 60 + 60 * 31  # the longest, all as they are, all changed
+
+
+def test_long_sequences_make_small_batches(run):
+    assert run.trained.batch_size == 256
+    assert Probe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
 
 
 def test_progress_hears_of_every_letter(toy, run):

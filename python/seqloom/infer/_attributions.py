@@ -246,5 +246,5 @@ def _strongest(found: Attributions, drawn: int) -> Table:
             what = f"{text[at]} to {found.letters[column]}"
             rows.append((found.ids[record], at, what, float(weights[at, column])))
     rows.sort(key=lambda row: -abs(row[-1]))
-    columns = "id", "position", "mutation", "change"
+    columns = "id", "at", "mutation", "change"
     return Table("mutations", columns, [it for it in rows if it[-1]][:_STRONGEST])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seqloom.data import SequenceDataset
 from seqloom.data._extent import leaves_out
 from seqloom.data._items import letters_of
-from seqloom.infer._loop import run_model
+from seqloom.infer._loop import evaluation_batch_size, run_model
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Trained
 
@@ -83,6 +83,13 @@ class Probe:
         self, trained: Trained, sequences: Sequence[bytes], tell: OnBatch | None = None
     ) -> None:
         self.trained, self.sequences, self.tell = trained, sequences, tell
+        longest = max(sequences, key=len)
+        # Sequences longer than those that it learned from make smaller batches.
+        most = evaluation_batch_size(self._dataset([longest]))
+        self.batch_size = min(trained.batch_size, most)
+        # Whole batches, because a part of one takes as long.
+        batches = max(1, _LETTERS // (self.batch_size * len(longest)))
+        self._at_once = self.batch_size * batches
         same = (Change(record, 0, 0, b"") for record in range(len(sequences)))
         self.outputs = np.concatenate([outputs for _, outputs in self._score(same)])
 
@@ -136,16 +143,13 @@ class Probe:
         self, changes: Iterable[Change]
     ) -> Iterator[tuple[list[Change], NDArray[np.float32]]]:
         """Scores changed sequences, as many at once as memory should hold."""
-        # Whole batches, because a part of one takes as long.
-        size = self.trained.batch_size
-        size *= max(1, _LETTERS // (size * max(map(len, self.sequences))))
         changes = iter(changes)
-        while chunk := list(islice(changes, size)):
+        while chunk := list(islice(changes, self._at_once)):
             texts = [it.apply(self.sequences[it.record]) for it in chunk]
-            yield chunk, self._outputs(texts)
+            model, data = self.trained.model, self._dataset(texts)
+            yield chunk, run_model(model, data, batch_size=self.batch_size)
 
-    def _outputs(self, texts: list[bytes]) -> NDArray[np.float32]:
-        """Gives the model's outputs, before a softmax or a sigmoid."""
+    def _dataset(self, texts: list[bytes]) -> SequenceDataset:
+        """Makes a dataset of sequences, as the model reads them."""
         encoder = self.trained.encoder
-        data = SequenceDataset({"sequence": texts}, encoder=encoder, labels=False)
-        return run_model(self.trained.model, data, batch_size=self.trained.batch_size)
+        return SequenceDataset({"sequence": texts}, encoder=encoder, labels=False)
