@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import chromium
 from seqloom.errors import ArgumentError, FileError
 from seqloom.infer import Attributions
 
@@ -123,3 +124,15 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
 def test_the_number_of_sequences_on_a_page_is_an_integer(tmp_path):
     with pytest.raises(ArgumentError, match="most must be an integer of at least 1"):
         some().to_html(tmp_path / "page.html", most=0)
+
+
+@pytest.mark.skipif(not chromium.find(), reason="no Chromium")
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_page_fits_a_telephone_and_a_desk_and_fetches_nothing(tmp_path, width):
+    weights = np.random.default_rng(0).normal(size=(90, 4))
+    found = some(3, text="ACGTTGCATC" * 9, weights=weights, letters="ACGT")
+    found.to_html(tmp_path / "page.html", most=2)
+    with chromium.Page(tmp_path / "browser", width=width) as page:
+        page.open((tmp_path / "page.html").as_uri())
+        assert page.value("document.documentElement.scrollWidth") <= width
+        assert (page.messages, len(page.requests)) == ([], 1)
