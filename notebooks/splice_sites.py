@@ -97,35 +97,24 @@ plt.show()
 # %% [markdown]
 # ## Which letters does it use?
 #
-# We replace one letter by `N`, which means "unknown", and look how far the score of the true class falls. Averaged
-# over 60 test records of a class, this shows the positions that the network needs.
-
-# %%
-with sl.io.open_sequences("test.fa.gz") as records:
-    sequences = [record.sequence.decode() for record in records]
+# `explain` replaces one letter by `N`, which means "any letter", and says by how much the log-odds of a class fall
+# (occlusion). Averaged over 60 test records of a class, this shows the positions that the network needs.
 
 
-# %% alt="Two bar plots of the fall of the score by position: both classes have high bars at the two or three letters about the middle, acceptors also lower ones left of it."
-def falls(name):
-    """By how much the score falls when each position is unknown, on average."""
-    rows = np.flatnonzero(test.labels == model.classes.index(name))[:60]
-    letters = [sequences[row] for row in rows]
-    hidden = [text[:at] + "N" + text[at + 1 :] for text in letters for at in range(60)]
-    scores = sl.infer.predict(model, letters + hidden).to_numpy()
-    scores = scores[:, model.classes.index(name)]
-    return scores[: len(rows)].mean() - scores[len(rows) :].reshape(-1, 60).mean(axis=0)
-
-
+# %% alt="Two bar plots of the fall of the log-odds by position: both classes have high bars at the two or three letters about the middle, acceptors also lower ones left of it."
 figure, axes = plt.subplots(1, 2, figsize=(10, 3), sharey=True)
 for axis, name in zip(axes, ["EI", "IE"]):
-    axis.bar(position, falls(name))
+    rows = np.flatnonzero(test.labels == model.classes.index(name))[:60]
+    found = sl.infer.explain(model, sl.data.Subset(test, rows), target=name)
+    axis.bar(position, np.mean(found.weights, axis=0))
     axis.set(title=name, xlabel="position that is hidden")
-axes[0].set_ylabel("fall of the score")
+axes[0].set_ylabel("fall of the log-odds")
 plt.show()
 
 # %% [markdown]
 # The network looks at the two letters of each site first, and at the letters near them. It was not told where
-# the site is.
+# the site is. [See which letters matter](../how-to/see-which-letters-matter.md) colours the letters of single
+# sequences, and replaces each by each other one.
 #
 # Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) takes this model to a
 # server and a web page.

@@ -8,7 +8,7 @@ import pytest
 
 from seqloom.cli._machine import version
 
-COMMANDS = ["demo", "inspect", "train", "predict", "evaluate", "compare"]
+COMMANDS = ["demo", "inspect", "train", "predict", "evaluate", "explain", "compare"]
 HEAVY = {"torch", "jax", "matplotlib", "scipy", "seqloom.data", "seqloom.train"}
 
 

@@ -1,7 +1,6 @@
 """The backends that the suite runs over; one that is not installed is skipped, by name."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -30,20 +29,19 @@ def _strict() -> sl.tensor.Backend:
 
 
 def _card() -> sl.tensor.Backend:
-    """PyTorch on a CUDA device, with whole float32 products as on a processor."""
+    """PyTorch on a CUDA device."""
     torch: Any = pytest.importorskip("torch")
     if not torch.cuda.is_available():
         pytest.skip("needs a CUDA device, and this machine has none")
-    torch.backends.cudnn.allow_tf32 = False
     return sl.tensor.backend(CARD)
 
 
-@contextmanager
-def wide(name: str) -> Generator[None]:
-    """Lets jax have 64-bit numbers for as long as the block lasts."""
+def wide(name: str) -> AbstractContextManager[object]:
+    """Lets jax have 64-bit numbers, and cuDNN whole float32 ones, while the block lasts."""
+    if name == CARD:
+        torch: Any = pytest.importorskip("torch")
+        return torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
     if name != "jax":
-        yield
-        return
+        return nullcontext()
     jax: Any = pytest.importorskip("jax")
-    with jax.enable_x64(True):
-        yield
+    return jax.enable_x64(True)

@@ -82,15 +82,65 @@ def test_a_run_on_a_card_goes_on_to_what_an_unbroken_one_learns(toy, small, tmp_
     np.testing.assert_allclose(losses(on), losses(whole), rtol=1e-4)
 
 
-def test_a_network_of_pytorch_is_trained_on_a_card(toy):
-    torch.manual_seed(0)
-    network = torch.nn.Sequential(
-        torch.nn.Conv1d(4, 8, 5), torch.nn.ReLU(), torch.nn.AdaptiveMaxPool1d(1),
-        torch.nn.Flatten(), torch.nn.Linear(8, 2),
-    )  # fmt: skip
-    run = train(network, toy(), backend=CARD, epochs=15)
+def test_a_network_of_pytorch_is_trained_on_a_card(toy, tmp_path):
+    valid = toy(30, name="valid")
+    network = plain_network()
+    run = train(network, toy(), valid, backend=CARD, epochs=8, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
     assert next(network.parameters()).device.type == "cuda"
+    scores = sl.infer.predict(run.trained, valid).to_numpy()
+    x = torch.from_numpy(np.stack([valid[i]["inputs"] for i in range(len(valid))]))
+    with torch.no_grad():
+        expected = network.cpu()(x).softmax(1).numpy()
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_step_of_ones_own_gets_tensors_on_the_card(toy):
+    def step(module, batch, key):
+        assert batch["inputs"].device.type == "cuda"
+        outputs = module(batch["inputs"])
+        return torch.nn.functional.cross_entropy(outputs, batch["label"]), outputs
+
+    run = train(plain_network(), toy(), toy(30, name="valid"), backend=CARD, step=step)
+    assert losses(run)[-1] < losses(run)[0]
+
+
+def plain_network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Conv1d(4, 8, 5),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveMaxPool1d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8, 2),
+    )
+
+
+def test_adapters_are_trained_on_a_card_and_score_the_same_on_a_processor(tmp_path):
+    sl.models.ESM2Config(layers=1, width=32, heads=2).init("numpy", sl.Key(3)).save(
+        tmp_path / "esm2"
+    )
+    rng = np.random.default_rng(0)
+    letters = {f"p{n}": "".join(rng.choice([*"ACDEFGHIKL"], 12)) for n in range(60)}
+    text = "".join(f">{name}\n{it}\n" for name, it in letters.items())
+    (tmp_path / "p.fa").write_text(text)
+    labels = {name: "yes" if "A" in it else "no" for name, it in letters.items()}
+    encoder = sl.encode.Tokens("esm2")
+    data = sl.data.SequenceDataset(tmp_path / "p.fa", labels=labels, encoder=encoder)
+    config = sl.models.ESM2LoRAConfig.for_data(data, tmp_path / "esm2", rank=2)
+    run = train(config, data, backend=CARD, out=tmp_path / "run")
+    assert losses(run)[-1] < losses(run)[0]
+    card = sl.infer.predict(run.trained, data).to_numpy()
+    host = sl.infer.predict(sl.models.load(tmp_path / "run"), data).to_numpy()
+    np.testing.assert_allclose(card, host, rtol=1e-3, atol=1e-4)
+
+
+def test_batches_in_pinned_memory_reach_the_card(toy):
+    loader = sl.data.DataLoader(toy(), batch_size=16, output="torch", pin_memory=True)
+    for batch in loader:
+        assert batch["inputs"].is_pinned()
+        there = batch["inputs"].to("cuda", non_blocking=True)
+        assert torch.equal(there.cpu(), batch["inputs"])
 
 
 def test_genotypes_are_learned_on_a_card_as_on_a_processor(cohort):

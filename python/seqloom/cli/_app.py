@@ -13,6 +13,7 @@ from seqloom.cli._doctor import doctor
 from seqloom.cli._embed import embed
 from seqloom.cli._evaluate import evaluate
 from seqloom.cli._exit import guard
+from seqloom.cli._explain import explain
 from seqloom.cli._export import export
 from seqloom.cli._index import index
 from seqloom.cli._inspect import inspect
@@ -44,6 +45,7 @@ COMMANDS = (
     train,
     predict,
     evaluate,
+    explain,
     compare,
     embed,
     export,

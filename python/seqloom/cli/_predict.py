@@ -82,13 +82,13 @@ def predict(
 
     console = open_console(stderr=out == STREAM, quiet=shown.quiet)
     announce(console, machine)
-    paths = _paths_of(files)
+    paths = paths_of(files)
     options: Any = {"sequences": sequences, "intervals": intervals}
     kind = check_reading(paths, covariates, **options)
     besides = [*covariates.covariates, *intervals.intervals]
-    _check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
+    check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
     options |= {"kind": kind, "id_column": id_column, "covariates": covariates}
-    trained, data = _open(console, model, paths, machine=machine, options=options)
+    trained, data = open_both(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
     scores.to_tsv(sys.stdout if out == STREAM else out)
@@ -97,7 +97,7 @@ def predict(
     console.print(f"scored {len(scores):,} {noun}: {where}")
 
 
-def _open(
+def open_both(
     console: Console,
     model: Path,
     paths: list[Path],
@@ -121,7 +121,7 @@ def _open(
     return trained, data
 
 
-def _paths_of(files: list[str]) -> list[Path]:
+def paths_of(files: list[str]) -> list[Path]:
     """Gives the files' paths; standard input, which ends once, stands alone."""
     if STREAM in files and len(files) > 1:
         raise ArgumentError("-: standard input is read alone; give it, or files")
@@ -165,15 +165,15 @@ def _open_sequences(
     return SequenceDataset(files, encoder=encoder, labels=False, **reading)
 
 
-def _check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
-    """Refuses a table that cannot be written, or that is there already."""
+def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
+    """Refuses a file that cannot be written, or that is there already."""
     if out != STREAM:
         _check_target(Path(out), files)
         check_free(Path(out), overwrite=overwrite)
 
 
 def _check_target(out: Path, files: list[Path]) -> None:
-    """Finds out before the work, not after it, that a table cannot be written."""
+    """Finds out before the work, not after it, that a file cannot be written."""
     target = out.resolve()
     if _is_device(out.absolute()) or _is_device(target):
         raise FileError(
@@ -181,7 +181,7 @@ def _check_target(out: Path, files: list[Path]) -> None:
             "standard output"
         )
     if target.exists() and not target.is_file():
-        raise FileError(f"{out}: is not a regular file; --out names the table to write")
+        raise FileError(f"{out}: is not a regular file; --out names the file to write")
     folder = target.parent if out.is_symlink() else out.parent
     if not folder.is_dir():
         raise FileError(f"{out}: there is no folder {folder}; make it first")

@@ -1,5 +1,7 @@
 """From a trained model and records to scores, and how good they are; and to embeddings."""
 
+from seqloom.infer._attributions import Attributions
+from seqloom.infer._explain import explain
 from seqloom.infer._predict import evaluate, predict
 from seqloom.infer._scores import Scores
 from seqloom.infer.embedding._embed import embed
@@ -10,6 +12,7 @@ from seqloom.infer.monitor._monitor import GPUMonitor
 from seqloom.infer.monitor._verdict import Bottleneck
 
 __all__ = [
+    "Attributions",
     "Bottleneck",
     "EmbedSummary",
     "Embeddings",
@@ -19,6 +22,7 @@ __all__ = [
     "Scores",
     "embed",
     "evaluate",
+    "explain",
     "load",
     "predict",
 ]

@@ -83,7 +83,7 @@ def predict(
     if (export := find_exported(model)) is not None:
         with report_batches(progress) as tell:
             return predict_exported(export, data, num_threads=threads, progress=tell)
-    trained = _find_judged(model, threads)
+    trained = find_judged(model, threads)
     with (
         limit_blas(threads),
         report_batches(progress) as tell,
@@ -132,7 +132,7 @@ def evaluate(
         2
     """
     threads = count_threads(num_threads)
-    trained = _find_judged(model, threads)
+    trained = find_judged(model, threads)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_moving("data", examples, stacklevel=2)
@@ -140,7 +140,7 @@ def evaluate(
         return measure(trained, examples, score(trained, examples, progress=tell))
 
 
-def _find_judged(model: Model, threads: int) -> Trained:
+def find_judged(model: Model, threads: int) -> Trained:
     """Finds a trained model; refuses one whose outputs have a meaning of the user's own."""
     trained = find_trained(model, num_threads=threads)
     if isinstance(trained.task, Custom):

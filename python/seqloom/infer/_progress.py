@@ -13,7 +13,9 @@ Watching: TypeAlias = OnBatch | bool | None
 
 
 @contextmanager
-def report_batches(progress: Watching) -> Generator[OnBatch | None]:
+def report_batches(
+    progress: Watching, *, noun: str = "samples"
+) -> Generator[OnBatch | None]:
     """Gives what is called after each batch, as `predict` and `evaluate` take it."""
     if progress is True:
         # Imported here, because rich takes longer to load than most files to score.
@@ -21,7 +23,7 @@ def report_batches(progress: Watching) -> Generator[OnBatch | None]:
 
         from seqloom.infer._score_bar import score_bar
 
-        with score_bar(Console()) as tell:
+        with score_bar(Console(), noun=noun) as tell:
             yield tell
     elif callable(progress):
         yield progress

@@ -18,17 +18,24 @@ from rich.text import Text
 
 
 class Speed(ProgressColumn):
-    """Shows samples a second."""
+    """Shows samples, or what else is counted, a second."""
+
+    def __init__(self, noun: str = "samples") -> None:
+        super().__init__()
+        self.noun = noun
 
     def render(self, task: Task) -> Text:
         """Writes the speed, once there is one."""
-        return Text(f"{task.speed:,.0f} samples/s" if task.speed else "")
+        return Text(f"{task.speed:,.0f} {self.noun}/s" if task.speed else "")
 
 
 @contextmanager
-def score_bar(console: Console) -> Generator[Callable[[int, int], None]]:
+def score_bar(
+    console: Console, *, noun: str = "samples"
+) -> Generator[Callable[[int, int], None]]:
     """Lends a function that is told how many records are done, and of how many."""
-    columns = BarColumn(bar_width=24), MofNCompleteColumn(), Speed(), TimeRemainingColumn()
+    speed, left = Speed(noun), TimeRemainingColumn()
+    columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
     with _bar(console, *columns) as tell:
         yield tell
 

@@ -44,7 +44,7 @@ def counts_words(encoder: Any) -> bool:
 def as_plain(inputs: Any) -> Any:
     """Gives numbers that NumPy can hold: bfloat16 comes as a tensor of PyTorch's."""
     is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
-    return inputs.float().numpy() if is_foreign else inputs
+    return inputs.float().cpu().numpy() if is_foreign else inputs
 
 
 def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:

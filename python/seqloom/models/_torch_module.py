@@ -204,7 +204,7 @@ class TorchModule(Module):
         high, low = key.to_json()
         devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
         with torch.random.fork_rng(devices=devices):
-            torch.manual_seed((high << 32 | low) & (1 << 63) - 1)
+            _seed((high << 32 | low) & (1 << 63) - 1, self.backend.device)
             yield
 
     @contextmanager
@@ -234,6 +234,18 @@ def as_module(value: Any) -> Any:
 def to_torch(value: Any) -> Any:
     """Gives the tensor of torch in one of ours; other values as they are."""
     return value.raw if isinstance(value, Tensor) else value
+
+
+def _seed(number: int, device: str) -> None:
+    """Seeds what torch draws from on the host and on a device."""
+    # Not by torch.manual_seed: for each kind of device that is not in use it keeps a call
+    # with a stack, which takes longer than a step of a small network.
+    torch: Any = sys.modules["torch"]
+    torch.default_generator.manual_seed(number)
+    kind = torch.device(device or "cpu").type
+    if kind != "cpu":
+        module = getattr(torch, kind)
+        getattr(module, "manual_seed_all", module.manual_seed)(number)
 
 
 def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:

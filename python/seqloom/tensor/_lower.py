@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import linecache
+import weakref
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from seqloom._key import Key
 from seqloom.tensor._graph import Graph, Operation, Value, values_in
@@ -12,6 +17,8 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._defaults import Array, ArrayFunctions
 
+_COUNT = count()  # of steps, whose names tell them apart
+
 
 def lower_graph(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Array, ...]]:
     """Makes the function of a graph, from its inputs by position to a tuple of outputs."""
@@ -19,10 +26,20 @@ def lower_graph(graph: Graph, backend: ArrayFunctions) -> Callable[..., tuple[Ar
     # ``jax.jit`` can trace it. Each array is deleted after its last use.
     writer = _Writer(backend)
     writer.constants(graph)
-    lines = writer.function("step", graph)
-    scope = writer.scope
-    exec(compile("\n".join(lines), "<compiled step>", "exec"), scope)  # noqa: S102
-    return scope["step"]
+    source = "\n".join(writer.function("step", graph))
+    file, scope = f"<compiled step {next(_COUNT)}>", writer.scope
+    exec(compile(source, file, "exec"), scope)  # noqa: S102
+    step = scope["step"]
+    _keep_source(file, source, step)
+    return step
+
+
+def _keep_source(file: str, source: str, step: Callable[..., Any]) -> None:
+    """Shows the source to who asks for its lines, for as long as the function lives."""
+    # A traceback does, and torch.compile: functions without a source share its limit of
+    # programs, of which it makes no more than eight.
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    weakref.finalize(step, linecache.cache.pop, file, None)
 
 
 def flat(made: object) -> list[Array]:
@@ -96,6 +113,8 @@ class _Writer:
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
         if arg is None or type(arg) in (int, bool, str):
             return repr(arg)
+        if _is_numpy_type(arg):  # by name: torch.compile before 2.15 cannot look it up
+            return repr(np.dtype(cast("Any", arg)).name)
         if isinstance(arg, Key):  # as a constant array: compilers do not know keys
             arg = self._backend.key_words(arg)
         return self._name(arg, "plain")
@@ -105,6 +124,12 @@ class _Writer:
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value
         return name
+
+
+def _is_numpy_type(arg: object) -> bool:
+    """Whether an argument is one of NumPy's element types."""
+    is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
+    return is_scalar or isinstance(arg, np.dtype)
 
 
 def _variable(value: Value) -> str:

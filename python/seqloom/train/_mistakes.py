@@ -1,16 +1,16 @@
 """The surest mistakes of a part, and the letters that the model went by."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data import SequenceDataset
-from seqloom.data._items import letters_of
-from seqloom.infer._predict import score
+from seqloom.infer._attributions import mark_sequence
+from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
 from seqloom.models import Classify, Trained
-from seqloom.report import Letters, MarkedSequence, Section, Table, percent
+from seqloom.report import Letters, Section, Table, percent
 from seqloom.train._judged import Part
 
 _LISTED = 10
@@ -19,11 +19,8 @@ _SHOWN = 8
 _WINDOWS = 60
 # Of a longer sequence the part is shown where most is at stake.
 _LONGEST = 200
-# The letter that says nothing of what stands there.
-_NEUTRAL = {"dna": b"N", "rna": b"N", "iupac": b"N", "protein": b"X"}
-_TINY = float(np.finfo(np.float32).tiny)
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 Rows = NDArray[np.int64]
 
 
@@ -55,7 +52,7 @@ def mistakes_section(
     table = list_mistakes(part, wrong)
     note = f"Of {wrong.size:,} wrong answers on the {name} part, the surest."
     rows = wrong[: max(1, min(_SHOWN, most // (_WINDOWS + 1)))]
-    letters = letters_of(examples, rows)
+    letters = letters_to_change(examples, rows)
     if (reason := _why_not(trained, letters)) is not None:
         note = f"{note} Their letters are not shown, because {reason}."
         return Section(title="Worst mistakes", note=note, table=table)
@@ -95,26 +92,14 @@ def _why_not(trained: Trained, letters: list[bytes] | None) -> str | None:
     """Says why letters cannot be hidden; None if they can."""
     if letters is None:
         return "these records are no sequences of letters"
-    neutral = _neutral_of(trained)
-    if neutral is None:
-        return "the encoder's alphabet has no letter that stands for any other"
-    if trained.encoder.refuses(neutral):
-        return f"the encoder refuses {neutral.decode()}, which would hide them"
-    return None
-
-
-def _neutral_of(trained: Trained) -> bytes | None:
-    """Gives the letter that hides others, where the encoder's alphabet has one."""
-    if not hasattr(trained.encoder, "refuses"):
-        return None
-    return _NEUTRAL.get(getattr(trained.encoder, "alphabet", ""))
+    return why_not_hidden(trained.encoder)
 
 
 def _explain(trained: Trained, letters: list[bytes]) -> str:
     """Says how letters were coloured."""
-    neutral = (_neutral_of(trained) or b"").decode()
+    neutral = (neutral_of(trained.encoder) or b"").decode()
     is_short = max(map(len, letters)) <= _WINDOWS
-    each = "each letter" if is_short else f"each of {_WINDOWS} pieces"
+    each = "each letter" if is_short else f"each of up to {_WINDOWS} pieces"
     first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
     return (
         f"In {first} {each} was replaced by {neutral} in turn, and the sequence was scored "
@@ -128,9 +113,10 @@ def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> 
     called = part.scores.to_numpy()[rows].argmax(axis=1)
     pairs = np.column_stack([called, np.asarray(part.labels)[rows]])
     weights = weigh_letters(trained, letters, pairs)
-    titles = list(_titles(part, rows))
+    texts = [it.decode("ascii", "replace") for it in letters]
+    mark = partial(mark_sequence, longest=_LONGEST)
     return Letters(
-        [_mark(*it) for it in zip(titles, letters, weights, strict=True)],
+        list(map(mark, _titles(part, rows), texts, weights)),
         toward="spoke for the class that was called",
         away="spoke for the true class",
     )
@@ -138,34 +124,13 @@ def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> 
 
 def weigh_letters(trained: Trained, letters: list[bytes], pairs: Rows) -> list[Floats]:
     """Weighs each letter of sequences for a class (first of a pair) against another one."""
-    neutral = _neutral_of(trained) or b""
-    spans = [_spans(len(it)) for it in letters]
-    texts = [
-        text
-        for sequence, edges in zip(letters, spans, strict=True)
-        for text in (sequence, *_hide(sequence, edges, neutral))
-    ]
-    data = SequenceDataset(texts, encoder=trained.encoder, labels=False)
-    scores = np.maximum(score(trained, data).to_numpy(), _TINY).astype(float)
-    starts = np.cumsum([0, *(len(edges) for edges in spans)])[:-1]
-    found: list[Floats] = []
-    for start, edges, (one, other) in zip(starts, spans, pairs.tolist(), strict=True):
-        ratios = np.log(scores[start : start + len(edges)])[:, [one, other]]
-        margins = ratios[:, 0] - ratios[:, 1]
-        found.append(np.repeat(margins[0] - margins[1:], np.diff(edges)))
-    return found
 
+    def margin(outputs: NDArray[np.float32], records: Rows) -> Floats:
+        one, other = np.take_along_axis(outputs, pairs[records], axis=1).T
+        return one - other
 
-def _spans(length: int) -> Rows:
-    """Cuts a sequence into windows: where each begins, and where the last one ends."""
-    windows = min(length, _WINDOWS)
-    return np.linspace(0, length, windows + 1).astype(np.int64)
-
-
-def _hide(sequence: bytes, edges: Rows, neutral: bytes) -> Iterator[bytes]:
-    """Hides each window once."""
-    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        yield sequence[:start] + neutral * (stop - start) + sequence[stop:]
+    windows = [-(-len(it) // _WINDOWS) for it in letters]
+    return Probe(trained, letters).hide(margin, windows)
 
 
 def _titles(part: Part, rows: Rows) -> Iterator[str]:
@@ -175,15 +140,3 @@ def _titles(part: Part, rows: Rows) -> Iterator[str]:
         called, true = int(scores[row].argmax()), classes[int(part.labels[row])]
         share = percent(float(scores[row, called]))
         yield f"{part.scores.ids[row]}: {true}, called {classes[called]} ({share})"
-
-
-def _mark(title: str, letters: bytes, weights: Floats) -> MarkedSequence:
-    """Marks a sequence; of a long one the part with the largest weights in sum."""
-    sums = np.cumsum(np.append(0.0, np.abs(weights)))
-    width = min(_LONGEST, len(letters))
-    first = int(np.argmax(sums[width:] - sums[:-width]))
-    stop = first + width
-    is_part = width < len(letters)
-    note = f"letters {first:,} to {stop - 1:,} of {len(letters):,}" if is_part else ""
-    text = letters[first:stop].decode("ascii", "replace")
-    return MarkedSequence(title, text, weights[first:stop], first=first, note=note)

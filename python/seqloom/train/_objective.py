@@ -11,6 +11,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
 from seqloom.models import Task, TorchModule
+from seqloom.models._reads import as_plain
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor, scope
@@ -49,7 +50,7 @@ class Objective:
         """Gives labels as the loss takes them."""
         if self.task is not None:
             return self.task.targets(np.asarray(labels))
-        return to_tensor(model, _as_array(labels)) if self.is_custom else labels
+        return to_tensor(model, as_array(labels)) if self.is_custom else labels
 
     @property
     def own(self) -> Callable[..., Any]:
@@ -99,14 +100,14 @@ class Objective:
         outputs = Forward.of(model).call(model, inputs, key, name="compute")
         if self.task is not None:
             return to_torch(own(model.watch(outputs), arrays[_LABELS])), outputs
-        labels = to_torch(to_tensor(model, _as_array(arrays[_LABELS])))
+        labels = to_torch(to_tensor(model, as_array(arrays[_LABELS])))
         return own(outputs, labels), outputs
 
     def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
         """Computes the loss of outputs of all records."""
         outputs = model.backend.tensor(logits)
         if isinstance(model, TorchModule) and self.task is None:
-            outputs, labels = outputs.raw, to_torch(to_tensor(model, _as_array(labels)))
+            outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
         return float(self.loss(outputs, labels).item())
 
 
@@ -162,7 +163,7 @@ def numbers_of(extra: Any) -> dict[str, float]:
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
-    return {name: float(_as_array(found[name])) for name in found}
+    return {name: float(as_array(found[name])) for name in found}
 
 
 def differentiate(
@@ -221,7 +222,7 @@ class Judgement:
         if self.metrics:
             self._outputs.append(_outputs_of(extra))
             self._labels.append(_labels_of(batch))
-        return {"loss": float(_as_array(loss)), **numbers_of(extra)}
+        return {"loss": float(as_array(loss)), **numbers_of(extra)}
 
 
 def _outputs_of(extra: Any) -> Any:
@@ -230,7 +231,7 @@ def _outputs_of(extra: Any) -> Any:
         raise ArgumentError(
             "metrics need the outputs of the network: let step return (loss, outputs)"
         )
-    return _as_array(extra)
+    return as_array(extra)
 
 
 def _labels_of(batch: Mapping[str, Any]) -> Any:
@@ -241,11 +242,11 @@ def _labels_of(batch: Mapping[str, Any]) -> Any:
             f"metrics need labels, but the arrays of a batch are {', '.join(batch)}; name "
             "one label, labels, y or target"
         )
-    return _as_array(batch[name])
+    return as_array(batch[name])
 
 
-def _as_array(value: Any) -> Any:
+def as_array(value: Any) -> Any:
     """Gives a tensor of ours or of torch as NumPy's array."""
     if hasattr(value, "detach") and not isinstance(value, Tensor):
-        value = value.detach().cpu()
+        value = as_plain(value.detach().cpu())
     return np.asarray(value)

@@ -33,6 +33,7 @@ from seqloom.train._objective import (
     Objective,
     count_records,
     differentiate,
+    as_array,
     numbers_of,
 )
 from seqloom.train._precision import FULL, scaled, unscale
@@ -260,11 +261,11 @@ class Trainer:
         task, name = self.trained.task, label_name(batch)
         if name is None or not hasattr(outputs, "shape"):
             return None
-        logits = np.asarray(outputs)
+        logits = as_array(outputs)
         if self.settings.precision != FULL:
             logits = logits.astype(FULL)
         decided = task.decide(task.activate(logits))
-        return None if decided is None else float((decided == batch[name]).mean())
+        return None if decided is None else float((decided == as_array(batch[name])).mean())
 
     def _judge(self, model: Module) -> dict[str, Any]:
         """Measures a network on the validation part."""

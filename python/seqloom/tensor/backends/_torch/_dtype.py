@@ -29,15 +29,19 @@ _NAMES = (
 _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in _NAMES
 } | {torch.bfloat16: np.dtype(ml_dtypes.bfloat16)}
+# Apart from the types: torch.compile before 2.15 cannot read a dictionary of those.
+_OF_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
 _TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
 for _theirs, _ours in _TO_NUMPY.items():
-    _TO_TORCH.update({_ours: _theirs, _ours.name: _theirs, _ours.type: _theirs})
+    _TO_TORCH.update({_ours: _theirs, _ours.type: _theirs})
 
 
 def to_torch(dtype: Any) -> torch.dtype:
     """The torch type of a name, a NumPy type, or itself."""
     if isinstance(dtype, torch.dtype):
         return dtype
+    if isinstance(dtype, str) and dtype in _OF_NAME:
+        return _OF_NAME[dtype]
     try:
         return _TO_TORCH[dtype]
     except (KeyError, TypeError):

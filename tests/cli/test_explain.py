@@ -1,0 +1,104 @@
+"""`seqloom explain`: a page or a table of the letters that count."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom import _demo
+
+TEST = _demo.path("test.fa.gz")
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Five of the demo's windows, as a file."""
+    with sl.io.open_sequences(TEST) as records:
+        rows = [(record.id, record.sequence.decode()) for record in records][:5]
+    (tmp_path / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
+    return tmp_path / "few.fa"
+
+
+def test_a_process_writes_the_table_that_python_gives(trained, few, tmp_path):
+    words = ["explain", trained, few, "--out", tmp_path / "t.tsv", "--target", "EI"]
+    command = [sys.executable, "-m", "seqloom", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    sl.infer.explain(trained, few, target="EI").to_tsv(tmp_path / "python.tsv")
+    assert (tmp_path / "t.tsv").read_bytes() == (tmp_path / "python.tsv").read_bytes()
+    assert f"explained 5 sequences: {tmp_path / 't.tsv'}" in done.stdout
+
+
+def test_standard_input_becomes_a_table_on_standard_output(trained, few):
+    words = ["explain", str(trained), "-", "--out", "-", "--method", "mutations"]
+    command = [sys.executable, "-m", "seqloom", *words]
+    done = subprocess.run(command, input=few.read_bytes(), capture_output=True, check=True)
+    head, *rows = done.stdout.decode().splitlines()
+    assert head == "id\ttarget\tposition\tletter\tA\tC\tG\tT"
+    assert len(rows) == 5 * 60
+
+
+def test_a_page_draws_some_and_says_how_many_it_does_not(call, trained, few, tmp_path):
+    page = tmp_path / "letters.html"
+    said = call("explain", trained, few, "--out", page, "--limit", 2)
+    assert said.code == 0
+    assert "3 more sequences are not on the page: --limit 5 draws them" in said.out
+    text = page.read_text()
+    assert text.count("<h3>") == 2
+    assert "The first 2 of 5 sequences are drawn, 3 are not" in text
+
+
+def test_a_window_is_passed_on(call, trained, few, tmp_path):
+    call("explain", trained, few, "--out", tmp_path / "t.tsv", "--window", 20)
+    rows = (tmp_path / "t.tsv").read_text().splitlines()[1:]
+    weights = np.array([row.split("\t")[4] for row in rows], float).reshape(5, 3, 20)
+    assert (weights == weights[..., :1]).all()
+
+
+def test_parts_of_a_genome_are_explained(call, trained, tmp_path):
+    genome, peaks = tmp_path / "g.fa", tmp_path / "p.bed"
+    genome.write_text(f">chr1\n{'ACGTTGCATA' * 20}\n")
+    peaks.write_text("chr1\t40\t80\nchr1\t90\t110\n")
+    options = ["--intervals", peaks, "--length", 60, "--limit", 1]
+    said = call("explain", trained, genome, *options, "--out", tmp_path / "letters.html")
+    assert (said.err, "explained 1 sequence:" in said.out) == ("", True)
+
+
+REFUSED = {
+    "ending": (["--out", "letters.txt"], "--out must end in .html (a page) or .tsv"),
+    "target": (["--out", "t.tsv", "--target", "XX"], "must be one of EI, IE, N, got 'XX'"),
+    "both": (
+        ["--out", "t.tsv", "--method", "mutations", "--window", "3"],
+        "mutations change one letter at a time",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "expected"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_makes_no_sense_is_an_error_and_writes_nothing(
+    call, trained, few, monkeypatch, words, expected
+):
+    monkeypatch.chdir(few.parent)
+    said = call("explain", trained, few, *words)
+    assert (said.code, expected in said.err) == (2, True)
+    assert [it.name for it in few.parent.iterdir()] == ["few.fa"]
+
+
+def test_genotypes_have_no_letters_to_change(call, trained, tmp_path):
+    said = call("explain", trained, _demo.path("example.bed"), "--out", tmp_path / "t.tsv")
+    assert (said.code, "but FILES are genotypes" in said.err) == (2, True)
+
+
+def test_a_file_is_replaced_only_when_asked(call, trained, few, tmp_path):
+    (tmp_path / "t.tsv").write_text("mine")
+    words = ["explain", trained, few, "--out", tmp_path / "t.tsv"]
+    assert "--overwrite replaces it" in call(*words).err
+    assert (tmp_path / "t.tsv").read_text() == "mine"
+    assert call(*words, "--overwrite").code == 0
+    assert (tmp_path / "t.tsv").read_text().startswith("id\t")
+
+
+def test_quiet_explain_prints_nothing(call, trained, few, tmp_path):
+    said = call("explain", trained, few, "--out", tmp_path / "t.html", "--quiet")
+    assert (said.code, said.out, said.err) == (0, "", "")

@@ -1,0 +1,336 @@
+"""Which letters a model goes by: each weight is a difference of two scores of predict."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import seqloom as sl
+from seqloom.cli._linear import Logistic
+from seqloom.errors import ArgumentError, FormatError, ShapeError
+from seqloom.infer._probe import Probe
+from seqloom.models import Classify, Multilabel, Regress, Trained
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+SIX = st.text("ACGT", min_size=6, max_size=6)
+
+
+def linear(task, *, length=6, encoder=None, seed=5):
+    """A linear model: its outputs are sums of one weight for each letter."""
+    encoder = encoder or sl.encode.OneHot("dna")
+    network = Logistic(encoder.width * length, len(task.columns))
+    network.bind(sl.tensor.backend("numpy"), sl.Key(seed))
+    return Trained(network.eval(), encoder, task, batch_size=16)
+
+
+def weights_of(trained, length=6):
+    """The weights of a linear model, by class, letter and position."""
+    return np.asarray(trained.model.to_record()["head.weight"]).reshape(
+        len(trained.classes), -1, length
+    )
+
+
+def log_odds(model, sequences, name):
+    """The logarithm of the odds of a class, from the probabilities that predict gives."""
+    scores = sl.infer.predict(model, sequences)
+    p = scores.to_numpy().astype(float)[:, scores.classes.index(name)]
+    return np.log(p) - np.log1p(-p)
+
+
+def hide(text, start, stop, by="N"):
+    return text[:start] + by * (stop - start) + text[stop:]
+
+
+THREE = linear(Classify(("a", "b", "c")))
+TWO = linear(Classify(("no", "yes")))
+
+
+@pytest.fixture
+def run(toy, small):
+    """A trained network, whose outputs are no sums."""
+    return sl.train.fit(small, toy(60, lengths=(12, 20, 31)), epochs=3)
+
+
+def test_an_occluded_letter_weighs_what_the_log_odds_fall_by_without_it(run):
+    text = "ACGTTATACCGA"
+    found = sl.infer.explain(run, [text], target="yes")
+    hidden = [hide(text, at, at + 1) for at in range(12)]
+    expected = log_odds(run, [text], "yes") - log_odds(run, hidden, "yes")
+    np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
+
+
+def test_a_mutation_weighs_what_it_adds_to_the_log_odds(run):
+    text = "ACGTTATACCGA"
+    found = sl.infer.explain(run, [text], target="yes", method="mutations")
+    assert found.letters == "ACGT"
+    for column, letter in enumerate("ACGT"):
+        changed = [hide(text, at, at + 1, letter) for at in range(12)]
+        expected = log_odds(run, changed, "yes") - log_odds(run, [text], "yes")
+        np.testing.assert_allclose(found.weights[0][:, column], expected, atol=1e-5)
+
+
+@settings(max_examples=25)
+@given(text=SIX)
+def test_of_a_linear_model_an_occluded_letter_weighs_its_weight(text):
+    found = sl.infer.explain(TWO, [text], target="yes")
+    table = weights_of(TWO)[1] - weights_of(TWO)[0]
+    codes = ["ACGT".index(letter) for letter in text]
+    np.testing.assert_allclose(found.weights[0], table[codes, np.arange(6)], atol=1e-5)
+
+
+@settings(max_examples=25)
+@given(text=SIX)
+def test_of_a_linear_model_a_mutation_weighs_the_difference_of_two_weights(text):
+    found = sl.infer.explain(TWO, [text], target="yes", method="mutations")
+    table = weights_of(TWO)[1] - weights_of(TWO)[0]
+    codes = ["ACGT".index(letter) for letter in text]
+    expected = (table - table[codes, np.arange(6)]).T
+    np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
+
+
+@given(text=SIX)
+@settings(max_examples=10)
+def test_a_letter_that_stands_there_already_weighs_exactly_0(text):
+    found = sl.infer.explain(THREE, [text], method="mutations").weights[0]
+    assert (
+        found[np.arange(6), ["ACGT".index(letter) for letter in text]].tolist() == [0] * 6
+    )
+
+
+@given(text=SIX)
+@settings(max_examples=10)
+def test_two_classes_weigh_the_same_with_other_signs(text):
+    yes, no = (sl.infer.explain(TWO, [text], target=it).weights[0] for it in ("yes", "no"))
+    np.testing.assert_allclose(yes, -no, atol=1e-6)
+
+
+def test_without_a_target_each_sequence_is_explained_for_the_class_it_is_called():
+    texts = ["ACGTAC", "GGGTTT", "CATCAT", "TTAGCC"]
+    called = sl.infer.predict(THREE, texts).to_numpy().argmax(axis=1)
+    found = sl.infer.explain(THREE, texts)
+    assert found.targets == ["abc"[number] for number in called]
+    for number, text in enumerate(texts):
+        alone = sl.infer.explain(THREE, [text], target=found.targets[number])
+        np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-6)
+
+
+def test_of_three_classes_the_odds_are_against_the_two_others():
+    found = sl.infer.explain(THREE, ["GATTAC"], target="b")
+    hidden = [hide("GATTAC", at, at + 1) for at in range(6)]
+    expected = log_odds(THREE, ["GATTAC"], "b") - log_odds(THREE, hidden, "b")
+    np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
+    np.testing.assert_allclose(found.scores, log_odds(THREE, ["GATTAC"], "b"), atol=1e-5)
+
+
+def test_of_a_sure_answer_the_weights_are_not_cut_off():
+    """Probabilities of float32 end at 1, where log-odds of them would be infinite."""
+    network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0))
+    record = network.to_record()
+    weights = 100 * np.asarray(record["head.weight"])
+    network.load_record(sl.record.Record({**record, "head.weight": weights}))
+    trained = Trained(network.eval(), sl.encode.OneHot("dna"), Classify(("no", "yes")), 16)
+    found = sl.infer.explain(trained, ["GATTAC"], target="yes").weights[0]
+    table = (weights[1] - weights[0]).reshape(4, 6)
+    expected = table[["ACGT".index(it) for it in "GATTAC"], np.arange(6)]
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_the_letters_of_a_window_share_what_hiding_all_of_them_changes():
+    found = sl.infer.explain(TWO, ["GATTAC"], window=4, target="yes")
+    hidden = [hide("GATTAC", 0, 4), hide("GATTAC", 4, 6)]
+    changes = log_odds(TWO, ["GATTAC"], "yes") - log_odds(TWO, hidden, "yes")
+    np.testing.assert_allclose(found.weights[0], np.repeat(changes, [4, 2]), atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["occlusion", "mutations"])
+def test_a_regression_is_weighed_in_the_units_of_its_labels(method):
+    task = Regress(("small", "large"), mean=(1.0, 500.0), deviation=(0.1, 200.0))
+    trained = linear(task)
+    found = sl.infer.explain(trained, ["GATTAC"], method=method, target="large")
+    letters = "N" if method == "occlusion" else "ACGT"
+    changed = [hide("GATTAC", at, at + 1, it) for at in range(6) for it in letters]
+    values = sl.infer.predict(trained, ["GATTAC", *changed]).to_numpy()[:, 1]
+    expected = (values[1:] - values[0]).reshape(6, -1)
+    weights = found.weights[0].reshape(6, -1)
+    signed = -weights if method == "occlusion" else weights
+    np.testing.assert_allclose(signed, expected, atol=1e-2)
+    np.testing.assert_allclose(found.scores, values[:1], rtol=1e-5)
+
+
+def test_a_label_of_several_is_weighed_by_its_logit():
+    trained = linear(Multilabel(("tata", "gc", "cat")))
+    found = sl.infer.explain(trained, ["GATTAC"], target="gc")
+    codes = ["ACGT".index(letter) for letter in "GATTAC"]
+    expected = weights_of(trained)[1][codes, np.arange(6)]
+    np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
+
+
+def test_the_only_value_of_a_regression_needs_no_target():
+    assert sl.infer.explain(linear(Regress(("gc",))), ["GATTAC"]).targets == ["gc"]
+
+
+def test_a_protein_is_hidden_behind_x_and_a_stop_is_no_letter():
+    encoder = sl.encode.OneHot("protein")
+    trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
+    found = sl.infer.explain(trained, ["MKV*"], target="yes")
+    hidden = [hide("MKV", at, at + 1, "X") for at in range(3)]
+    expected = log_odds(trained, ["MKV"], "yes") - log_odds(trained, hidden, "yes")
+    assert found.sequences == ["MKV"]
+    np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
+
+
+def test_a_residue_is_replaced_by_each_of_the_20():
+    encoder = sl.encode.OneHot("protein")
+    trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
+    found = sl.infer.explain(trained, ["MKV"], method="mutations")
+    assert found.letters == "ACDEFGHIKLMNPQRSTVWY"
+    assert found.weights[0].shape == (3, 20)
+
+
+def test_a_lower_case_letter_that_counts_as_upper_case_is_the_same_letter():
+    small, large = (
+        sl.infer.explain(THREE, [text], method="mutations").weights[0]
+        for text in ("gatTAC", "GATTAC")
+    )
+    np.testing.assert_array_equal(small, large)
+
+
+def test_letters_of_an_alphabet_of_ones_own_are_mutated():
+    encoder = sl.encode.OneHot("HEC")
+    trained = linear(Classify(("no", "yes")), encoder=encoder)
+    found = sl.infer.explain(trained, ["HHECCE"], method="mutations", target="yes")
+    changed = log_odds(trained, ["EHECCE"], "yes") - log_odds(trained, ["HHECCE"], "yes")
+    np.testing.assert_allclose(found.weights[0][0, 1], changed, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"window": 3}, {"method": "mutations"}], ids=str)
+def test_sequences_of_several_lengths_weigh_the_same_as_alone(run, toy, options):
+    data = toy(12, lengths=(12, 20, 31))
+    found = sl.infer.explain(run, data, **options)
+    assert found.ids == data.ids
+    assert [len(it) for it in found.weights] == data.lengths.tolist()
+    for number, text in enumerate(found.sequences):
+        alone = sl.infer.explain(run, [text], **options)
+        np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-5)
+
+
+def test_few_changed_sequences_are_held_at_once(run, toy, monkeypatch):
+    held = []
+
+    class Counted(sl.data.SequenceDataset):
+        def __init__(self, table, **options):
+            held.append(len(table["sequence"]))
+            super().__init__(table, **options)
+
+    monkeypatch.setattr("seqloom.infer._probe.SequenceDataset", Counted)
+    monkeypatch.setattr("seqloom.infer._probe._LETTERS", 1)
+    data = toy(60, lengths=(31,))
+    sl.infer.explain(run, data)
+    assert max(held) == run.trained.batch_size
+    assert sum(held) == 1 + 60 + 60 * 31  # the longest, all as they are, all changed
+
+
+def test_long_sequences_make_small_batches(run):
+    assert run.trained.batch_size == 256
+    assert Probe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
+
+
+def test_progress_hears_of_every_letter(toy, run):
+    heard = []
+    data = toy(30, lengths=(12, 31))
+    sl.infer.explain(run, data, progress=lambda *counts: heard.append(counts))
+    assert heard[-1] == (data.lengths.sum(), data.lengths.sum())
+    assert sorted(heard) == heard
+
+
+def test_what_a_dataset_draws_anew_is_left_out(run, toy):
+    moving = toy(augment=sl.augment.ReverseComplement())
+    found, expected = (sl.infer.explain(run, it) for it in (moving, toy()))
+    assert found.sequences == expected.sequences
+    np.testing.assert_array_equal(found.scores, expected.scores)
+
+
+def test_parts_of_a_genome_are_explained(run, tmp_path):
+    (tmp_path / "g.fa").write_text(">chr1\n" + "ACGTTATACCGA" * 5 + "\n")
+    (tmp_path / "p.bed").write_text("chr1\t3\t23\n")
+    parts = sl.data.IntervalDataset(
+        tmp_path / "g.fa", tmp_path / "p.bed", encoder=run.trained.encoder
+    )
+    found = sl.infer.explain(run, parts)
+    assert found.sequences == [("ACGTTATACCGA" * 5)[3:23]]
+
+
+def test_a_run_folder_and_files_are_taken(toy, small, tmp_path):
+    run = sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+    found = sl.infer.explain(tmp_path / "run", tmp_path / "toy.fa")
+    expected = sl.infer.explain(run, tmp_path / "toy.fa")
+    assert found.ids == [f"r{number}" for number in range(48)]
+    np.testing.assert_array_equal(found.weights, expected.weights)
+
+
+REFUSED = {
+    "target": ({"target": "d"}, "must be one of a, b, c, got 'd'"),
+    "method": ({"method": "saliency"}, 'method must be "occlusion" or "mutations"'),
+    "window": ({"window": 0}, "window must be an integer of at least 1, got 0"),
+    "both": ({"window": 3, "method": "mutations"}, "mutations change one letter at a time"),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), REFUSED.values(), ids=REFUSED.keys())
+def test_an_argument_that_makes_no_sense_is_refused(options, expected):
+    with pytest.raises(ArgumentError, match=expected):
+        sl.infer.explain(THREE, ["GATTAC"], **options)
+
+
+def test_of_several_labels_one_must_be_named():
+    with pytest.raises(ArgumentError, match="which of several labels to explain: tata, gc"):
+        sl.infer.explain(linear(Multilabel(("tata", "gc"))), ["GATTAC"])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "reason"),
+    [
+        (sl.encode.OneHot("dna", unknown="error"), "the encoder refuses N"),
+        (sl.encode.OneHot("HECX"), "has no letter that stands for any other"),
+    ],
+    ids=["policy", "alphabet"],
+)
+def test_an_encoder_without_n_is_refused_with_what_to_do(encoder, reason):
+    trained = linear(Classify(("no", "yes")), encoder=encoder)
+    with pytest.raises(ArgumentError, match=f'{reason}.*method="mutations"'):
+        sl.infer.explain(trained, ["CCCCCC"])
+    sl.infer.explain(trained, ["CCCCCC"], method="mutations")
+
+
+def test_genotypes_are_refused(cohort):
+    data = cohort()
+    run = sl.train.fit(sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1)
+    with pytest.raises(ArgumentError, match=r"12 variants.* no alphabet, but explain"):
+        sl.infer.explain(run, data)
+
+
+def test_embeddings_are_refused():
+    rows = np.random.default_rng(0).random((8, 4)).astype(np.float32)
+    data = sl.data.EmbeddingDataset(dict(zip("abcdefgh", rows, strict=True)), [*"nyny"] * 2)
+    run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1)
+    with pytest.raises(ArgumentError, match=r"embeddings.* no alphabet, but explain"):
+        sl.infer.explain(run, data)
+
+
+def test_an_exported_model_is_refused_with_what_to_do(run, tmp_path):
+    sl.export.save(run.trained, tmp_path / "out")
+    with pytest.raises(ArgumentError, match="give the run folder"):
+        sl.infer.explain(tmp_path / "out", tmp_path / "toy.fa")
+
+
+def test_a_sequence_of_another_length_is_named():
+    network = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=20).init("numpy")
+    trained = Trained(
+        network.eval(), sl.encode.OneHot("dna"), Classify(("a", "b")), batch_size=16
+    )
+    with pytest.raises(ShapeError, match="20 letters, but 'odd' has 4"):
+        sl.infer.explain(trained, {"fit": "ACGTA" * 4, "odd": "ACGT"})
+
+
+def test_no_sequences_are_refused(run, toy):
+    with pytest.raises(FormatError, match="no sequences"):
+        sl.infer.explain(run, sl.data.Subset(toy(), []))
