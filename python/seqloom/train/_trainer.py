@@ -31,9 +31,9 @@ from seqloom.train._metrics import Metric, measure_all
 from seqloom.train._objective import (
     Judgement,
     Objective,
+    as_array,
     count_records,
     differentiate,
-    as_array,
     numbers_of,
 )
 from seqloom.train._precision import FULL, scaled, unscale
