@@ -201,6 +201,27 @@ def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
     assert "warning: 3 classes for 3 sequences" in said.out
 
 
+def _train_on(call, labels):
+    """Trains on a record for each label."""
+    Path("a.fa").write_text("".join(f">r{i}\nACGT\n" for i in range(len(labels))))
+    rows = [f"r{number}\t{label}\n" for number, label in enumerate(labels)]
+    Path("t.tsv").write_text("id\tlabel\n" + "".join(rows))
+    words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --out r --overwrite"
+    return call(*words.split())
+
+
+def test_warns_of_a_class_with_a_single_record(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = _train_on(call, ["free"] * 5 + ["bound"] * 4 + ["boundd"])
+    assert "warning: the class 'boundd' has a single sequence" in said.out
+
+
+def test_warns_of_classes_that_differ_in_capitals_only(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = _train_on(call, ["free"] * 4 + ["Bound"] * 3 + ["bound"] * 3)
+    assert "warning: the classes 'Bound', 'bound' differ in capitals or blanks" in said.out
+
+
 def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text("".join(f">{name}\nACGT\n" for name in "abcde"))

@@ -1,6 +1,6 @@
 """What is allowed, but seldom meant: a line each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from seqloom.cli._read import Whole
     from seqloom.train import Run
 
+_EXAMPLES = 3
+
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
     """Says which files are to teach and to choose or to judge."""
@@ -26,14 +28,49 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
 
 
 def warn_of_classes(console: Console, whole: "Whole") -> None:
-    """Says that labels look like names, not like classes."""
+    """Says which classes look like names, like a slip of the pen, or like each other."""
+    if whole.task != "classify":
+        return
     classes, records = len(whole.classes), len(whole)
     noun = getattr(whole, "noun", "sequences")
-    if whole.task == "classify" and 2 * classes > records:
+    if 2 * classes > records:
         console.print(
             f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "
             "share one; numbers need --task regress, another column --label-column"
         )
+    else:
+        _warn_of_single_records(console, whole.class_counts, noun.removesuffix("s"))
+    _warn_of_similar_names(console, whole.classes)
+
+
+def _warn_of_single_records(console: Console, counts: Mapping[str, int], noun: str) -> None:
+    """Says which classes have one record, which cannot both teach and judge."""
+    if single := [name for name, count in counts.items() if count == 1]:
+        each = "each of " if len(single) > 1 else ""
+        console.print(
+            f"warning: {each}{_list(single)} has a single {noun}, which cannot both teach "
+            f"and judge: correct the label where it is a slip, or add {noun}s of the class"
+        )
+
+
+def _warn_of_similar_names(console: Console, classes: Sequence[str]) -> None:
+    """Says which classes are told apart by capitals or blanks alone."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault("".join(name.split()).casefold(), []).append(name)
+    for names in spellings.values():
+        if len(names) > 1:
+            console.print(
+                f"warning: {_list(names)} differ in capitals or blanks only and are read "
+                "as several classes: write them alike in the labels if one is meant"
+            )
+
+
+def _list(names: Sequence[str]) -> str:
+    """Lists classes, the first of them where there are many."""
+    shown = ", ".join(map(repr, names[:_EXAMPLES]))
+    more = ", ..." if len(names) > _EXAMPLES else ""
+    return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
 
 
 def warn_of_part(console: Console, part: DataPart) -> None:
