@@ -97,9 +97,9 @@ CASES = {
     "no labels": ("train two.fa --out new", "--labels TABLE"),
     "labels of no table": (
         "train two.fa --out new --labels",
-        "--labels requires at least 1",
+        "train needs a value behind --labels",
     ),
-    "valid without a file": (f"train two.fa {NEW} --valid", "--valid requires at least 1"),
+    "valid without a file": (f"train two.fa {NEW} --valid", "a value behind --valid"),
     "no label": (f"{TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
     "two values": (f"{TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
     "one class": (f"{TABLE} same.tsv", "'yes'; .*two classes"),
