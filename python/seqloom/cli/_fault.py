@@ -66,30 +66,26 @@ def _name_error(app: App, error: CycloptsError, named: Sequence[str]) -> str:
     if isinstance(error, UnknownOptionError):
         option = error.token.keyword or error.token.value
         return _ELSEWHERE.get((shlex.join(named), option), str(error))
-    is_missing = isinstance(error, MissingArgumentError) and error.argument is not None
-    return _name_missing(app, error, named) if is_missing else str(error)
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        needs = "needs a value behind" if error.keyword else "needs"
+        lacking = _name_missing(app, error.argument.name, named)
+        return f"{shlex.join(named)} {needs} {lacking}"
+    return str(error)
 
 
-def _name_missing(app: App, error: MissingArgumentError, named: Sequence[str]) -> str:
-    """Says which word a command needs, what it is, and how a whole command line looks."""
-    for name in named:
-        app = app[name]
-    argument: Argument = error.argument  # pyright: ignore[reportAssignmentType]
+def _name_missing(app: App, name: str, named: Sequence[str]) -> str:
+    """Says what a missing word is, and how a whole command line looks."""
+    for command in named:
+        app = app[command]
     found = app.assemble_argument_collection(parse_docstring=True)
-    helps = [it.parameter.help for it in found if it.name == argument.name]
-    needs = "needs a value behind" if error.keyword else "needs"
-    hint = (
-        " Name files first, then the options." if argument.name in {"FILES", "IN"} else ""
-    )
-    return (
-        f"{shlex.join(named)} {needs} {argument.name}: {_shorten(helps)}.{hint}"
-        f"{_example(app)}"
-    )
+    text = next((it.parameter.help for it in found if it.name == name), None)
+    hint = " Name files first, then the options." if name in {"FILES", "IN"} else ""
+    return f"{name}: {_shorten(text or '')}.{hint}{_example(app)}"
 
 
-def _shorten(helps: Sequence[str | None]) -> str:
+def _shorten(text: str) -> str:
     """Gives the first part of a help text, as it goes on behind a colon."""
-    text = " ".join((helps[0] if helps else None or "").split())
+    text = " ".join(text.split())
     whole = re.split(r"[.;] ", text)[0].removesuffix(".")[:_LONGEST]
     return whole[:1].lower() + whole[1:]
 
