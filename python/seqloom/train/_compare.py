@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from seqloom._arguments import as_flag, as_path, quote
+from seqloom._arguments import as_flag, as_path
 from seqloom._files import reading, write_atomic
 from seqloom.errors import ArgumentError, ConfigError, FileError
 from seqloom.models._trained import describe, read_config
@@ -50,7 +50,7 @@ class Compared:
 
 
 def compare(
-    runs: Sequence[Run | FilePath],
+    runs: Sequence[Run | FilePath] | FilePath,
     *,
     out: FilePath | None = None,
     overwrite: bool = False,
@@ -63,7 +63,7 @@ def compare(
     epoch so far.
 
     Args:
-        runs: Two or more runs, or run folders.
+        runs: Two or more runs, or run folders; or one folder that holds run folders.
         out: The HTML page to write, one file; None writes nothing.
         overwrite: Replace the page where it is there already.
 
@@ -114,16 +114,27 @@ def _check_page(out: object, *, overwrite: object) -> Path:
 
 
 def _check_runs(runs: Any) -> list[Any]:
-    """Refuses what is not several runs."""
+    """Refuses what is not several runs; one folder may hold them."""
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
-    found: list[Any] = [] if is_one else list(runs)
+    found: list[Any] = [runs] if is_one else list(runs)
+    if len(found) == 1 and not isinstance(found[0], Run):
+        home = as_path("runs", found[0], expected="runs or run folders")
+        found = _runs_in(home) or found
     if len(found) < _FEWEST:
-        given = f"{len(found)} run" if found else quote(runs)
+        given = f"{_place(found[0])} alone" if found else "none"
         raise ArgumentError(
-            f"runs must be two or more runs or run folders, got {given}; as in "
+            "runs must be two or more run folders, or one folder that holds them, got "
+            f"{given}; as in seqloom compare runs/a runs/b, or in Python "
             'compare(["runs/a", "runs/b"])'
         )
     return found
+
+
+def _runs_in(home: Path) -> list[Path]:
+    """Lists the run folders in a folder that is none itself, by their names."""
+    if (home / "config.json").exists():
+        return []
+    return [path.parent for path in sorted(home.glob("*/config.json"))]
 
 
 def _place(run: Any) -> str:
