@@ -63,7 +63,15 @@ def test_other_settings_are_no_resume(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
-    assert "begun with lr 0.001, not 1.0" in said.err
+    assert "begun with lr 0.001, not 1.0; resume with the same (lr=, --lr)" in said.err
+
+
+def test_another_augmentation_is_named_by_its_option(call, trained):
+    words = ["train", TRAIN, *PARTS, "--epochs", 2, "--out", trained, "--resume"]
+    said = call(*words, "--reverse-complement")
+    assert said.code == 2
+    assert "augmentation None, not ReverseComplement(p=0.5" in said.err
+    assert "resume with the same (augment=, --reverse-complement)" in said.err
 
 
 @pytest.fixture
