@@ -236,7 +236,10 @@ FILES = {
     "blank.fa": ">chr1\n" + "ACGT " * 20 + "ACGT\n",
 }
 CASES = {
-    "no labels": (f"{LONE} peaks.bed --out new", "it has name, score: give .*--label-col"),
+    "no labels": (
+        f"{LONE} peaks.bed --out new",
+        "it has 'name', 'score': give .*--label-col",
+    ),
     "no column": (
         f"{LONE} three.bed --out new",
         "'label' for the labels: give --labels TABLE",

@@ -97,7 +97,7 @@ def test_columns_are_named_by_the_caller(labelled):
 
 def test_a_missing_column_is_an_error_that_names_those_there_are(labelled):
     with pytest.raises(
-        LabelError, match=r"no column 'kind', the first line names id, label"
+        LabelError, match=r"no column 'kind', the first line names 'id', 'label'"
     ):
         labelled("id\tlabel\na\tx\n", label_column="kind")
 
@@ -496,9 +496,20 @@ def test_the_names_of_rows_are_ids(fasta):
         assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("name", ["Label", "labels", "my_label"])
+def test_a_column_whose_name_looks_alike_is_suggested(labelled, name):
+    with pytest.raises(LabelError, match=rf"no column 'label'.*did you mean '{name}'\?"):
+        labelled(f"id\t{name}\na\tx\n")
+
+
+def test_no_column_is_suggested_where_none_looks_alike(labelled):
+    with pytest.raises(LabelError, match=r"names 'id', 'kind'; choose with"):
+        labelled("id\tkind\na\tx\n")
+
+
 def test_a_data_frame_without_the_column_says_which_it_has(fasta):
     frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
-    with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*id, kind"):
+    with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*'id', 'kind'"):
         SequenceDataset(fasta(FOUR), labels=frame)
 
 
@@ -533,7 +544,7 @@ def test_lines_are_counted_with_the_comments_before_them(labelled):
 
 @pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
 def test_a_comment_before_no_names_of_columns_is_shown_as_it_is(labelled, text):
-    with pytest.raises(LabelError, match="the first line names comment; choose"):
+    with pytest.raises(LabelError, match="the first line names 'comment'; choose"):
         labelled(text)
 
 

@@ -25,6 +25,7 @@ from seqloom.data.interval._strand import (
     reverse_complement,
 )
 from seqloom.data.label._cells import MISSING
+from seqloom.data.label._header_line import list_names, name_nearest
 from seqloom.data.label._interval_labels import check_label_options, label_intervals
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.errors import ArgumentError, LetterError
@@ -284,8 +285,10 @@ class IntervalDataset(SequenceItems):
             "strand": self._intervals.strands.tolist(),
         }
         if name not in columns:
-            known = ", ".join(sorted(columns))
-            raise ArgumentError(f"the intervals have no column {name!r}; they have {known}")
+            raise ArgumentError(
+                f"the intervals have no column {name!r}; they have "
+                f"{list_names(sorted(columns))}{name_nearest(name, columns)}"
+            )
         return [columns[name][row] for row in self._kept.tolist()]
 
     def _spans_at(self, rows: NDArray[np.int64], epoch: int) -> Spans:
