@@ -507,6 +507,22 @@ def test_no_column_is_suggested_where_none_looks_alike(labelled):
         labelled("id\tkind\na\tx\n")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_table_in_utf_16_is_named_as_such(fasta, tmp_path, encoding, pack):
+    path = tmp_path / "labels.txt"
+    path.write_bytes(pack("id\tlabel\na\tx\n".encode(encoding)))
+    with pytest.raises(FormatError, match=r"labels\.txt: is text in UTF-16.*\"CSV UTF-8\""):
+        SequenceDataset(fasta(FOUR), labels=path)
+
+
+def test_a_table_of_sequences_in_utf_16_is_named_as_such(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("sequence,label\nACGT,x\n", "utf-16")
+    with pytest.raises(FormatError, match=r"table\.csv: is text in UTF-16"):
+        SequenceDataset(path)
+
+
 def test_a_data_frame_without_the_column_says_which_it_has(fasta):
     frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
     with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*'id', 'kind'"):
