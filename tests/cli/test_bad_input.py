@@ -23,6 +23,7 @@ FILES = {
     "two.fa": TWO,
     "two.tsv": LABELS,
     "longer.fa": ">a\nACGTA\n>b\nGGCC\n",
+    "unknown.fa": ">x\nACGT\n",
     "other.fa": ">a\nACGT\n>b\nGGCA\n",
     "twice.fa": TWO + ">a\nTTTT\n",
     "letter.fa": ">a\nACGT\n>b\nGGEC\n",
@@ -108,7 +109,19 @@ CASES = {
     "a short line": (f"{TABLE} short.tsv", "line 2: expected 2"),
     "a table that is none": (f"{TABLE} xz.fa", "expected a table"),
     "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot make"),
-    "a file for a folder": (f"train two.fa {DNA} --out file", "file: cannot make"),
+    "a test file without labels": (
+        f"{TABLE} two.tsv --test unknown.fa",
+        r": x; .*\n--test files need labels, .*\(--labels two.tsv MORE.tsv\)",
+    ),
+    "a validation file without labels": (
+        "train two.fa --alphabet dna --label-from-header (a|b) --out r --valid unknown.fa",
+        "--valid files need labels, which come from where those of FILES do",
+    ),
+    "files of a demo over a file": ("demo --files file", "file: is a file; give --files"),
+    "a file for a folder": (
+        f"train two.fa {DNA} --out file",
+        "file is a file; out .--out. needs",
+    ),
     "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
     "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
     "an existing run": (f"train two.fa {DNA} --out run", "run: holds a run .*--overwrite"),

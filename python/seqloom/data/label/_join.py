@@ -132,7 +132,7 @@ def _unlabelled_error(
 def _other_ids(source: Source) -> str:
     """Shows ids of the labels, where none of them is that of a sequence."""
     if not source.cells:
-        return "; they have no line"
+        return "; nothing was found there"
     found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
     return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
 
