@@ -39,6 +39,39 @@ def test_evaluate_counts_what_the_scores_file_holds(call, trained):
     assert metric(said.out, "accuracy") == pytest.approx(right, abs=5e-5)
 
 
+def test_evaluate_warns_of_a_file_that_taught_the_model(call, trained, tmp_path):
+    copy = tmp_path / "copy.fa.gz"
+    copy.write_bytes(TRAIN.read_bytes())
+    said = call("evaluate", trained, copy, "--labels", LABELS)
+    assert f"warning: the model was trained on {copy}" in said.out
+
+
+def test_evaluate_warns_of_no_other_file(call, trained):
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
+    assert "warning" not in said.out
+
+
+def test_the_model_card_names_the_input_files(trained):
+    card = (trained / "README.md").read_text()
+    assert "| training files | train.fa.gz |" in card
+    assert "| test files | test.fa.gz |" in card
+
+
+def test_predict_warns_of_lengths_that_the_model_has_not_seen(call, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"ACGTACGTACGT{'ACGT' * (i % 2)},{'xy'[i % 2]}\n" for i in range(8)]
+    path.write_text("sequence,label\n" + "".join(rows))
+    words = ["train", path, "--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "r"]
+    call(*words)
+    (tmp_path / "new.fa").write_text(f">a\n{'ACGT' * 3}\n>b\n{'ACGT' * 5}\n")
+    words = ["predict", tmp_path / "r", tmp_path / "new.fa", "--out", tmp_path / "s.tsv"]
+    said = call(*words)
+    assert said.code == 0
+    assert (
+        "warning: 1 of 2 sequences have 20 letters, but the model was trained on 12 to 16"
+    ) in said.err
+
+
 def test_the_first_line_names_backend_device_and_threads(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)

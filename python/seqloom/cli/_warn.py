@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -12,6 +12,8 @@ from seqloom.cli._parts import DataPart
 
 if TYPE_CHECKING:
     from seqloom.cli._read import Whole
+    from seqloom.models import Trained
+    from seqloom.models._trained_on import TrainedOn
     from seqloom.train import Run
 
 _EXAMPLES = 3
@@ -107,6 +109,25 @@ def warn_of_skill(console: Console, run: "Run") -> None:
         sentence = part and no_better(run.trained.task, name, part)
         if sentence:
             console.print(f"warning: {sentence}")
+
+
+def warn_of_lengths(console: Console, trained: Any, data: Any) -> None:
+    """Says how many records are of lengths that the model has not seen."""
+    known: TrainedOn | None = getattr(trained, "trained_on", None)  # an export has none
+    if known is not None and (strange := known.describe_strange_lengths(data)):
+        console.print(f"warning: {strange}")
+
+
+def warn_of_known_files(
+    console: Console, trained: "Trained", files: Sequence[Path]
+) -> None:
+    """Says which of the files that judge a model are those that taught it."""
+    known = trained.trained_on
+    for file in () if known is None else known.find_again(files):
+        console.print(
+            f"warning: the model was trained on {file}; what this says of the model is "
+            "too good: give files that it has not seen"
+        )
 
 
 def _find_same_files(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:

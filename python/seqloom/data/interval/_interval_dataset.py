@@ -157,6 +157,11 @@ class IntervalDataset(SequenceItems):
             self._label(labels)
 
     @property
+    def interval_files(self) -> tuple[str, ...]:
+        """The files of the intervals; none where they are a table in memory."""
+        return tuple(dict.fromkeys(self._intervals.files))
+
+    @property
     def _alphabet(self) -> str | None:
         """The alphabet, as the caller says or as today's encoder reads letters."""
         return alphabet_of(self._given_alphabet, self.encoder)
