@@ -57,6 +57,25 @@ def test_the_model_card_names_the_input_files(trained):
     assert "| test files | test.fa.gz |" in card
 
 
+def test_predict_warns_of_dna_for_a_model_of_proteins(call, tmp_path):
+    rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
+    (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
+    words = ["train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r"]
+    assert call(*words).code == 0
+    (tmp_path / "dna.csv").write_text("sequence\n" + "ACGTACGTACGTACGT\n" * 80)
+    words = ["predict", tmp_path / "r", tmp_path / "dna.csv", "--out", tmp_path / "s.tsv"]
+    said = call(*words)
+    assert "look like dna, but the model was trained on protein" in said.err
+
+
+def test_predict_warns_of_no_protein_for_a_model_of_proteins(call, tmp_path):
+    rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
+    (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
+    call("train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r")
+    words = ["predict", tmp_path / "r", tmp_path / "p.csv", "--out", tmp_path / "s.tsv"]
+    assert "warning" not in call(*words).err
+
+
 def test_predict_warns_of_lengths_that_the_model_has_not_seen(call, tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"ACGTACGTACGT{'ACGT' * (i % 2)},{'xy'[i % 2]}\n" for i in range(8)]

@@ -34,7 +34,7 @@ from seqloom.cli._options import (
     TrainedOptions,
 )
 from seqloom.cli._read import open_embeddings, show_left_out, show_letters
-from seqloom.cli._warn import warn_of_lengths
+from seqloom.cli._warn import warn_of_alphabet, warn_of_lengths
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -120,6 +120,7 @@ def _open(
     if hasattr(data, "report"):
         show_letters(console, data)
         show_left_out(console, data)
+        warn_of_alphabet(open_console(stderr=True), trained, data)
     return trained, data
 
 

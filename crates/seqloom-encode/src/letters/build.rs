@@ -191,6 +191,14 @@ impl Letters {
                  it as T",
             ),
             (b"ACGU", b'T') => Some("T is a letter of alphabet 'dna'"),
+            (b"ACGT", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
+                "this looks like protein, but 'dna' is read: give DNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model reads what it was trained on",
+            ),
+            (b"ACGU", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
+                "this looks like protein, but 'rna' is read: give RNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model reads what it was trained on",
+            ),
             (_, STOP) if alphabet.has_stop() => Some(
                 "a '*' may only end a sequence: symbols='zeros' or 'keep' (--symbols zeros, of \
                  train and embed) takes it anywhere",

@@ -147,6 +147,16 @@ fn the_error_names_the_first_foreign_letter_and_what_is_taken() {
 }
 
 #[test]
+fn a_letter_that_only_proteins_have_is_said_to_be_one() {
+    for (alphabet, said) in [("dna", "'dna' is read"), ("rna", "'rna' is read")] {
+        let table = letters(alphabet, Policy::default());
+        let text = met(&table, b"ACL").unwrap_err().to_string();
+        assert!(text.contains("this looks like protein, but"), "{text}");
+        assert!(text.contains(said), "{text}");
+    }
+}
+
+#[test]
 fn a_range_takes_its_bytes_only() {
     let scores = Letters::range(b'!', b'~', "a quality");
     assert_eq!(met(&scores, b"!*~").unwrap().0, b"!*~");
