@@ -496,6 +496,25 @@ def test_the_names_of_rows_are_ids(fasta):
         assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("header", [">a", "@a", ">a some words"])
+def test_an_id_with_the_mark_of_a_header_is_said_to_have_one(labelled, header):
+    text = f"id\tlabel\n{header}\tx\n>b\ty\n>c\tx\n>d\ty\n"
+    match = rf"the labels have '{header}': write 'a' there, because '{header[0]}' begins"
+    with pytest.raises(LabelError, match=match):
+        labelled(text)
+
+
+def test_ids_that_differ_in_capitals_are_said_to(labelled):
+    match = r"4 of 4 .*the labels have 'A', which differs in capitals: write ids"
+    with pytest.raises(LabelError, match=match):
+        labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
+
+
+def test_another_column_of_ids_is_suggested_where_no_id_looks_alike(labelled):
+    with pytest.raises(LabelError, match=r"their ids are 'q', .*--id-column"):
+        labelled("id\tlabel\nq\tx\nr\ty\n")
+
+
 @pytest.mark.parametrize("name", ["Label", "labels", "my_label"])
 def test_a_column_whose_name_looks_alike_is_suggested(labelled, name):
     with pytest.raises(LabelError, match=rf"no column 'label'.*did you mean '{name}'\?"):
