@@ -34,7 +34,7 @@ from seqloom.train._prepare import identity_of, prepare, spell_augment
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, ScheduleLike
-from seqloom.train._rounds import ends_of_rounds
+from seqloom.train._rounds import FIRST, ends_of_rounds
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
 from seqloom.train._signals import Held
@@ -223,7 +223,7 @@ class Job:
         """Gives the settings and the machine as the report shows them."""
         every = self.settings.to_dict() | {"class_weight": self.class_weight}
         if self.settings.epochs is None:
-            every["epochs"] = f"{state.epoch}, chosen by the validation loss"
+            every["epochs"] = _spell_epochs(state)
         every["optimizer"] = self.optimizer and _spell(self.optimizer.to_dict())
         every["schedule"] = self.schedule and repr(self.schedule)
         if self.optimizer is not None:
@@ -245,6 +245,13 @@ def _changes_of(train: Any) -> dict[str, Any]:
     augment = getattr(train, "augment", None)
     named = repr(augment) if hasattr(augment, "to_dict") else spell_augment(augment)
     return {"augmentation": named, "jitter": getattr(train, "jitter", None) or None}
+
+
+def _spell_epochs(state: State) -> str:
+    """Says how many epochs a run chose to make, and the weights of which one are kept."""
+    if not state.epoch:
+        return f"{FIRST} or more, in rounds while the validation loss falls"
+    return f"{state.epoch}, in rounds; the weights of epoch {state.best_epoch} are kept"
 
 
 def _optimizer(settings: Settings, model: Module) -> AdamW:
