@@ -125,12 +125,12 @@ class _Writer:
         return name
 
 
-def _plain(arg: object) -> object:
+def _plain(arg: Any) -> Any:
     """Gives the name of an element type of NumPy's; other values as they are."""
     # torch.compile before 2.15 cannot look up such a type, but its name.
-    is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
-    is_type = is_scalar or isinstance(arg, np.dtype)
-    return np.dtype(cast("Any", arg)).name if is_type else arg
+    kind = arg if isinstance(arg, type) else type(arg)
+    is_type = issubclass(kind, np.dtype) or (kind is arg and issubclass(kind, np.generic))
+    return str(np.dtype(arg)) if is_type else arg
 
 
 def _variable(value: Value) -> str:
