@@ -64,6 +64,10 @@ soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a mill
 mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (needs cargo-mutants)
 	tests/soak/check-mutants $(ARGS)
 
+.PHONY: oldest
+oldest: $(STAMPS)/dev $(EXTENSION) ## Run tests on the oldest versions of other packages that are allowed
+	tests/soak/check-oldest $(ARGS)
+
 .PHONY: unsafe
 unsafe: ## Run what is unsafe under Miri and the address sanitizer (needs a nightly Rust)
 	tests/soak/check-unsafe
