@@ -6,6 +6,7 @@ cell with the tag ``check`` stands in the notebook but not on the page.
 """
 
 import asyncio
+import io
 import os
 import sys
 import time
@@ -19,6 +20,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbconvert import MarkdownExporter
+from PIL import Image
 from traitlets.config import Config
 
 HOME = Path(__file__).parent
@@ -113,9 +115,16 @@ def write(name: str, notebook: Any) -> None:
     rmtree(PAGES / f"{name}_files", ignore_errors=True)
     (PAGES / f"{name}_files").mkdir(parents=True)
     for path, picture in made["outputs"].items():
-        (PAGES / path).write_bytes(picture)
+        (PAGES / path).write_bytes(shrink(picture))
     (PAGES / f"{name}.md").write_text(f"{title}\n\n{link}\n{text}\n", encoding="utf-8")
     nbformat.write(notebook, PAGES / f"{name}.ipynb")
+
+
+def shrink(picture: bytes) -> bytes:
+    """Writes a PNG by 256 colours: a plot looks the same, and weighs a third."""
+    made, plot = io.BytesIO(), Image.open(io.BytesIO(picture)).convert("RGB")
+    plot.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+    return made.getvalue()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class Pair:
     def seconds(self) -> tuple[str, str, str]:
         """What was measured: their seconds, ours, and theirs as a multiple of ours."""
         found = SECONDS.search(self.result)
-        return (found[1], found[2], found[3]) if found else ("not measured", "", "")
+        return (found[1], found[2], found[3]) if found else ("", "", "")
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ class Page:
     def tool(self) -> str:
         """What the other tool is called."""
         return self.facts["tool"]
+
+    @property
+    def link(self) -> str:
+        """The tool's name, with a link from the index to this page."""
+        return f"[{self.tool}]({self.path.name})"
 
     @property
     def packages(self) -> list[str]:
@@ -121,14 +126,17 @@ def read_pages() -> list[Page]:
 
 
 def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
-    """Gives a row of the index for each task: tool, task, times, what seqloom lacks."""
+    """Gives a row of the index for each task: tool, task, ratio, both times."""
     for page in pages:
-        lacks = page.facts["lacks"]
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds
-            link = f"[{page.tool}]({page.path.name})"
-            yield link, pair.task, theirs, ours, ratio, lacks
-            lacks = "see above"
+            yield page.link, pair.task, ratio or "not measured", theirs, ours
+
+
+def index_lacks(pages: list[Page]) -> Iterator[str]:
+    """Gives a line for each tool: what it has that seqloom lacks."""
+    for page in pages:
+        yield f"- {page.link}: {page.facts['lacks']}."
 
 
 def _pair(section: str) -> Pair:

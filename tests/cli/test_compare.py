@@ -1,5 +1,6 @@
 """``seqloom compare``: the table in the terminal, and the page."""
 
+import json
 import shutil
 
 import pytest
@@ -48,3 +49,40 @@ def test_one_run_is_not_enough(call, two):
     said = call("compare", two[0])
     assert said.code == 2
     assert "two or more runs" in said.err
+
+
+def test_json_has_the_numbers_of_each_runs_results(call, two):
+    said = call("compare", *two, "--json")
+    assert (said.code, said.err) == (0, "")
+    for folder, run in zip(two, json.loads(said.out)["runs"], strict=True):
+        results = json.loads((folder / "results.json").read_text())
+        assert run["name"] == folder.name
+        assert run["metrics"] == results["parts"][run["part"]]["metrics"]
+        assert run["intervals"] == results["parts"][run["part"]]["intervals"]
+        lines = (folder / "metrics.jsonl").read_text().splitlines()
+        assert run["history"] == [json.loads(line) for line in lines]
+
+
+def test_json_names_the_settings_that_differ(call, two):
+    path = two[1] / "results.json"
+    results = json.loads(path.read_text())
+    results["settings"]["lr"] = "0.5"
+    path.write_text(json.dumps(results))
+    compared = json.loads(call("compare", *two, "--json").out)
+    assert compared["settings_that_differ"] == ["lr"]
+
+
+def test_json_says_whether_runs_were_judged_on_the_same_records(call, two):
+    assert json.loads(call("compare", *two, "--json").out)["comparable"] is True
+    path = two[1] / "results.json"
+    results = json.loads(path.read_text())
+    results["parts"]["test"]["records"] = "0" * 16
+    path.write_text(json.dumps(results))
+    assert json.loads(call("compare", *two, "--json").out)["comparable"] is False
+
+
+def test_json_alone_is_on_standard_output_where_a_page_is_written(call, two, tmp_path):
+    said = call("compare", *two, "--json", "--out", tmp_path / "c.html")
+    assert len(json.loads(said.out)["runs"]) == 2
+    assert said.err == f"page   {tmp_path / 'c.html'}\n"
+    assert "2 runs compared" in (tmp_path / "c.html").read_text("utf-8")

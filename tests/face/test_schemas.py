@@ -1,6 +1,7 @@
 """The JSON schemas say what is written, and refuse what is not."""
 
 import json
+import shutil
 from importlib import metadata
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import yaml
 from tests.face.write_schemas import SCHEMAS, config_schema
 
 import seqloom as sl
+from seqloom.cli import main
 
 EXPORTS = sorted(Path(__file__).parents[1].glob("export/data/version_1_*/"))
 
@@ -37,6 +39,16 @@ def test_a_run_is_as_its_schema_says(run):
 
 def test_the_results_of_a_run_are_as_their_schema_says(run):
     check("results", json.loads((run / "results.json").read_text()))
+
+
+def test_runs_that_are_compared_are_as_their_schema_says(run, toy, small, tmp_path, capsys):
+    sl.train.fit(small, toy(), epochs=1, out=tmp_path / "unjudged")
+    stopped = shutil.copytree(run, tmp_path / "stopped")
+    (stopped / "results.json").unlink()
+    folders = [run, tmp_path / "unjudged", stopped]
+    with pytest.raises(SystemExit):
+        main(["compare", *map(str, folders), "--json"])
+    check("compare", json.loads(capsys.readouterr().out))
 
 
 def test_each_epoch_is_as_its_schema_says(run):

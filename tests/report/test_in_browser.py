@@ -71,6 +71,17 @@ def full():
     )
 
 
+# How many lines each interval of a table takes, as in "(0.93 to 0.97)".
+LINES = """[...document.querySelectorAll("td")]
+  .filter((it) => /\\sto\\s\\S+\\)$/u.test(it.innerText))
+  .map(({ firstChild: text }) => {
+    const range = document.createRange();
+    range.setStart(text, text.data.indexOf("("));
+    range.setEnd(text, text.data.length);
+    return range.getClientRects().length;
+  })"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A report and a comparison of two real runs of a small network."""
@@ -113,6 +124,19 @@ def test_a_page_fits_a_telephone_fetches_nothing_and_can_be_read(page):
     assert fetched - {"favicon.ico"} in ({"report.html"}, {"compare.html"})
     assert [it for it in page.messages if "favicon" not in it] == []
     assert min(page.value(SIZES)) >= SMALLEST
+
+
+def test_an_interval_stands_on_one_line(page):
+    assert set(page.value(LINES)) == {1}
+
+
+def test_what_is_moved_can_be_reached_by_the_keyboard(page):
+    moved = (
+        "[...document.querySelectorAll('*')].filter((it) => it.scrollWidth > it.clientWidth"
+    )
+    moved += " && getComputedStyle(it).overflowX == 'auto')"
+    assert page.value(f"{moved}.length > 0")
+    assert page.value(f"{moved}.every((it) => it.tabIndex == 0)")
 
 
 def test_plots_take_the_colours_of_the_scheme(address, tmp_path):

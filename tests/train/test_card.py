@@ -45,10 +45,15 @@ def test_the_front_matter_is_yaml(run):
 def test_the_interval_of_the_accuracy_is_wilsons(run):
     hits = round(run.test.metrics["accuracy"] * 40)
     wanted = binomtest(hits, 40).proportion_ci(method="wilson")
-    shown = re.search(r"\| accuracy \| [\d.]+ \| ([\d.]+) to ([\d.]+) %", card(run))
+    shown = re.search(r"\| accuracy \| [\d.]+ \| ([\d.]+) to ([\d.]+) \|", card(run))
     assert [float(it) for it in shown.groups()] == pytest.approx(
-        [100 * wanted.low, 100 * wanted.high], abs=0.051
+        [wanted.low, wanted.high], abs=6e-5
     )
+
+
+def test_measures_and_intervals_of_all_tables_are_decimals(run):
+    text = card(run).partition("## Results")[2].partition("## Data")[0]
+    assert "%" not in text.replace("95 % interval", "")
 
 
 def test_the_areas_have_the_intervals_of_the_report(run):

@@ -1,10 +1,14 @@
 """The documentation that `make docs` has built, as a reader has it in Chromium."""
 
+import io
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import matplotlib.image
+import numpy as np
 import pytest
 
 from chromium import Page
@@ -34,6 +38,26 @@ SEARCH = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
 OUT_OF_REACH = """
 [...document.querySelectorAll(".md-typeset pre > code, .md-typeset__scrollwrap")]
   .filter((it) => it.scrollWidth > it.clientWidth && it.tabIndex != 0).length
+"""
+
+# Where the first cell of the first table that scrolls stands, once that is moved so far.
+FIRST_CELL = """
+(() => {
+  const box = [...document.querySelectorAll(".md-typeset__scrollwrap")]
+    .find((it) => it.scrollWidth > it.clientWidth + 50);
+  box.scrollLeft = %d;
+  return box.querySelector("th").getBoundingClientRect().left;
+})()
+"""
+BUTTONS = """
+[...document.querySelectorAll(".md-code__nav")].filter((it) => it.offsetParent).length
+"""
+PLOT = """
+(() => {
+  const { left, top, width, height } =
+    document.querySelector("img[src*=_files]").getBoundingClientRect();
+  return { x: left + scrollX, y: top + scrollY, width, height, scale: 1 };
+})()
 """
 
 
@@ -94,6 +118,32 @@ def test_a_page_fits_a_phone(server: Server, tmp_path: Path, path: str):
         page.open(server.address + path)
         assert page.value("document.documentElement.scrollWidth") <= 390
         page.wait(f"{OUT_OF_REACH} == 0")
+
+
+def test_the_first_column_stays_while_a_table_is_moved(server: Server, tmp_path: Path):
+    with Page(tmp_path, width=390) as page:
+        page.open(server.address + "benchmarks/")
+        page.wait("document.querySelectorAll('.md-typeset__scrollwrap').length")
+        moved = page.value(FIRST_CELL % 40), page.value(FIRST_CELL % 50)
+        assert moved[0] == moved[1] >= 0
+
+
+def test_no_button_lies_on_code_on_a_phone(server: Server, tmp_path: Path):
+    for width in (390, 1366):
+        with Page(tmp_path / str(width), width=width) as page:
+            page.open(server.address)
+            page.wait("document.querySelectorAll('.md-code__nav').length")
+            assert bool(page.value(BUTTONS)) == (width > 390)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_plot_has_the_paper_of_the_scheme(server: Server, tmp_path: Path, scheme: str):
+    with Page(tmp_path, dark=scheme == "dark") as page:
+        page.open(server.address + "notebooks/peptides/")
+        given = {"clip": page.value(PLOT), "captureBeyondViewport": True}
+        data = page.ask("Page.captureScreenshot", **given)["data"]
+    shades = matplotlib.image.imread(io.BytesIO(b64decode(data)))[..., :3]
+    assert (np.median(shades) < 0.2) == (scheme == "dark")
 
 
 @pytest.mark.skipif(

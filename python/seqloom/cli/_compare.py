@@ -9,15 +9,17 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from seqloom._files import write_atomic
 from seqloom._text import printable
 from seqloom.cli._check import check_free
+from seqloom.cli._json import print_json
 from seqloom.cli._machine import open_console
-from seqloom.cli._options import QUIET_DEFAULTS, Flag, QuietOption
+from seqloom.cli._options import SHOWN_DEFAULTS, Flag, ShownOptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from seqloom.report import Table as Numbers
+    from seqloom.report import Report, Table as Numbers
 
 
 def compare(
@@ -26,7 +28,7 @@ def compare(
     *,
     out: Path | None = None,
     overwrite: Flag = False,
-    shown: QuietOption = QUIET_DEFAULTS,
+    shown: ShownOptions = SHOWN_DEFAULTS,
 ) -> None:
     """Show runs beside each other: metrics with intervals, settings that differ, time.
 
@@ -36,19 +38,32 @@ def compare(
         runs: Two or more run folders that `seqloom train` wrote.
         out: Write a page too, one file of HTML, with the learning curves in one chart.
         overwrite: Replace the page where it is there already.
-        shown: What is printed.
+        shown: What is printed, and how.
     """
-    from seqloom.train import compare as set_beside
+    from seqloom.report import make_page
+    from seqloom.train._compare import report_of, values_of
+    from seqloom.train._compared import open_runs
 
     check_free(out, overwrite=overwrite)
-    report = set_beside(runs, out=out, overwrite=overwrite)
+    compared = open_runs(runs)
+    report = report_of(compared)
+    if out is not None:
+        write_atomic(out, make_page(report))
+    if shown.json:
+        print_json(values_of(compared))
+    else:
+        _show(report)
+    if out is not None:
+        open_console(stderr=shown.json, quiet=shown.quiet).print(f"page   {out}")
+
+
+def _show(report: "Report") -> None:
+    """Prints the tables of a comparison, and what to know of them."""
     console = open_console()
     for section in report.sections:
         if section.table is not None:
             show_numbers(console, section.table)
     console.print(report.sections[0].note)
-    if out is not None and not shown.quiet:
-        console.print(f"page   {out}")
 
 
 def show_numbers(console: "Console", numbers: "Numbers") -> None:

@@ -1,6 +1,7 @@
 """Values as HTML: every name that came from a file is escaped here."""
 
 import math
+import re
 import struct
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from seqloom._text import printable
 from seqloom.report._theme import DOTS_PER_INCH, Picture
 from seqloom.report._values import Cell, Table, Tile
 
+# The spaces within an interval, as in "0.93 to 0.97": no line ends there.
+WITHIN_INTERVAL = re.compile(r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)")
 # Fractions between these are set with four decimals, so that a column lines up.
 PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
 
@@ -40,7 +43,7 @@ def show_table(table: Table, *, caption: bool) -> str:
     head = _show_row("th", table.columns, numeric)
     body = "".join(_show_row("td", row, numeric) for row in table.rows)
     inside = f"{title}<thead>{head}</thead><tbody>{body}</tbody>"
-    return f'<div class="scroll"><table>{inside}</table></div>'
+    return f'<div class="scroll" tabindex="0"><table>{inside}</table></div>'
 
 
 def show_facts(facts: Mapping[str, str]) -> str:
@@ -84,7 +87,7 @@ def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 def _spell(cell: Cell) -> str:
     """Spells a cell: thousands apart, four digits of a fraction, a dash for NaN."""
     if isinstance(cell, str):
-        return show_text(cell)
+        return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(cell))
     if isinstance(cell, int):
         return f"{cell:,}"
     if math.isnan(cell):

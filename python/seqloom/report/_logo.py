@@ -34,7 +34,8 @@ def show_logo(logo: Logo) -> str:
     least = _LEFT + _NARROW * len(heights)
     svg = f'<svg {shape} style="min-width:{least}px">{inside}</svg>'
     title = f"<figcaption>{show_text(logo.title)}</figcaption>"
-    return f'<figure class="logo">{title}<div class="scroll">{svg}</div></figure>'
+    moved = f'<div class="scroll" tabindex="0">{svg}</div>'
+    return f'<figure class="logo">{title}{moved}</figure>'
 
 
 def _find_ends(heights: Floats) -> tuple[float, float]:

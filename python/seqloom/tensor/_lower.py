@@ -111,13 +111,12 @@ class _Writer:
             parts = cast("list[Any]", arg)
             inside = "".join(f"{self._argument(part)}, " for part in parts)
             return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
-        if arg is None or type(arg) in (int, bool, str):
-            return repr(arg)
-        if _is_numpy_type(arg):  # by name: torch.compile before 2.15 cannot look it up
-            return repr(np.dtype(cast("Any", arg)).name)
-        if isinstance(arg, Key):  # as a constant array: compilers do not know keys
-            arg = self._backend.key_words(arg)
-        return self._name(arg, "plain")
+        plain = _plain(arg)
+        if plain is None or type(plain) in (int, bool, str):
+            return repr(plain)
+        if isinstance(plain, Key):  # as a constant array: compilers do not know keys
+            plain = self._backend.key_words(plain)
+        return self._name(plain, "plain")
 
     def _name(self, value: object, kind: str) -> str:
         """Stores an object for the source, and returns its name there."""
@@ -126,10 +125,12 @@ class _Writer:
         return name
 
 
-def _is_numpy_type(arg: object) -> bool:
-    """Whether an argument is one of NumPy's element types."""
+def _plain(arg: object) -> object:
+    """Gives the name of an element type of NumPy's; other values as they are."""
+    # torch.compile before 2.15 cannot look up such a type, but its name.
     is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
-    return is_scalar or isinstance(arg, np.dtype)
+    is_type = is_scalar or isinstance(arg, np.dtype)
+    return np.dtype(cast("Any", arg)).name if is_type else arg
 
 
 def _variable(value: Value) -> str:

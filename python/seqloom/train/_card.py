@@ -14,7 +14,7 @@ from seqloom._text import printable
 from seqloom.models import Classify
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import confusion_matrix
-from seqloom.report import percent, wilson_interval
+from seqloom.report import wilson_interval
 from seqloom.train._judged import find_intervals
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _measures(task: Task, part: Part) -> str:
         (
             key.replace("_", " "),
             f"{value:.4f}",
-            _spell(key, found[key]) if key in found else "-",
+            _spell(*found[key]) if key in found else "-",
         )
         for key, value in part.metrics.items()
         if key != "n"
@@ -135,18 +135,9 @@ def _measures(task: Task, part: Part) -> str:
     return _table(("measure", "value", "95 % interval"), rows)
 
 
-def _spell(key: str, bounds: tuple[float, float]) -> str:
-    """Spells an interval: of shares in percent."""
-    low, high = bounds
-    if key == "accuracy":
-        return f"{100 * low:.1f} to {percent(high)}"
+def _spell(low: float, high: float) -> str:
+    """Spells an interval as its measure is spelled: by four decimals."""
     return f"{low:.4f} to {high:.4f}"
-
-
-def _bounds(hits: int, total: int) -> str:
-    """Spells the interval of a share."""
-    low, high = wilson_interval(hits, total)
-    return f"{100 * low:.1f} to {percent(high)}"
 
 
 def _classes(task: Classify, part: Part) -> str:
@@ -169,7 +160,9 @@ def _classes(task: Classify, part: Part) -> str:
 
 def _share(hits: int, total: int) -> tuple[str, str]:
     """Spells a share and its interval; of nothing there is none."""
-    return (percent(hits / total), _bounds(int(hits), int(total))) if total else ("-", "-")
+    if not total:
+        return "-", "-"
+    return f"{hits / total:.4f}", _spell(*wilson_interval(int(hits), int(total)))
 
 
 def _data(report: Report) -> str:

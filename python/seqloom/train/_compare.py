@@ -1,52 +1,28 @@
 """Runs beside each other: what differs, what they found, how they learned."""
 
-import json
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from seqloom._arguments import as_flag, as_path, quote
-from seqloom._files import reading, write_atomic
-from seqloom.errors import ArgumentError, ConfigError, FileError
-from seqloom.models._trained import describe, read_config
+from seqloom._arguments import as_flag, as_path
+from seqloom._files import write_atomic
+from seqloom.errors import FileError
 from seqloom.report import Plot, Report, Section, Table, Trace, make_page
-from seqloom.train._results import RESULTS, results_of
+from seqloom.train._compared import (
+    Compared,
+    are_alike,
+    choose_parts,
+    open_runs,
+    parts_of,
+    settings_that_differ,
+)
 from seqloom.train._run import Run
 
 FilePath: TypeAlias = str | os.PathLike[str]
-_FEWEST = 2
-# Of the parts that all runs were judged on, the first of these is compared.
-_PARTS = ("test", "validation")
+_VERSION = 1
 _TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
-# These have columns, or stand in config.json one by one.
-_NOT_SETTINGS = {"model", "network", "encoder", "seconds of training"}
 _FEWEST_FOR_A_LINE = 3
-_NEEDED = {"parts", "settings", "epochs", "seconds"}
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One of the runs."""
-
-    name: str
-    results: dict[str, Any]
-    history: list[dict[str, Any]]
-    config: dict[str, Any]
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """What it was told: the settings of `fit`, of the network and of the encoder."""
-        given = {
-            name: value
-            for name, value in self.results["settings"].items()
-            if name not in _NOT_SETTINGS
-        }
-        for name, key in (("network", "model"), ("encoder", "encoder")):
-            found: dict[str, Any] = self.config.get(key) or {}
-            given |= {f"{name} {it.replace('_', ' ')}": str(found[it]) for it in found}
-        return given
 
 
 def compare(
@@ -90,17 +66,49 @@ def compare(
         [('seed', '0', '1')]
     """
     page = None if out is None else _check_page(out, overwrite=overwrite)
-    every = _check_runs(runs)
-    names = _name(every)
-    compared = [_open(run, name) for run, name in zip(every, names, strict=True)]
-    report = Report(
-        title=f"{len(compared)} runs compared",
-        lead=f"{', '.join(map(_place, every))}.",
-        sections=tuple(_sections(compared)),
-    )
+    report = report_of(open_runs(runs))
     if page is not None:
         write_atomic(page, make_page(report))
     return report
+
+
+def report_of(runs: list[Compared]) -> Report:
+    """Makes what the page shows."""
+    return Report(
+        title=f"{len(runs)} runs compared",
+        lead=f"{', '.join(run.place for run in runs)}.",
+        sections=tuple(_sections(runs)),
+    )
+
+
+def values_of(runs: list[Compared]) -> dict[str, Any]:
+    """Gives the same as plain values, for another program to read."""
+    chosen = zip(runs, choose_parts(runs), parts_of(runs), strict=True)
+    return {
+        "version": _VERSION,
+        "comparable": are_alike(runs),
+        "settings_that_differ": settings_that_differ(runs),
+        "runs": [_values(run, name, part) for run, name, part in chosen],
+    }
+
+
+def _values(run: Compared, name: str | None, part: dict[str, Any]) -> dict[str, Any]:
+    """Gives the values of one run, and of the part on which it is compared."""
+    found = run.results
+    return {
+        "name": run.name,
+        "folder": run.place,
+        "part": name,
+        "records": part.get("records"),
+        "metrics": part.get("metrics", {}),
+        "intervals": part.get("intervals", {}),
+        "parameters": found.get("parameters"),
+        "epochs": found["epochs"],
+        "best_epoch": found.get("best_epoch"),
+        "seconds": found["seconds"],
+        "settings": run.settings,
+        "history": run.history,
+    }
 
 
 def _check_page(out: object, *, overwrite: object) -> Path:
@@ -113,105 +121,6 @@ def _check_page(out: object, *, overwrite: object) -> Path:
     return page
 
 
-def _check_runs(runs: Any) -> list[Any]:
-    """Refuses what is not several runs."""
-    is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
-    found: list[Any] = [] if is_one else list(runs)
-    if len(found) < _FEWEST:
-        given = f"{len(found)} run" if found else quote(runs)
-        raise ArgumentError(
-            f"runs must be two or more runs or run folders, got {given}; as in "
-            'compare(["runs/a", "runs/b"])'
-        )
-    return found
-
-
-def _place(run: Any) -> str:
-    """Says where a run is."""
-    if not isinstance(run, Run):
-        return str(as_path("runs", run, expected="runs or run folders"))
-    return "a run in memory" if run.folder is None else str(run.folder)
-
-
-def _name(runs: list[Any]) -> list[str]:
-    """Names runs by their folders, without what is before them all; others by number."""
-    folders = [
-        None if it == "a run in memory" else Path(it).absolute() for it in map(_place, runs)
-    ]
-    known = [folder for folder in folders if folder is not None]
-    for folder in known:
-        if known.count(folder) > 1:
-            raise ArgumentError(f"runs: {folder} is given twice; give each run once")
-    above = os.path.commonpath([folder.parent for folder in known]) if known else ""
-    return [
-        f"run {number}" if folder is None else str(folder.relative_to(above))
-        for number, folder in enumerate(folders, start=1)
-    ]
-
-
-def _open(run: Any, name: str) -> Compared:
-    """Reads a run folder, or takes a run in memory."""
-    if isinstance(run, Run):
-        return Compared(name, results_of(run), run.history, describe(run.trained))
-    home = as_path("runs", run, expected="runs or run folders")
-    config, history = read_config(home), _read_history(home)
-    path = home / RESULTS
-    found = _read_results(path) if path.exists() else _so_far(config, history)
-    return Compared(name, found, history, config)
-
-
-def _read_history(home: Path) -> list[dict[str, Any]]:
-    """Reads a line an epoch; a model that was saved alone has none."""
-    path = home / "metrics.jsonl"
-    if not path.exists():
-        return []
-    with reading(path):
-        lines = path.read_bytes().splitlines()
-    return [_parse(path, line) for line in lines]
-
-
-def _read_results(path: Path) -> dict[str, Any]:
-    """Reads what a run found."""
-    with reading(path):
-        found = _parse(path, path.read_bytes())
-    if missing := sorted(_NEEDED - found.keys()):
-        raise ConfigError(
-            f"{path}: lacks {missing[0]!r}; remove it, or train the run again"
-        )
-    return found
-
-
-def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Reads an object of JSON, or names the file that holds something else."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not JSON ({error}); train the run again") from None
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}: expected an object of JSON; train the run again")
-    return found  # pyright: ignore[reportUnknownVariableType]
-
-
-def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, Any]:
-    """Gives what is known of a run that has not ended, by its epochs so far."""
-    judged = [row for row in history if row.get("valid_loss") is not None]
-    nothing: dict[str, Any] = {}
-    best = min(judged, key=lambda row: row["valid_loss"], default=nothing)
-    metrics = {
-        key.removeprefix("valid_"): value
-        for key, value in best.items()
-        if key.startswith("valid_") and key != "valid_loss"
-    }
-    return {
-        "task": config["task"].get("class", "").lower(),
-        "epochs": len(history),
-        "best_epoch": best.get("epoch"),
-        "seconds": sum(row.get("seconds", 0.0) for row in history),
-        "settings": {},
-        "parts": {"validation": {"metrics": metrics}} if metrics else {},
-    }
-
-
 def _sections(runs: list[Compared]) -> Iterator[Section]:
     """Gives the table of results, the settings that differ, and the curves."""
     yield Section(title="Results", note=_note(runs), table=_results(runs))
@@ -221,26 +130,14 @@ def _sections(runs: list[Compared]) -> Iterator[Section]:
         yield Section(title="Learning curves", drawings=plots)
 
 
-def _part_of(run: Compared, runs: list[Compared]) -> str | None:
-    """Chooses the part that is compared: one that all runs have, if there is one."""
-    shared = [it for it in _PARTS if all(it in other.results["parts"] for other in runs)]
-    own = [it for it in _PARTS if it in run.results["parts"]]
-    return next(iter([*shared, *own]), None)
-
-
 def _note(runs: list[Compared]) -> str:
     """Says what the runs were judged on, and whether that is the same for all."""
-    chosen = [_part_of(run, runs) for run in runs]
+    chosen = choose_parts(runs)
     parts = sorted({it for it in chosen if it})
     notes = [f"Metrics on the {' and the '.join(parts)} part."] if parts else []
     if None in chosen:
         notes.append("A run without metrics was judged on no part, or has not begun.")
-    marks = {
-        run.results["parts"][part].get("records")
-        for run, part in zip(runs, chosen, strict=True)
-        if part is not None
-    }
-    if len(parts) > 1 or len(marks - {None}) > 1:
+    if not are_alike(runs):
         notes.append(
             "Records, labels or classes are not the same for all runs: compare with care."
         )
@@ -251,7 +148,7 @@ def _note(runs: list[Compared]) -> str:
 
 def _results(runs: list[Compared]) -> Table:
     """Lists metrics, size and time, a column a run."""
-    parts = [run.results["parts"].get(_part_of(run, runs), {}) for run in runs]
+    parts = parts_of(runs)
     names = dict.fromkeys(name for part in parts for name in part.get("metrics", {}))
     rows = [
         ("records", *(_whole(part.get("metrics", {}).get("n")) for part in parts)),
@@ -290,12 +187,10 @@ def _epochs(results: dict[str, Any]) -> str:
 
 def _settings(runs: list[Compared]) -> Table | None:
     """Lists the settings in which the runs differ, a column a run."""
-    every = [run.settings for run in runs]
-    names = dict.fromkeys(name for settings in every for name in settings)
-    columns = (
-        (it, [settings.get(it, "\N{EN DASH}") for settings in every]) for it in names
-    )
-    rows = [(name, *values) for name, values in columns if len(set(values)) > 1]
+    rows = [
+        (name, *(run.settings.get(name, "\N{EN DASH}") for run in runs))
+        for name in settings_that_differ(runs)
+    ]
     heading = ("", *(run.name for run in runs))
     return Table("Settings that differ", heading, rows) if rows else None
 

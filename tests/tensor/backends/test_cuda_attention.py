@@ -43,7 +43,7 @@ def test_the_kernels_take_these_arguments(card, causal, dtype, monkeypatch):
     assert (out.shape, out.dtype) == (q.shape, dtype)
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
-    by_flash = dtype is not torch.float32 and card == (8, 0) and device._has_varlen()
+    by_flash = dtype is not torch.float32 and card == (8, 0) and device.has_varlen()
     assert called == {"_flash": int(by_flash), "_efficient": int(not by_flash)}
 
 
@@ -79,7 +79,7 @@ def test_heads_that_no_kernel_can_load_take_tiles(width, dtype, served):
 
 
 def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatch):
-    monkeypatch.setattr(device, "_has_varlen", lambda: False)
+    monkeypatch.setattr(device, "has_varlen", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (9, 0))
     with FakeTensorMode():
         q = torch.empty(9, 2, 16, device="cuda", dtype=torch.float16)

@@ -96,12 +96,12 @@ def takes_flash(q: Tensor, v: Tensor) -> bool:
     width = q.shape[-1]
     if q.dtype not in _HALF or width != v.shape[-1] or width > _FLASH_WIDTH:
         return False
-    allowed = torch.backends.cuda.flash_sdp_enabled() and _has_varlen()
+    allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen()
     return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE
 
 
 @cache
-def _has_varlen() -> bool:
+def has_varlen() -> bool:
     """Whether this torch has attention of varying lengths with all keys in a row."""
     try:
         from torch.nn.attention.varlen import varlen_attn

@@ -1,0 +1,183 @@
+"""The runs that are compared: what their folders tell, and on what they were judged."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqloom._arguments import as_path, quote
+from seqloom._files import reading
+from seqloom.errors import ArgumentError, ConfigError
+from seqloom.models._trained import describe, read_config
+from seqloom.train._results import RESULTS, results_of
+from seqloom.train._run import Run
+
+_FEWEST = 2
+# Of the parts that all runs were judged on, the first of these is compared.
+_PARTS = ("test", "validation")
+# These have columns, or stand in config.json one by one.
+_NOT_SETTINGS = {"model", "network", "encoder", "seconds of training"}
+_NEEDED = {"parts", "settings", "epochs", "seconds"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One of the runs."""
+
+    name: str
+    place: str
+    results: dict[str, Any]
+    history: list[dict[str, Any]]
+    config: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What it was told: the settings of `fit`, of the network and of the encoder."""
+        given = {
+            name: value
+            for name, value in self.results["settings"].items()
+            if name not in _NOT_SETTINGS
+        }
+        for name, key in (("network", "model"), ("encoder", "encoder")):
+            found: dict[str, Any] = self.config.get(key) or {}
+            given |= {f"{name} {it.replace('_', ' ')}": str(found[it]) for it in found}
+        return given
+
+
+def open_runs(runs: Any) -> list[Compared]:
+    """Opens runs and run folders, each under a name of its own."""
+    every = _check_runs(runs)
+    names = _name(every)
+    return [_open(run, name) for run, name in zip(every, names, strict=True)]
+
+
+def _check_runs(runs: Any) -> list[Any]:
+    """Refuses what is not several runs."""
+    is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
+    found: list[Any] = [] if is_one else list(runs)
+    if len(found) < _FEWEST:
+        given = f"{len(found)} run" if found else quote(runs)
+        raise ArgumentError(
+            f"runs must be two or more runs or run folders, got {given}; as in "
+            'compare(["runs/a", "runs/b"])'
+        )
+    return found
+
+
+def _place(run: Any) -> str:
+    """Says where a run is."""
+    if not isinstance(run, Run):
+        return str(as_path("runs", run, expected="runs or run folders"))
+    return "a run in memory" if run.folder is None else str(run.folder)
+
+
+def _name(runs: list[Any]) -> list[str]:
+    """Names runs by their folders, without what is before them all; others by number."""
+    folders = [
+        None if it == "a run in memory" else Path(it).absolute() for it in map(_place, runs)
+    ]
+    known = [folder for folder in folders if folder is not None]
+    for folder in known:
+        if known.count(folder) > 1:
+            raise ArgumentError(f"runs: {folder} is given twice; give each run once")
+    above = os.path.commonpath([folder.parent for folder in known]) if known else ""
+    return [
+        f"run {number}" if folder is None else str(folder.relative_to(above))
+        for number, folder in enumerate(folders, start=1)
+    ]
+
+
+def _open(run: Any, name: str) -> Compared:
+    """Reads a run folder, or takes a run in memory."""
+    if isinstance(run, Run):
+        found, config = results_of(run), describe(run.trained)
+        return Compared(name, _place(run), found, run.history, config)
+    home = as_path("runs", run, expected="runs or run folders")
+    config, history = read_config(home), _read_history(home)
+    path = home / RESULTS
+    found = _read_results(path) if path.exists() else _so_far(config, history)
+    return Compared(name, str(home), found, history, config)
+
+
+def _read_history(home: Path) -> list[dict[str, Any]]:
+    """Reads a line an epoch; a model that was saved alone has none."""
+    path = home / "metrics.jsonl"
+    if not path.exists():
+        return []
+    with reading(path):
+        lines = path.read_bytes().splitlines()
+    return [_parse(path, line) for line in lines]
+
+
+def _read_results(path: Path) -> dict[str, Any]:
+    """Reads what a run found."""
+    with reading(path):
+        found = _parse(path, path.read_bytes())
+    if missing := sorted(_NEEDED - found.keys()):
+        raise ConfigError(
+            f"{path}: lacks {missing[0]!r}; remove it, or train the run again"
+        )
+    return found
+
+
+def _parse(path: Path, text: bytes) -> dict[str, Any]:
+    """Reads an object of JSON, or names the file that holds something else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not JSON ({error}); train the run again") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: expected an object of JSON; train the run again")
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def _so_far(config: dict[str, Any], history: list[dict[str, Any]]) -> dict[str, Any]:
+    """Gives what is known of a run that has not ended, by its epochs so far."""
+    judged = [row for row in history if row.get("valid_loss") is not None]
+    nothing: dict[str, Any] = {}
+    best = min(judged, key=lambda row: row["valid_loss"], default=nothing)
+    metrics = {
+        key.removeprefix("valid_"): value
+        for key, value in best.items()
+        if key.startswith("valid_") and key != "valid_loss"
+    }
+    return {
+        "task": config["task"].get("class", "").lower(),
+        "epochs": len(history),
+        "best_epoch": best.get("epoch"),
+        "seconds": sum(row.get("seconds", 0.0) for row in history),
+        "settings": {},
+        "parts": {"validation": {"metrics": metrics}} if metrics else {},
+    }
+
+
+def choose_parts(runs: list[Compared]) -> list[str | None]:
+    """Chooses the part of each run that is compared: one that all have, if there is one."""
+    shared = [it for it in _PARTS if all(it in run.results["parts"] for run in runs)]
+    return [
+        next((it for it in (*shared, *_PARTS) if it in run.results["parts"]), None)
+        for run in runs
+    ]
+
+
+def parts_of(runs: list[Compared]) -> list[dict[str, Any]]:
+    """Gives that part of each run; an empty one where a run was judged on none."""
+    chosen = choose_parts(runs)
+    return [
+        run.results["parts"].get(part, {}) for run, part in zip(runs, chosen, strict=True)
+    ]
+
+
+def are_alike(runs: list[Compared]) -> bool:
+    """Says whether no run is known to be judged on another part or other records."""
+    parts = {it for it in choose_parts(runs) if it is not None}
+    marks = {part["records"] for part in parts_of(runs) if part.get("records")}
+    return len(parts) <= 1 and len(marks) <= 1
+
+
+def settings_that_differ(runs: list[Compared]) -> list[str]:
+    """Names the settings that are not the same for all runs."""
+    every = [run.settings for run in runs]
+    names = dict.fromkeys(name for settings in every for name in settings)
+    return [it for it in names if len({settings.get(it) for settings in every}) > 1]
