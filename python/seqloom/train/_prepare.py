@@ -6,7 +6,7 @@ from typing import Any
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
 from seqloom.infer._forward import Forward
-from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_moving
+from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_changes
 from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
@@ -53,7 +53,7 @@ def prepare(
     for name, part in parts.list_named():
         _check_part(trained, name, part)
         if name != "training":
-            warn_of_moving(f"the {name} part", part, stacklevel=4)  # where fit was called
+            warn_of_changes(f"the {name} part", part, stacklevel=4)  # where fit was called
     return trained, parts
 
 
