@@ -8,15 +8,15 @@ import numpy as np
 from seqloom.data import DataLoader, PadCollator
 from seqloom.models import Examples
 from seqloom.models._examples import count_positions
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 from seqloom.train._shares import share_out
 
 
-def make_loader(train: Any, settings: Settings, ranks: Ranks) -> DataLoader | Given:
+def make_loader(train: Any, settings: Settings, ranks: Ranks) -> DataLoader | LoaderBatches:
     """Makes the loader, whose order depends on the seed and the epoch alone."""
-    if isinstance(train, Given):
+    if isinstance(train, LoaderBatches):
         return train
     # Not sorted by length: where lengths tell classes apart, such batches are of one class,
     # and batch normalisation then learns other averages than evaluation uses.
@@ -47,10 +47,15 @@ def _keep_rows(rows: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_batches(
-    loader: DataLoader | Given, settings: Settings, ranks: Ranks, *, epoch: int, done: int
+    loader: DataLoader | LoaderBatches,
+    settings: Settings,
+    ranks: Ranks,
+    *,
+    epoch: int,
+    done: int,
 ) -> Iterator[dict[str, Any]]:
     """Reads the batches of an epoch after the first `done` ones."""
-    if isinstance(loader, Given):
+    if isinstance(loader, LoaderBatches):
         return loader.epoch(epoch, done=done)
     loader.set_epoch(epoch)
     if done >= len(loader):

@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models._examples import count_positions
 from seqloom.nn import value_and_grad
 from seqloom.tensor import compile as compile_step
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._objective import Objective
 
 # From so many steps on, a compiled step saves more time than it takes to compile it. torch
@@ -30,7 +30,7 @@ def is_worth_compiling(train: Any, backend: str, *, steps: int, has_step: bool) 
     """Says whether `fit` compiles the step unasked."""
     # The answer depends on nothing that may differ when the run is resumed. A user's step
     # is not compiled: its Python code would run once only, and may do more than compute.
-    if isinstance(train, Given) or has_step:
+    if isinstance(train, LoaderBatches) or has_step:
         return False
     is_enough = steps >= _ENOUGH.get(backend.partition(":")[0], steps + 1)
     # Batches of many lengths would make many programs.

@@ -71,7 +71,7 @@ class Job:
         return self.backend.threads
 
     def run(
-        self, model: Config | Module, progress: Watchers, *, resume: bool, overwrite: bool
+        self, model: Config | Module, watchers: Watchers, *, resume: bool, overwrite: bool
     ) -> Run:
         """Checks that network and data fit, trains, judges and writes."""
         trained, parts = prepare(
@@ -86,7 +86,7 @@ class Job:
             # Only the first of several processes opens the folder; the stack closes it.
             opened = self._opened_folder(resume=resume, overwrite=overwrite)
             self.ranks.on_first(lambda: stack.enter_context(opened))
-            return self._report_errors(trained, parts, progress)
+            return self._report_errors(trained, parts, watchers)
 
     @contextmanager
     def _opened_folder(self, *, resume: bool, overwrite: bool) -> Generator[None]:
@@ -98,29 +98,29 @@ class Job:
             make_checkpoint_folder(self.folder)
             yield
 
-    def _report_errors(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
+    def _report_errors(self, trained: Trained, parts: Parts, watchers: Watchers) -> Run:
         """Trains; tells the watchers of an exception, and a stopped user how to resume."""
         try:
             settings = self.settings.for_network(trained.model)
-            return replace(self, settings=settings).train(trained, parts, progress)
+            return replace(self, settings=settings).train(trained, parts, watchers)
         except KeyboardInterrupt as error:
-            progress.on_error(error)
+            watchers.on_error(error)
             advice = how_to_resume(self.folder) if self.ranks.is_first else "stopped"
             raise KeyboardInterrupt(advice) from None
         except BaseException as error:
-            progress.on_error(error)
+            watchers.on_error(error)
             raise
 
-    def train(self, trained: Trained, parts: Parts, progress: Watchers) -> Run:
+    def train(self, trained: Trained, parts: Parts, watchers: Watchers) -> Run:
         """Trains, judges and writes."""
         optimizer = self.optimizer or _default_optimizer(self.settings, trained.model)
         state = State(trained.model, optimizer)
         state.others |= scale_of(self.settings.precision)
-        trainer = self._trainer(trained, parts, progress)
+        trainer = self._trainer(trained, parts, watchers)
         if self.folder is not None:
             self._resume_or_begin(self.folder, state, trainer, trained=trained)
         self.ranks.take_first(state.model)
-        progress.on_start(self._plan(trained, state, trainer))
+        watchers.on_start(self._plan(trained, state, trainer))
         # Without a folder there is no checkpoint to write: a signal stops the run at once.
         with nullcontext() if self.folder is None else trainer.signals.listening():
             trainer.run(state)
@@ -134,7 +134,7 @@ class Job:
         )
         with self.ranks.sharing():
             run = ended.finish(self.folder, writes=self.ranks.is_first)
-        progress.on_end(run)
+        watchers.on_end(run)
         return run
 
     @property
@@ -142,7 +142,7 @@ class Job:
         """The run folder in the process that writes to it; None in the other ones."""
         return self.folder if self.ranks.is_first else None
 
-    def _trainer(self, trained: Trained, parts: Parts, progress: Watchers) -> Trainer:
+    def _trainer(self, trained: Trained, parts: Parts, watchers: Watchers) -> Trainer:
         """Makes the trainer of this run, with all that it works with."""
         settings, folder, objective = (
             self.settings,
@@ -173,7 +173,7 @@ class Job:
             settings=settings,
             checkpoints=Checkpoints(folder, identity, self.interval, self.keep),
             folder=folder,
-            progress=progress,
+            watchers=watchers,
             rates=Rates(settings.lr, self.schedule),
             ranks=self.ranks,
             signals=HeldSignals(waits=self.ranks.are_several),

@@ -13,7 +13,7 @@ from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
@@ -31,7 +31,7 @@ def prepare(
     """Makes the network and checks that the data fit it."""
     is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
-        if not (isinstance(part, Given) and is_custom):
+        if not (isinstance(part, LoaderBatches) and is_custom):
             check_examples(f"the {name} part", part)
             _check_filled(name, part)
     if settings.early_stop is not None and parts.valid is None:

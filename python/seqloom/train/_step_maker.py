@@ -11,7 +11,7 @@ from seqloom._key import Key
 from seqloom.errors import GradientError
 from seqloom.infer._forward import label_name
 from seqloom.models import Task, TorchModule
-from seqloom.train._arrays import Given
+from seqloom.train._arrays import LoaderBatches
 from seqloom.train._checkpoint import State
 from seqloom.train._compiling import Compiling
 from seqloom.train._joint_step import JointStep
@@ -32,7 +32,7 @@ from seqloom.train._settings import Settings
 class StepMaker:
     """Makes the steps of a run: each changes the weights, and is described by a `Step`."""
 
-    train: Any  # Examples, or Given
+    train: Any  # Examples, or LoaderBatches
     task: Task
     objective: Objective
     compiling: Compiling
@@ -93,7 +93,7 @@ class StepMaker:
 
     def _count_own(self, batch: dict[str, Any], number: int) -> int:
         """Counts the records of the batch that belong to this process."""
-        if isinstance(self.train, Given):
+        if isinstance(self.train, LoaderBatches):
             return count_records(batch)
         # Not the rows of the batch: a process without a record of its own computes with
         # the record of another one, which does not count.

@@ -14,7 +14,7 @@ from seqloom.errors import GradientError
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.tensor import scope
-from seqloom.train._arrays import Given, count_batches
+from seqloom.train._arrays import LoaderBatches, count_batches
 from seqloom.train._batches import make_loader, read_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
@@ -33,13 +33,13 @@ from seqloom.train._watching import Watchers
 class Trainer:
     """Trains a network to the end of its run."""
 
-    train: Any  # Examples, or Given
+    train: Any  # Examples, or LoaderBatches
     step_maker: StepMaker
     validation: Validation
     settings: Settings
     checkpoints: Checkpoints
     folder: Path | None
-    progress: Watchers
+    watchers: Watchers
     rates: Rates
     ranks: Ranks
     signals: HeldSignals
@@ -65,17 +65,19 @@ class Trainer:
         ends = ends_of_rounds(self.settings.epochs, state.history)
         found = Round.of(state.epoch, ends)
         if found is not None and state.epoch == found.start > 0:
-            self.progress.on_more(found.end)
+            self.watchers.on_more(found.end)
         return found
 
     def _is_over(self, state: State) -> bool:
         """Says whether a watcher ends the run, or nothing has improved for too long."""
         patience = self.settings.early_stop
-        if self.progress.is_stopped:
+        if self.watchers.is_stopped:
             return True
         return patience is not None and state.epoch - state.best_epoch >= patience
 
-    def _run_epoch(self, state: State, loader: DataLoader | Given, current: Round) -> None:
+    def _run_epoch(
+        self, state: State, loader: DataLoader | LoaderBatches, current: Round
+    ) -> None:
         """Makes the steps that an epoch has left, then validates and saves."""
         # A resumed epoch counts the seconds of its steps before the stop too.
         start = time.perf_counter() - state.seconds
@@ -88,14 +90,14 @@ class Trainer:
 
     def _count_batches(self) -> int:
         """Counts the batches of an epoch."""
-        if isinstance(self.train, Given):
+        if isinstance(self.train, LoaderBatches):
             return len(self.train)  # raises an error that says what helps without a length
         return count_batches(self.train, self.settings.batch_size)
 
     def _make_steps(
         self,
         state: State,
-        loader: DataLoader | Given,
+        loader: DataLoader | LoaderBatches,
         rates: Callable[[int], float],
         *,
         start: float,
@@ -111,9 +113,9 @@ class Trainer:
                 state.steps.append(step)
                 state.seconds = time.perf_counter() - start
             self.checkpoints.after_step(state)
-            self.progress.on_batch(step)
+            self.watchers.on_batch(step)
             self._agree_on_stop()
-            if self.progress.is_stopped:
+            if self.watchers.is_stopped:
                 break
 
     @contextmanager
@@ -130,11 +132,11 @@ class Trainer:
             return
         signal = self._take_signal()
         ended, stopped = self.ranks.sum_numbers(
-            self.progress.is_stopped, signal is not None
+            self.watchers.is_stopped, signal is not None
         )
         if stopped:
             raise signal or KeyboardInterrupt("another process was stopped")
-        self.progress.is_stopped = ended > 0
+        self.watchers.is_stopped = ended > 0
 
     def _take_signal(self) -> KeyboardInterrupt | None:
         """Returns the exception of a signal that has arrived meanwhile, if any."""
@@ -155,7 +157,7 @@ class Trainer:
             write_history(self.folder, state.history)
             if state.best_epoch == state.epoch:
                 state.best.save(self.folder / "model.safetensors")
-        self.progress.on_epoch(row)
+        self.watchers.on_epoch(row)
         self._agree_on_stop()
 
 

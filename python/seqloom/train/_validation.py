@@ -19,7 +19,7 @@ from seqloom.infer._loop import run_model
 from seqloom.models import Examples, TorchModule, Trained
 from seqloom.nn import Module
 from seqloom.tensor import scope
-from seqloom.train._arrays import Given
+from seqloom.train._arrays import LoaderBatches
 from seqloom.train._judged import Part, judge
 from seqloom.train._metrics import Metric, measure_all
 from seqloom.train._objective import Objective, as_array, count_records, numbers_of
@@ -31,7 +31,7 @@ from seqloom.train._settings import Settings
 class Validation:
     """Measures networks on the validation part, and the final one on the test part too."""
 
-    part: Any | None  # the validation part: Examples, Given, or None
+    part: Any | None  # the validation part: Examples, LoaderBatches, or None
     trained: Trained
     objective: Objective
     settings: Settings
@@ -68,7 +68,7 @@ class Validation:
         return found | measure_all(self.metrics, labels, scores)
 
     def _measure_batches(
-        self, model: Module, part: Examples | Given
+        self, model: Module, part: Examples | LoaderBatches
     ) -> tuple[dict[str, float], int]:
         """Measures a network batch by batch; returns the number of records too."""
         measurement = _BatchMeasurement(
@@ -77,7 +77,7 @@ class Validation:
             key=Key(self.settings.seed).fold("validation"),
             metrics=self.metrics if self.objective.is_custom else {},
         )
-        if not isinstance(part, Given):
+        if not isinstance(part, LoaderBatches):
             found = measurement.measure(_cut(part, self.settings.batch_size))
             return found, measurement.records
         # Each process has read other batches of the loader.
