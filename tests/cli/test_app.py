@@ -49,7 +49,12 @@ def test_version(call):
     ("words", "expected"),
     [
         (["trian"], 'Did you mean "train"?'),
-        (["train", "a.fa"], "--out requires an argument"),
+        (["train", "a.fa"], "train needs --out: the run folder: model, scores"),
+        (["train", "a.fa"], "Example: seqloom train train.fa.gz --labels train.tsv --out"),
+        (["train", "a.fa", "--out"], "train needs a value behind --out: the run folder"),
+        (["predict", "r", "a.fa"], "predict needs --out: the table to write"),
+        (["bed", "subset", "a.bed"], "bed subset needs OUT: the .bed to write"),
+        (["evaluate", "r", "a.fa", "--out", "s"], "seqloom predict MODEL FILES --out"),
         (["train", "a.fa", "--out", "r", "--epohcs", "2"], "--epohcs"),
         (["train", "a.fa", "--out", "r", "--lr", "fast"], 'unable to convert "fast"'),
         (["train", "a.fa", "--out", "r", "--task", "guess"], '"guess" for --task'),

@@ -48,7 +48,11 @@ def test_a_folder_that_is_no_run_is_named_with_a_remedy(call, two, tmp_path):
 def test_one_run_is_not_enough(call, two):
     said = call("compare", two[0])
     assert said.code == 2
-    assert "two or more runs" in said.err
+    assert "as in seqloom compare runs/a runs/b" in said.err
+
+
+def test_one_folder_stands_for_the_runs_in_it(call, two):
+    assert call("compare", two[0].parent).out == call("compare", *two).out
 
 
 def test_json_has_the_numbers_of_each_runs_results(call, two):

@@ -236,13 +236,16 @@ FILES = {
     "blank.fa": ">chr1\n" + "ACGT " * 20 + "ACGT\n",
 }
 CASES = {
-    "no labels": (f"{LONE} peaks.bed --out new", "it has name, score: give .*--label-col"),
+    "no labels": (
+        f"{LONE} peaks.bed --out new",
+        "it has 'name', 'score': give .*--label-col",
+    ),
     "no column": (
         f"{LONE} three.bed --out new",
         "'label' for the labels: give --labels TABLE",
     ),
     "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
-    "no intervals": (f"{LONE} --label-column name --out new", "--intervals requires at l"),
+    "no intervals": (f"{LONE} --label-column name --out new", "a value behind --intervals"),
     "a missing file": (f"{LONE} none.bed {NAMED}", "none.bed: no such file"),
     "no genome": (f"train none.fa --intervals peaks.bed {NAMED}", "none.fa: no such"),
     "beyond the end": (f"{LONE} past.bed {NAMED}", "line 101: .*--edge pad.*--edge drop"),

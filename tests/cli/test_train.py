@@ -39,6 +39,58 @@ def test_evaluate_counts_what_the_scores_file_holds(call, trained):
     assert metric(said.out, "accuracy") == pytest.approx(right, abs=5e-5)
 
 
+def test_evaluate_warns_of_a_file_that_taught_the_model(call, trained, tmp_path):
+    copy = tmp_path / "copy.fa.gz"
+    copy.write_bytes(TRAIN.read_bytes())
+    said = call("evaluate", trained, copy, "--labels", LABELS)
+    assert f"warning: the model was trained on {copy}" in said.out
+
+
+def test_evaluate_warns_of_no_other_file(call, trained):
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
+    assert "warning" not in said.out
+
+
+def test_the_model_card_names_the_input_files(trained):
+    card = (trained / "README.md").read_text()
+    assert "| training files | train.fa.gz |" in card
+    assert "| test files | test.fa.gz |" in card
+
+
+def test_predict_warns_of_dna_for_a_model_of_proteins(call, tmp_path):
+    rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
+    (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
+    words = ["train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r"]
+    assert call(*words).code == 0
+    (tmp_path / "dna.csv").write_text("sequence\n" + "ACGTACGTACGTACGT\n" * 80)
+    words = ["predict", tmp_path / "r", tmp_path / "dna.csv", "--out", tmp_path / "s.tsv"]
+    said = call(*words)
+    assert "look like dna, but the model was trained on protein" in said.err
+
+
+def test_predict_warns_of_no_protein_for_a_model_of_proteins(call, tmp_path):
+    rows = [f"MKVLAAGIVGLLLAQW,{'xy'[i % 2]}\n" for i in range(80)]
+    (tmp_path / "p.csv").write_text("sequence,label\n" + "".join(rows))
+    call("train", tmp_path / "p.csv", "--epochs", 1, "--out", tmp_path / "r")
+    words = ["predict", tmp_path / "r", tmp_path / "p.csv", "--out", tmp_path / "s.tsv"]
+    assert "warning" not in call(*words).err
+
+
+def test_predict_warns_of_lengths_that_the_model_has_not_seen(call, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"ACGTACGTACGT{'ACGT' * (i % 2)},{'xy'[i % 2]}\n" for i in range(8)]
+    path.write_text("sequence,label\n" + "".join(rows))
+    words = ["train", path, "--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "r"]
+    call(*words)
+    (tmp_path / "new.fa").write_text(f">a\n{'ACGT' * 3}\n>b\n{'ACGT' * 5}\n")
+    words = ["predict", tmp_path / "r", tmp_path / "new.fa", "--out", tmp_path / "s.tsv"]
+    said = call(*words)
+    assert said.code == 0
+    assert (
+        "warning: 1 of 2 sequences have 20 letters, but the model was trained on 12 to 16"
+    ) in said.err
+
+
 def test_the_first_line_names_backend_device_and_threads(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
@@ -63,7 +115,15 @@ def test_other_settings_are_no_resume(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
-    assert "begun with lr 0.001, not 1.0" in said.err
+    assert "begun with lr 0.001, not 1.0; resume with the same (lr=, --lr)" in said.err
+
+
+def test_another_augmentation_is_named_by_its_option(call, trained):
+    words = ["train", TRAIN, *PARTS, "--epochs", 2, "--out", trained, "--resume"]
+    said = call(*words, "--reverse-complement")
+    assert said.code == 2
+    assert "augmentation None, not ReverseComplement(p=0.5" in said.err
+    assert "resume with the same (augment=, --reverse-complement)" in said.err
 
 
 @pytest.fixture
@@ -199,6 +259,27 @@ def test_warns_of_what_is_seldom_meant(call, tmp_path, monkeypatch):
     assert said.code == 0
     assert "warning: --test a.fa is a training file too" in said.out
     assert "warning: 3 classes for 3 sequences" in said.out
+
+
+def _train_on(call, labels):
+    """Trains on a record for each label."""
+    Path("a.fa").write_text("".join(f">r{i}\nACGT\n" for i in range(len(labels))))
+    rows = [f"r{number}\t{label}\n" for number, label in enumerate(labels)]
+    Path("t.tsv").write_text("id\tlabel\n" + "".join(rows))
+    words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --out r --overwrite"
+    return call(*words.split())
+
+
+def test_warns_of_a_class_with_a_single_record(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = _train_on(call, ["free"] * 5 + ["bound"] * 4 + ["boundd"])
+    assert "warning: the class 'boundd' has a single sequence" in said.out
+
+
+def test_warns_of_classes_that_differ_in_capitals_only(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = _train_on(call, ["free"] * 4 + ["Bound"] * 3 + ["bound"] * 3)
+    assert "warning: the classes 'Bound', 'bound' differ in capitals or blanks" in said.out
 
 
 def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch):

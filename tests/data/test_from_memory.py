@@ -168,7 +168,7 @@ def test_columns_of_a_table_are_named_by_the_caller(tmp_path):
         task="regress",
     )
     assert (data.ids, np.asarray(data.labels).tolist()) == (["A1C", "A1G"], [0.5, -1.5])
-    with pytest.raises(LabelError, match=r"no column 'sequence'.*--sequence-column"):
+    with pytest.raises(LabelError, match=r"no column 'sequence'.*mutated_sequence"):
         SequenceDataset(path)
 
 
@@ -232,7 +232,7 @@ def test_a_pickle_holds_the_records():
         (["ACGT", None], r"<list>: record 1 \(1\): expected a sequence, found nothing"),
         ({"x": float("nan")}, r"<dict>: record 0 \(x\): .* found nothing"),
         ([b"ACGT", 7], r"record 1 \(1\): expected a sequence, found 7"),
-        ([b"AC GT"], r"record 0 \(0\), letter 2: .*b' ' \(whitespace=\"strip\""),
+        ([b"AC GT"], r"record 0 \(0\), letter 2: .*b' '; whitespace=\"strip\""),
         ([b"AC>T"], r"letter 2: expected a letter, found b'>'"),
         ({"x": "ACÄT"}, r"record 0 \(x\), letter 2: expected a letter"),
     ],

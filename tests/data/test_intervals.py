@@ -366,7 +366,8 @@ def test_chromosomes_are_never_cut(genome):
 def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\n"))
     with pytest.raises(
-        ArgumentError, match="no column 'donor'; they have chrom, start, stop, strand"
+        ArgumentError,
+        match="no column 'donor'; they have 'chrom', 'start', 'stop', 'strand'",
     ):
         split(data, (0.5, 0.5), groups="donor")
 

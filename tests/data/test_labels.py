@@ -97,7 +97,7 @@ def test_columns_are_named_by_the_caller(labelled):
 
 def test_a_missing_column_is_an_error_that_names_those_there_are(labelled):
     with pytest.raises(
-        LabelError, match=r"no column 'kind', the first line names id, label"
+        LabelError, match=r"no column 'kind', the first line names 'id', 'label'"
     ):
         labelled("id\tlabel\na\tx\n", label_column="kind")
 
@@ -496,9 +496,55 @@ def test_the_names_of_rows_are_ids(fasta):
         assert values(SequenceDataset(fasta(FOUR), labels=labels)) == [1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("header", [">a", "@a", ">a some words"])
+def test_an_id_with_the_mark_of_a_header_is_said_to_have_one(labelled, header):
+    text = f"id\tlabel\n{header}\tx\n>b\ty\n>c\tx\n>d\ty\n"
+    match = rf"the labels have '{header}': write 'a' there, because '{header[0]}' begins"
+    with pytest.raises(LabelError, match=match):
+        labelled(text)
+
+
+def test_ids_that_differ_in_capitals_are_said_to(labelled):
+    match = r"4 of 4 .*the labels have 'A', which differs in capitals: write ids"
+    with pytest.raises(LabelError, match=match):
+        labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
+
+
+def test_another_column_of_ids_is_suggested_where_no_id_looks_alike(labelled):
+    with pytest.raises(LabelError, match=r"their ids are 'q', .*--id-column"):
+        labelled("id\tlabel\nq\tx\nr\ty\n")
+
+
+@pytest.mark.parametrize("name", ["Label", "labels", "my_label"])
+def test_a_column_whose_name_looks_alike_is_suggested(labelled, name):
+    with pytest.raises(LabelError, match=rf"no column 'label'.*did you mean '{name}'\?"):
+        labelled(f"id\t{name}\na\tx\n")
+
+
+def test_no_column_is_suggested_where_none_looks_alike(labelled):
+    with pytest.raises(LabelError, match=r"names 'id', 'kind'; choose with"):
+        labelled("id\tkind\na\tx\n")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_table_in_utf_16_is_named_as_such(fasta, tmp_path, encoding, pack):
+    path = tmp_path / "labels.txt"
+    path.write_bytes(pack("id\tlabel\na\tx\n".encode(encoding)))
+    with pytest.raises(FormatError, match=r"labels\.txt: is text in UTF-16.*\"CSV UTF-8\""):
+        SequenceDataset(fasta(FOUR), labels=path)
+
+
+def test_a_table_of_sequences_in_utf_16_is_named_as_such(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("sequence,label\nACGT,x\n", "utf-16")
+    with pytest.raises(FormatError, match=r"table\.csv: is text in UTF-16"):
+        SequenceDataset(path)
+
+
 def test_a_data_frame_without_the_column_says_which_it_has(fasta):
     frame = pd.DataFrame({"id": list("abcd"), "kind": list("xyxy")})
-    with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*id, kind"):
+    with pytest.raises(LabelError, match=r"the DataFrame: no column 'label'.*'id', 'kind'"):
         SequenceDataset(fasta(FOUR), labels=frame)
 
 
@@ -533,7 +579,7 @@ def test_lines_are_counted_with_the_comments_before_them(labelled):
 
 @pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
 def test_a_comment_before_no_names_of_columns_is_shown_as_it_is(labelled, text):
-    with pytest.raises(LabelError, match="the first line names comment; choose"):
+    with pytest.raises(LabelError, match="the first line names 'comment'; choose"):
         labelled(text)
 
 

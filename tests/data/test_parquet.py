@@ -47,7 +47,7 @@ def test_a_null_is_no_label(fasta, table):
 
 def test_an_unknown_column_is_named(fasta, table):
     with pytest.raises(
-        LabelError, match="no column 'label', the first line names id, kind"
+        LabelError, match="no column 'label', the first line names 'id', 'kind'"
     ):
         SequenceDataset(fasta(TWO), labels=table(id=["a", "b"], kind=["x", "y"]))
 

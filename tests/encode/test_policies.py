@@ -27,7 +27,9 @@ def met(encode):
 
 
 def test_u_is_a_foreign_letter_of_dna_with_a_hint():
-    with pytest.raises(LetterError, match="rna_as_dna=True reads it as T"):
+    with pytest.raises(
+        LetterError, match=r"rna_as_dna=True \(--rna-as-dna, of train\) reads it"
+    ):
         OneHot("dna")("ACU")
 
 
@@ -61,7 +63,7 @@ def test_selenocysteine_is_what_rare_says(rare, column):
 
 
 def test_rare_residues_are_an_error_by_default_and_say_what_helps():
-    with pytest.raises(LetterError, match="rare='replace' reads them as C and K"):
+    with pytest.raises(LetterError, match=r"rare='replace' \(--rare replace, of train\)"):
         OneHot("protein")("MO")
 
 

@@ -30,6 +30,7 @@ from seqloom.models import (
 )
 from seqloom.models._esm2_lora import ESM2LoRAConfig
 from seqloom.models._head import HeadConfig
+from seqloom.models._trained_on import TrainedOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,13 +52,15 @@ def config_schema() -> dict[str, Any]:
         "task": _one_of("What is predicted, and its classes.", TASKS),
         "batch_size": {**COUNT, "description": "Records in a batch of predictions."},
     }
+    origin = {"$ref": f"#/$defs/{TrainedOn.__name__}"}
+    settings = [*MODELS, *ENCODERS, *TASKS, TrainedOn]
     return {
         "$schema": DIALECT,
         "title": "config.json of a run of seqloom",
         "type": "object",
         "required": list(entries),
-        "properties": entries,
-        "$defs": {it.__name__: _settings(it) for it in [*MODELS, *ENCODERS, *TASKS]},
+        "properties": entries | {"trained_on": origin},
+        "$defs": {it.__name__: _settings(it) for it in settings},
     }
 
 

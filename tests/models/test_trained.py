@@ -136,3 +136,18 @@ def test_a_folder_of_folds_names_one_of_them(tmp_path):
     (tmp_path / "fold-1/config.json").write_text("{}")
     with pytest.raises(MissingFileError, match=r"expected a run folder, such as .*fold-1"):
         sl.models.load(tmp_path)
+
+
+def test_a_model_knows_the_lengths_and_the_files_of_its_training_records(small, tmp_path):
+    path = tmp_path / "train.fa"
+    path.write_text(">a\nACGTA\n>b\nGGCCGGCC\n>c\nACGTAC\n")
+    labels = {"a": "x", "b": "y", "c": "x"}
+    data = sl.data.SequenceDataset(path, labels=labels, encoder=sl.encode.OneHot("dna"))
+    sl.train.fit(small, data, epochs=1, out=tmp_path / "run")
+    known = sl.models.load(tmp_path / "run").trained_on
+    assert (known.records, known.lengths, known.files) == (3, (5, 8), ("train.fa",))
+
+
+def test_a_folder_that_does_not_name_its_training_files_is_loaded(folder):
+    edit(folder, trained_on=None)
+    assert sl.models.load(folder).trained_on is None

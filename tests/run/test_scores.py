@@ -29,7 +29,8 @@ REMEDIES = {
     DATASET.format('whitespace="strip"'): "--whitespace strip",
     DATASET.format('comments="skip"'): "--comments skip",
     DATASET.format('ids="number"'): "--ids number",
-    ", or " + DATASET.format('on_error="skip"') + " leaves the record out": "",
+    ', or on_error="skip" of open_sequences (seqloom convert --on-error skip) '
+    "leaves the record out": "",
 }
 
 

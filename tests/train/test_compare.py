@@ -123,10 +123,30 @@ def test_a_folder_that_is_no_run_is_named(train, tmp_path):
         sl.train.compare([run.folder, tmp_path / "runs"])
 
 
-@pytest.mark.parametrize("runs", [[], "runs/a", None, ["runs/a"]])
+@pytest.mark.parametrize("runs", [[], "runs/a", ["runs/a"]])
 def test_less_than_two_runs_are_an_error(runs):
-    with pytest.raises(ArgumentError, match="two or more runs"):
+    with pytest.raises(ArgumentError, match="runs must be two or more run folders"):
         sl.train.compare(runs)
+
+
+def test_what_is_no_run_is_an_error():
+    with pytest.raises(ArgumentError, match="runs must be runs or run folders, got None"):
+        sl.train.compare(None)  # pyright: ignore[reportArgumentType]
+
+
+def test_one_folder_stands_for_the_runs_in_it(train, tmp_path):
+    runs = [train("b").folder, train("a").folder]
+    (tmp_path / "runs/notes.txt").write_text("mine")
+    results = sl.train.compare(tmp_path / "runs").sections[0]
+    assert results.table.columns == ("", "a", "b")
+    assert results.table == sl.train.compare(runs[::-1]).sections[0].table
+
+
+def test_one_run_folder_is_refused_with_what_to_give(train):
+    with pytest.raises(
+        ArgumentError, match=r"got .*runs/a alone; as in seqloom compare runs/a"
+    ):
+        sl.train.compare([train("a").folder])
 
 
 def test_one_run_twice_is_an_error(train):
@@ -176,3 +196,11 @@ def test_the_interval_of_a_correlation_equals_that_of_scipy():
     expected = found.confidence_interval(0.95)
     assert pearson_interval(found.statistic, 30) == pytest.approx(tuple(expected))
     assert pearson_interval(0.5, 3) == (-1.0, 1.0)
+
+
+def test_runs_in_a_folder_are_in_the_order_of_their_numbers(train, tmp_path):
+    run = train("a")
+    for number in (10, 2, 1):
+        shutil.copytree(run.folder, tmp_path / "folds" / f"fold-{number}")
+    results = sl.train.compare(tmp_path / "folds").sections[0]
+    assert results.table.columns[1:] == ("fold-1", "fold-2", "fold-10")

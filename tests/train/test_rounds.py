@@ -64,11 +64,16 @@ def test_a_run_that_still_improves_goes_on_and_says_so(slow):
     run = sl.train.fit(**slow, progress=listener, report=False)
     assert listener.heard[0] == 60
     assert len(run.history) == listener.heard[-1]
-    assert (
-        run.report.facts["epochs"] == f"{len(run.history)}, chosen by the validation loss"
-    )
     rates = [row["lr"] for row in run.history]
     assert rates[20] > 10 * rates[19]  # a new rise begins
+
+
+def test_the_report_names_the_epoch_whose_weights_are_kept(slow):
+    run = sl.train.fit(**slow, report=False)
+    losses = [row["valid_loss"] for row in run.history]
+    best = losses.index(min(losses)) + 1
+    spelled = f"{len(losses)}, in rounds; the weights of epoch {best} are kept"
+    assert run.report.facts["epochs"] == spelled
 
 
 class Quitter(sl.train.Progress):

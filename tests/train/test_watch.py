@@ -57,6 +57,17 @@ def test_after_a_resume_the_best_is_still_the_best_of_all(tmp_path):
     assert "best" not in watch(terminal=False, losses=[0.3], plan=plan)
 
 
+def test_a_further_round_names_the_best_epoch_so_far():
+    written = io.StringIO()
+    watcher = Watch(Console(file=written, width=300))
+    watcher.on_start(PLAN)
+    for epoch, loss in enumerate([0.7, 0.2, 0.9], start=1):
+        watcher.on_epoch(row(epoch, loss))
+    watcher.on_more(60)
+    said = written.getvalue().splitlines()[-1]
+    assert "to 0.2000 in epoch 2: another round follows, to epoch 60" in said
+
+
 def test_an_error_takes_the_bar_down():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     watcher = Watch(console)

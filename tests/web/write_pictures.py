@@ -56,7 +56,7 @@ def take_web_page() -> None:
         Page(Path(name), width=WIDTH) as page,
     ):
         score(page, server.address)
-        take(page, "browser-page", "body", "footer")
+        take(page, "browser-page", "body", "footer", scale=0.9)  # it is a long page
 
 
 def score(page: Page, address: str) -> None:
@@ -69,11 +69,11 @@ def score(page: Page, address: str) -> None:
     page.wait("document.getElementById('strongest').innerText.includes('IE')")
 
 
-def take(page: Page, name: str, first: str, last: str) -> None:
+def take(page: Page, name: str, first: str, last: str, *, scale: float = 1.2) -> None:
     """Takes a part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # a picture has none
     top, bottom = page.value(CLIP % (first, last))
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": 1.2}
+    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": scale}
     form = {"format": "webp", "quality": 70, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)
     (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))

@@ -291,7 +291,9 @@ impl Parser {
         }
         let hint = if matches!(byte, b' ' | b'\t') {
             let column = position.byte - self.cursor.line_start + 1;
-            format!(" in column {column} (whitespace=\"strip\" leaves blanks out)")
+            format!(
+                " in column {column}; whitespace=\"strip\" (--whitespace strip) leaves blanks out"
+            )
         } else {
             String::new()
         };
@@ -310,7 +312,8 @@ impl Parser {
             "'>' and an id"
         };
         let message = format!(
-            "expected {expected}, found {} (comments=\"skip\" leaves out lines that begin so)",
+            "expected {expected}, found {}; comments=\"skip\" (--comments skip) leaves out lines that \
+             begin so",
             name(first)
         );
         Err(self

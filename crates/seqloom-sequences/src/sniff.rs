@@ -127,11 +127,12 @@ fn by_text(start: &[u8]) -> Option<&'static str> {
         (b"[", "JSON"),
         (
             b";",
-            "FASTA with ';' comments: comments=\"skip\" leaves them out",
+            "FASTA with ';' comments: comments=\"skip\" (--comments skip) leaves them out",
         ),
         (
             b"#",
-            "text that begins with a '#' comment: comments=\"skip\" leaves such lines of FASTA out",
+            "text that begins with a '#' comment: comments=\"skip\" (--comments skip) leaves such \
+             lines of FASTA out",
         ),
     ];
     let begins = |word: &[u8]| {

@@ -34,8 +34,11 @@ def compare(
 
     Example: seqloom compare runs/small runs/wide --out compare.html
 
+    All runs in a folder: seqloom compare runs
+
     Args:
-        runs: Two or more run folders that `seqloom train` wrote.
+        runs: Two or more run folders that `seqloom train` wrote, or one folder that holds
+            them.
         out: Write a page too, one file of HTML, with the learning curves in one chart.
         overwrite: Replace the page where it is there already.
         shown: What is printed, and how.

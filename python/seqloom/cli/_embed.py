@@ -100,6 +100,7 @@ def embed(
     from seqloom.encode import Tokens
     from seqloom.infer import embed as run
     from seqloom.infer.embedding._bar import embed_bar, summary_table
+    from seqloom.io._settings import replace_remedies
 
     console = open_console(quiet=shown.quiet)
     machine = replace(machine, backend=_choose_device(machine.backend))
@@ -109,7 +110,7 @@ def embed(
     options |= {"shard_size": shard_size, "resume": resume, "format": format}
     options["engine"] = engine
     options["devices"] = devices and list_devices(machine.backend, devices)
-    with embed_bar(console) as tell:
+    with embed_bar(console) as tell, replace_remedies("seqloom convert {shell}"):
         summary = run(
             network,
             files,

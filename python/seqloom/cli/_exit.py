@@ -7,18 +7,17 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts import App, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import App, CycloptsError
 
 from seqloom._text import printable
+from seqloom.cli._fault import name_fault
 from seqloom.cli._others import number_among_others, silencing_others
 from seqloom.cli._signals import STOPPED
 from seqloom.errors import SeqloomError, WorkerError
 
 BAD_INPUT = 2
-STREAM = "-"
 # As Rich does, which prints most of what we print.
 UNWANTED = 1
-FILES = ("parameter FILES requires", "parameter IN requires")
 
 
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
@@ -27,8 +26,7 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
         with silencing_others():
             app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        fault = _name_stream(error, words) or _name_fault(error)
-        message = f"{fault}{_hint(error)}\n{_where_help_is(app, words)}"
+        message = name_fault(app, error, words)
         return _refuse(message, with_traceback=with_traceback)
     except (SeqloomError, OSError, MemoryError) as error:
         is_unwanted = isinstance(error, BrokenPipeError)
@@ -57,48 +55,6 @@ def _refuse(message: str, *, with_traceback: bool) -> int:
     where = f"process {number}: " if number else ""
     sys.stderr.write(f"{where}error: {printable(message, lines=True)}\n")
     return BAD_INPUT
-
-
-def _name_fault(error: CycloptsError) -> str:
-    """Says what is wrong with the words; those that are too many, as they were typed."""
-    if isinstance(error, UnusedCliTokensError):
-        words = printable(shlex.join(error.unused_tokens or ()))
-        return f"One file too many, or an unknown word: {words}."
-    return str(error)
-
-
-def _name_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Says that an option takes no standard input, where - stands behind one."""
-    for position in (position for position, word in enumerate(words) if word == STREAM):
-        options = [word for word in words[:position] if word.startswith("--")]
-        option = options[-1] if options else words[0]
-        is_unknown = str(error) == f"Unknown option: {STREAM}."
-        if is_unknown or f"parameter {option} " in str(error):
-            return (
-                f"{option} reads files, not standard input ({STREAM}): save it to a file "
-                "first and give its path."
-            )
-    return None
-
-
-def _hint(error: CycloptsError) -> str:
-    """Says where files stand: after an option that takes several, they are the option's."""
-    is_missing = isinstance(error, MissingArgumentError)
-    return (
-        " Name files first, then the options."
-        if is_missing and any(words in str(error) for words in FILES)
-        else ""
-    )
-
-
-def _where_help_is(app: App, words: Sequence[str]) -> str:
-    """Names the help of the command that was meant, where it is one."""
-    named: list[str] = []
-    for word in words:
-        if word.startswith("-") or word not in app:
-            break
-        named, app = [*named, word], app[word]
-    return f"{shlex.join(['seqloom', *named, '--help'])} lists the options"
 
 
 def _spell(error: BaseException) -> str:

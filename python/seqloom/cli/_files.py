@@ -42,6 +42,8 @@ def _make(folder: Path) -> None:
     """Makes the folder, if there is none."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileError(f"{folder}: is a file; give --files the name of a folder") from None
     except OSError as error:
         raise FileError(f"{folder}: cannot make the folder: {error.strerror}") from None
 

@@ -122,7 +122,11 @@ def _choose_labels(labels: "Labels", intervals: "Intervals") -> "Labels":
     columns = tuple(labels.label_column or ("label",))
     missing = [name for name in columns if name not in intervals.columns]
     if missing:
-        known = f"; it has {', '.join(intervals.columns)}: give one as --label-column, or"
+        from seqloom.data.label._header_line import list_names, name_nearest
+
+        known = f"; it has {list_names(intervals.columns)}"
+        known += f"{name_nearest(missing[0], intervals.columns)}: give one as "
+        known += "--label-column, or"
         raise LabelError(
             f"{intervals.what}: has no column {missing[0]!r} for the labels"
             f"{known if intervals.columns else ': give'} --labels TABLE, or "

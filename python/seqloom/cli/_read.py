@@ -58,8 +58,8 @@ def read_parts(
     """Opens the training, validation and test part; None where no option names one."""
     whole = _read_training(console, files, network=network, **options)
     valid, test = (
-        _read_part(console, whole, others, files=files, **options)
-        for others in (parts.valid, parts.test)
+        _read_part(console, whole, others, option=option, files=files, **options)
+        for option, others in (("--valid", parts.valid), ("--test", parts.test))
     )
     if not parts.test_chromosomes:
         return whole, valid, test
@@ -141,6 +141,7 @@ def _read_part(
     whole: Any,
     others: Sequence[Path],
     *,
+    option: str,
     files: Sequence[Path],
     intervals: MovingOptions,
     **options: Any,
@@ -150,7 +151,24 @@ def _read_part(
         return None
     if intervals.intervals:  # files of intervals, in the genome of the training part
         intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
-    return read_like(console, whole, others, intervals=intervals, **options)
+    try:
+        return read_like(console, whole, others, intervals=intervals, **options)
+    except LabelError as error:
+        error.add_note(_where_labels_are(option, options["options"]))
+        raise
+
+
+def _where_labels_are(option: str, labels: LabelOptions) -> str:
+    """Says where the labels of a validation or test file come from."""
+    if labels.labels:
+        given = " ".join(map(str, labels.labels))
+        place = f"--labels too: give its table there as well (--labels {given} MORE.tsv)"
+    else:
+        place = "where those of FILES do: its headers, its name, or a column of its table"
+    return (
+        f"{option} files need labels, which come from {place}; `seqloom predict` scores "
+        "files without labels"
+    )
 
 
 def open_embeddings(

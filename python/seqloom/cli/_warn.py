@@ -1,18 +1,25 @@
 """What is allowed, but seldom meant: a line each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Console
 
 from seqloom.cli._intervals import are_intervals, count_overlaps
 from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import DataPart
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from seqloom.cli._read import Whole
+    from seqloom.models import Trained
+    from seqloom.models._trained_on import TrainedOn
     from seqloom.train import Run
+
+_EXAMPLES = 3
+_LOOKED_AT = 1000  # records that tell what sequences are made of
 
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -26,14 +33,49 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
 
 
 def warn_of_classes(console: Console, whole: "Whole") -> None:
-    """Says that labels look like names, not like classes."""
+    """Says which classes look like names, like a slip of the pen, or like each other."""
+    if whole.task != "classify":
+        return
     classes, records = len(whole.classes), len(whole)
     noun = getattr(whole, "noun", "sequences")
-    if whole.task == "classify" and 2 * classes > records:
+    if 2 * classes > records:
         console.print(
             f"warning: {classes:,} classes for {records:,} {noun}: hardly any two "
             "share one; numbers need --task regress, another column --label-column"
         )
+    else:
+        _warn_of_single_records(console, whole.class_counts, noun.removesuffix("s"))
+    _warn_of_similar_names(console, whole.classes)
+
+
+def _warn_of_single_records(console: Console, counts: Mapping[str, int], noun: str) -> None:
+    """Says which classes have one record, which cannot both teach and judge."""
+    if single := [name for name, count in counts.items() if count == 1]:
+        each = "each of " if len(single) > 1 else ""
+        console.print(
+            f"warning: {each}{_list(single)} has a single {noun}, which cannot both teach "
+            f"and judge: correct the label where it is a slip, or add {noun}s of the class"
+        )
+
+
+def _warn_of_similar_names(console: Console, classes: Sequence[str]) -> None:
+    """Says which classes are told apart by capitals or blanks alone."""
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault("".join(name.split()).casefold(), []).append(name)
+    for names in spellings.values():
+        if len(names) > 1:
+            console.print(
+                f"warning: {_list(names)} differ in capitals or blanks only and are read "
+                "as several classes: write them alike in the labels if one is meant"
+            )
+
+
+def _list(names: Sequence[str]) -> str:
+    """Lists classes, the first of them where there are many."""
+    shown = ", ".join(map(repr, names[:_EXAMPLES]))
+    more = ", ..." if len(names) > _EXAMPLES else ""
+    return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
 
 
 def warn_of_part(console: Console, part: DataPart) -> None:
@@ -70,6 +112,51 @@ def warn_of_skill(console: Console, run: "Run") -> None:
         sentence = part and no_better(run.trained.task, name, part)
         if sentence:
             console.print(f"warning: {sentence}")
+
+
+def warn_of_lengths(console: Console, trained: Any, data: Any) -> None:
+    """Says how many records are of lengths that the model has not seen."""
+    known: TrainedOn | None = getattr(trained, "trained_on", None)  # an export has none
+    if known is not None and (strange := known.describe_strange_lengths(data)):
+        console.print(f"warning: {strange}")
+
+
+def warn_of_alphabet(console: Console, trained: "Trained", data: Any) -> None:
+    """Says that sequences look like DNA or RNA, where a model reads proteins."""
+    from seqloom.data._items import letters_of
+
+    if getattr(trained.encoder, "alphabet", None) != "protein":
+        return
+    letters = letters_of(data, np.arange(min(len(data), _LOOKED_AT)))
+    found = _guess(b"".join(letters or ()))
+    if found in {"dna", "rna"}:
+        console.print(
+            f"warning: the sequences look like {found}, but the model was trained on "
+            "protein: such scores mean nothing; translate the sequences first"
+        )
+
+
+def _guess(letters: bytes) -> str | None:
+    """Tells what letters are of; None where they are too few to tell."""
+    from seqloom.io._tally import find_alphabet
+
+    try:
+        return find_alphabet(np.bincount(np.frombuffer(letters, np.uint8), minlength=256))
+    except ArgumentError:
+        return None
+
+
+def warn_of_judges(
+    console: Console, trained: "Trained", data: Any, *, files: Sequence[Path]
+) -> None:
+    """Says what is wrong with files that judge a model, such as that they taught it."""
+    warn_of_alphabet(console, trained, data)
+    known = trained.trained_on
+    for file in () if known is None else known.find_again(files):
+        console.print(
+            f"warning: the model was trained on {file}; what this says of the model is "
+            "too good: give files that it has not seen"
+        )
 
 
 def _find_same_files(files: Sequence[Path], others: Sequence[Path]) -> Iterator[Path]:

@@ -76,7 +76,7 @@ def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
 def _foreign(letters: Ragged, record: int, at: int) -> str:
     """Says which character is no letter."""
     byte = int(letters.data[at])
-    hint = ' (whitespace="strip", --whitespace strip, leaves blanks out)'
+    hint = '; whitespace="strip" (--whitespace strip) leaves blanks out'
     return (
         f", letter {at - int(letters.offsets[record])}: expected a letter, found "
         f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.data._memory import MemoryRecords, from_frame, take_records
 from seqloom.data._path import expand
 from seqloom.data.label._parquet import is_parquet
-from seqloom.data.label._table import header_of, open_text, read_frame
+from seqloom.data.label._table import header_of, is_utf16, open_text, read_frame
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
@@ -65,9 +65,12 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
 def _begins_as_table(path: str, column: str) -> bool:
     """Looks at the first line."""
     begin = _begin(path)
+    is_named = Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
+    if is_utf16(begin):
+        return is_named  # its reader says what is wrong
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
         return False
-    if Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES:
+    if is_named:
         return True
     with open_text(path) as file:
         return column in header_of(path, file, (column,))

@@ -118,13 +118,13 @@ _OPTIONS = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
     'ids="number"': "--ids number",
-    'on_error="skip"': "--on-error skip",
 }
 # What the reader's errors say, and the remedy to add.
 _REMEDIES = {
-    "expected an id after": ' (ids="number" takes its number as the id)',
+    "expected an id after": '; ids="number" (--ids number) takes its number as the id',
     "expected a line of letters (it may be empty)": (
-        '; write an empty line for no letters, or on_error="skip" leaves the record out'
+        '; write an empty line for no letters, or on_error="skip" of open_sequences '
+        "(seqloom convert --on-error skip) leaves the record out"
     ),
 }
 
@@ -147,6 +147,7 @@ def replace_remedies(pattern: str) -> Generator[None]:
         add_remedy(error)
         text = str(error)
         for python, shell in _OPTIONS.items():
-            text = text.replace(python, pattern.format(python=python, shell=shell))
+            remedy = pattern.format(python=python, shell=shell)
+            text = text.replace(f"{python} ({shell})", remedy)
         error.args = (text,)
         raise

@@ -65,7 +65,15 @@ def _make(path: Path) -> None:
         for folder in missing:
             sync(folder.parent)
     except OSError as error:
-        raise FileError(f"{path}: cannot make the run folder: {error.strerror}") from None
+        reason = _find_file(path) or error.strerror
+        raise FileError(f"{path}: cannot make the run folder: {reason}") from None
+
+
+def _find_file(path: Path) -> str:
+    """Says which file is where a folder is to be, if one is."""
+    files = [it for it in (path, *path.parents) if it.is_file()]
+    advice = "out (--out) needs the name of a folder, new or with a run in it"
+    return f"{files[0]} is a file; {advice}" if files else ""
 
 
 def is_config(path: Path) -> bool:

@@ -18,12 +18,15 @@ from seqloom.models._folder import ENTRIES, WEIGHTS, opened_folder
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
 from seqloom.models._torch_module import as_module
+from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config as NetworkConfig, Module
 from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=JsonConfig)
 _VERSION = 1
+# The entry that a config.json may lack: older ones do.
+ORIGIN = "trained_on"
 _MADE_BY = ": what seqloom train --out or fit(out=) wrote"
 
 
@@ -38,6 +41,8 @@ class Trained:
         task: The loss, the metrics and the names of the outputs.
         batch_size: The records of one evaluation batch. It is part of the model: another
             one gives scores that differ in the last bits.
+        trained_on: How long the training records were, and of which files; None of a model
+            that does not know it.
 
     Examples:
         >>> import seqloom as sl
@@ -51,6 +56,7 @@ class Trained:
     encoder: Any  # a JsonConfig that encodes sequences or genotypes
     task: Task
     batch_size: int
+    trained_on: TrainedOn | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -144,6 +150,7 @@ def load(
         encoder,
         task,
         facts["batch_size"],
+        None if (known := facts.get(ORIGIN)) is None else _settings(home, known, TrainedOn),
     )
 
 
@@ -168,13 +175,14 @@ def save_config(folder: Path, trained: Trained) -> None:
 
 def describe(trained: Trained) -> dict[str, Any]:
     """Lists what ``config.json`` says of a trained model."""
-    config = config_of(trained.model)
+    config, known = config_of(trained.model), trained.trained_on
     return {
         "version": _VERSION,
         "model": None if config is None else config.to_dict(),
         "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
         "batch_size": trained.batch_size,
+        **({} if known is None else {ORIGIN: known.to_dict()}),
     }
 
 

@@ -140,7 +140,7 @@ class _Writer:
 def _plain(arg: object) -> object:
     """Returns the name of a NumPy element type; any other value as it is."""
     # torch.compile before 2.15 cannot look up such a type; a name it can.
-    return np.dtype(cast("Any", arg)).name if _is_numpy_type(arg) else arg
+    return str(np.dtype(cast("Any", arg))) if _is_numpy_type(arg) else arg
 
 
 def _is_numpy_type(arg: object) -> bool:

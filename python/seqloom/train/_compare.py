@@ -26,7 +26,7 @@ _FEWEST_FOR_A_LINE = 3
 
 
 def compare(
-    runs: Sequence[Run | FilePath],
+    runs: Sequence[Run | FilePath] | FilePath,
     *,
     out: FilePath | None = None,
     overwrite: bool = False,
@@ -39,7 +39,7 @@ def compare(
     epoch so far.
 
     Args:
-        runs: Two or more runs, or run folders.
+        runs: Two or more runs, or run folders; or one folder that holds run folders.
         out: The HTML page to write, one file; None writes nothing.
         overwrite: Replace the page where it is there already.
 

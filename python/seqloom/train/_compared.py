@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seqloom._arguments import as_path, quote
+from seqloom._arguments import as_path
 from seqloom._files import reading
 from seqloom.errors import ArgumentError, ConfigError
 from seqloom.models._trained import describe, read_config
@@ -53,16 +54,33 @@ def open_runs(runs: Any) -> list[Compared]:
 
 
 def _check_runs(runs: Any) -> list[Any]:
-    """Refuses what is not several runs."""
+    """Refuses what is not several runs; one folder may hold them."""
     is_one = isinstance(runs, (str, bytes)) or not hasattr(runs, "__iter__")
-    found: list[Any] = [] if is_one else list(runs)
+    found: list[Any] = [runs] if is_one else list(runs)
+    if len(found) == 1 and not isinstance(found[0], Run):
+        home = as_path("runs", found[0], expected="runs or run folders")
+        found = _runs_in(home) or found
     if len(found) < _FEWEST:
-        given = f"{len(found)} run" if found else quote(runs)
+        given = f"{_place(found[0])} alone" if found else "none"
         raise ArgumentError(
-            f"runs must be two or more runs or run folders, got {given}; as in "
+            "runs must be two or more run folders, or one folder that holds them, got "
+            f"{given}; as in seqloom compare runs/a runs/b, or in Python "
             'compare(["runs/a", "runs/b"])'
         )
     return found
+
+
+def _runs_in(home: Path) -> list[Path]:
+    """Lists the run folders in a folder that is none itself: fold-2 before fold-10."""
+    if (home / "config.json").exists():
+        return []
+    return sorted((path.parent for path in home.glob("*/config.json")), key=_by_numbers)
+
+
+def _by_numbers(folder: Path) -> list[tuple[int, str]]:
+    """Gives what a folder is sorted by: the numbers in its name as numbers."""
+    parts = re.split(r"(\d+)", folder.name)
+    return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
 
 
 def _place(run: Any) -> str:

@@ -10,6 +10,7 @@ from seqloom.errors import NoSkillWarning
 from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
+from seqloom.models._trained_on import files_of, names_of
 from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
 from seqloom.train._arrays import count_samples
@@ -130,8 +131,18 @@ class Ended:
             **({"encoder": str(it)} if (it := self.trained.encoder) is not None else {}),
             "task": self.trained.task.name,
             **sizes,
+            **self._files(),
             **self.settings,
             "seconds of training": f"{seconds:.1f}",
+        }
+
+    def _files(self) -> dict[str, str]:
+        """Names the files of each part; those of a part cut off are the whole's."""
+        named = {name: names_of(files_of(part)) for name, part in self.parts.list_named()}
+        return {
+            f"{name} files": ", ".join(files)
+            for name, files in named.items()
+            if files and (name == "training" or files != named["training"])
         }
 
 

@@ -34,7 +34,7 @@ from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, ScheduleLike
-from seqloom.train._rounds import ends_of_rounds
+from seqloom.train._rounds import FIRST, ends_of_rounds
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
 from seqloom.train._signals import HeldSignals
@@ -246,11 +246,18 @@ class Job:
         settings = self.settings
         further: dict[str, Any] = {"class_weight": self.class_weight}
         if settings.epochs is None:
-            further["epochs"] = f"{state.epoch}, chosen by the validation loss"
+            further["epochs"] = _spell_epochs(state)
         further |= changes_of(self.parts.train)
         further["compiled"] = trainer.step_maker.compiling.describe()
         facts = spell_settings(settings, self.optimizer, self.schedule, **further)
         return facts | machine_facts(settings.backend, self.threads)
+
+
+def _spell_epochs(state: State) -> str:
+    """Says how many epochs a run chose to make, and the weights of which one are kept."""
+    if not state.epoch:
+        return f"{FIRST} or more, in rounds while the validation loss falls"
+    return f"{state.epoch}, in rounds; the weights of epoch {state.best_epoch} are kept"
 
 
 def _default_optimizer(settings: Settings, model: Module) -> AdamW:
@@ -262,6 +269,6 @@ def _default_optimizer(settings: Settings, model: Module) -> AdamW:
 
 
 def _write_begin(folder: Path, state: State, trained: Trained) -> None:
-    """Writes the settings, and the history up to the checkpoint: it may be longer."""
+    """Writes the settings, and the history without the epochs after the checkpoint."""
     save_config(folder, trained)
     write_history(folder, state.history)

@@ -11,6 +11,7 @@ from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
+from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
 from seqloom.train._arrays import Arrays, LoaderBatches
@@ -49,7 +50,8 @@ def prepare(
     _check_outputs(network, described)
     parts = parts.fit_encoder()
     size = evaluation_batch_size(parts.train)
-    trained = Trained(network, parts.train.encoder, described, size)
+    origin = TrainedOn.of(parts.train)
+    trained = Trained(network, parts.train.encoder, described, size, origin)
     for name, part in parts.list_named():
         _check_part(trained, name, part)
         if name != "training":

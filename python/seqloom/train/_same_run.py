@@ -8,6 +8,20 @@ from seqloom.errors import RunFolderError
 
 # What a run had before it could be chosen: its checkpoint does not name it.
 _BEFORE = {"precision": "float32"}
+# What no caller gives to a class.
+_UNSAID = {"class", "version"}
+# Where a caller says what a checkpoint names in words of its own.
+_ARGUMENTS = {
+    "augmentation": "augment=, --reverse-complement",
+    "compiled": "compile=, --compile",
+    "encoder": "the dataset's encoder=, --unknown, --case, --rare, --symbols",
+    "model": "the model's settings, --width, --kernel-size, --dropout, --rank",
+    "task": "class_weight=, --class-weight, and the labels",
+    "training data": "files, labels and parts",
+    "validation data": "files, labels and parts",
+    "loss": "loss=",
+    "step": "step=",
+}
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
@@ -18,8 +32,14 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
         elif saved.get(name, _BEFORE.get(name)) != value:
             raise RunFolderError(
                 f"{path}: this run was begun with {_difference(name, saved, value)}; "
-                "resume with the same, or begin anew (overwrite=True, --overwrite)"
+                f"resume with the same ({_argument(name)}), or begin anew (overwrite=True, "
+                "--overwrite)"
             )
+
+
+def _argument(name: str) -> str:
+    """Names what a caller gives, in Python and on the command line."""
+    return _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")
 
 
 def _check_epochs(path: Path, saved: Any, now: Any) -> None:
@@ -52,6 +72,10 @@ def _first_difference(saved: Any, now: Any) -> str:
 
 
 def _shorten(value: object) -> str:
-    """Shortens a value for a message."""
+    """Shortens a value for a message; what has a class is written as it is made."""
     text = str(value)
+    if isinstance(value, Mapping) and "class" in value:
+        facts = cast("Mapping[str, Any]", value)
+        given = [f"{key}={it!r}" for key, it in facts.items() if key not in _UNSAID]
+        text = f"{facts['class']}({', '.join(given)})"
     return text if len(text) < 60 else text[:57] + "..."  # noqa: PLR2004 - half a line

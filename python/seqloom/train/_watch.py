@@ -47,7 +47,7 @@ class Watch:
         self._bar = _make_bar(console)
         self._task = self._bar.add_task("", total=None, visible=False, note="")
         self._plan: Plan | None = None
-        self._lowest = float("inf")
+        self._lowest, self._best = float("inf"), 0
         self._is_headed = False
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ class Watch:
     def on_start(self, plan: Plan) -> None:
         """Says what begins and shows the bar."""
         self._plan = plan
-        self._lowest = _lowest_before(plan)
+        self._lowest, self._best = _lowest_before(plan)
         noun = printable(plan.noun)
         task = f"; {printable(plan.task)}" if plan.task else ""
         compiled = "; the step is compiled" if plan.is_compiled else ""
@@ -101,10 +101,14 @@ class Watch:
             self._bar.update(self._task, note="scores and report")
 
     def on_more(self, epochs: int) -> None:
-        """Says that the run goes on, and lengthens the bar."""
+        """Says why the run goes on and how far, and lengthens the bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
-        self._console.print(f"the validation loss has fallen: on to epoch {epochs:,}")
+        self._console.print(
+            f"the validation loss fell in this round, to {self._lowest:.4f} in epoch "
+            f"{self._best:,}: another round follows, to epoch {epochs:,}; the weights of "
+            "the best epoch are kept, early_stop (--early-stop) ends a run sooner"
+        )
 
     def on_end(self, run: Run) -> None:
         """Takes the bar down."""
@@ -131,7 +135,7 @@ class Watch:
         loss = row.get("valid_loss")
         if loss is None or loss >= self._lowest:
             return ""
-        self._lowest = loss
+        self._lowest, self._best = loss, row["epoch"]
         return "  best"
 
 
@@ -151,12 +155,13 @@ def _amount(plan: Plan, noun: str) -> str:
     return f"{plan.samples:,} {noun} in {batches}" if plan.samples else batches
 
 
-def _lowest_before(plan: Plan) -> float:
-    """Gives the lowest validation loss of the epochs before a resume."""
+def _lowest_before(plan: Plan) -> tuple[float, int]:
+    """Gives the lowest validation loss of the epochs before a resume, and its epoch."""
     if plan.folder is None or plan.first_epoch == 1:
-        return float("inf")
+        return float("inf"), 0
     rows = map(json.loads, (plan.folder / "metrics.jsonl").read_text().splitlines())
-    return min((row.get("valid_loss", float("inf")) for row in rows), default=float("inf"))
+    losses = ((row.get("valid_loss", float("inf")), row.get("epoch", 0)) for row in rows)
+    return min(losses, default=(float("inf"), 0))
 
 
 def _make_bar(console: Console) -> Progress:

@@ -70,12 +70,12 @@ fn check(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     let is_dna = letters.contains('T') && !letters.contains('U') && !alphabet.has_stop();
     if policy.rna_as_dna && !is_dna {
         return Err(Error::argument(format!(
-            "rna_as_dna=True reads U as T, which alphabet {letters:?} has no use for"
+            "rna_as_dna=True (--rna-as-dna) reads U as T, which alphabet {letters:?} has no use for"
         )));
     }
     if policy.rare != Rare::Error && alphabet.rare().is_empty() {
         return Err(Error::argument(
-            "rare is about residues outside the twenty of alphabet 'protein'",
+            "rare (--rare) is about residues outside the twenty of alphabet 'protein'",
         ));
     }
     let is_default = policy.symbols == Symbols::StripTerminalStop;
@@ -182,26 +182,37 @@ impl Letters {
     fn hint_for(&self, found: u8, alphabet: &Alphabet) -> Option<&'static str> {
         let upper = found.to_ascii_uppercase();
         if found != upper && !is_foreign(self.verdicts[usize::from(upper)]) {
-            return Some("case='fold' takes lower case");
+            return Some("case='fold' (--case fold, of train and embed) takes lower case");
         }
         let is_rare = alphabet.rare().iter().any(|(letter, _)| *letter == upper);
         match (alphabet.letters(), upper) {
-            (b"ACGT", b'U') => {
-                Some("U is a letter of alphabet 'rna', or rna_as_dna=True reads it as T")
-            }
+            (b"ACGT", b'U') => Some(
+                "U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads \
+                 it as T",
+            ),
             (b"ACGU", b'T') => Some("T is a letter of alphabet 'dna'"),
-            (_, STOP) if alphabet.has_stop() => {
-                Some("a '*' may only end a sequence: symbols='zeros' or 'keep' takes it anywhere")
-            }
+            (b"ACGT", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
+                "this looks like protein, but 'dna' is read: give DNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model reads what it was trained on",
+            ),
+            (b"ACGU", b'E' | b'F' | b'I' | b'L' | b'P' | b'Q') => Some(
+                "this looks like protein, but 'rna' is read: give RNA, or alphabet 'protein' \
+                 (--alphabet protein, of train); a trained model reads what it was trained on",
+            ),
+            (_, STOP) if alphabet.has_stop() => Some(
+                "a '*' may only end a sequence: symbols='zeros' or 'keep' (--symbols zeros, of \
+                 train and embed) takes it anywhere",
+            ),
             (_, b'-' | b'.') if alphabet.symbols().is_empty() => {
                 Some("gaps are not letters: remove them")
             }
-            (_, b'-' | b'.') => {
-                Some("gaps are not letters: remove them, or symbols='zeros' or 'keep' takes them")
-            }
+            (_, b'-' | b'.') => Some(
+                "gaps are not letters: remove them, or symbols='zeros' or 'keep' (--symbols zeros, \
+                 of train and embed) takes them",
+            ),
             _ if is_rare => Some(
-                "U and O have no channel in alphabet 'protein': rare='replace' reads them as C and K, \
-                 rare='unknown' as X",
+                "U and O have no channel in alphabet 'protein': rare='replace' (--rare replace, \
+                 of train) reads them as C and K, rare='unknown' as X",
             ),
             _ => None,
         }

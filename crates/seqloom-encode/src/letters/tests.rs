@@ -141,8 +141,19 @@ fn the_error_names_the_first_foreign_letter_and_what_is_taken() {
     assert_eq!(
         met(&table, b"AUU").unwrap_err().to_string(),
         "sequence 0, position 1: expected one of ACGT or a code of RYSWKMBDHVN; \
-         U is a letter of alphabet 'rna', or rna_as_dna=True reads it as T, found 'U'"
+         U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads it as T, \
+         found 'U'"
     );
+}
+
+#[test]
+fn a_letter_that_only_proteins_have_is_said_to_be_one() {
+    for (alphabet, said) in [("dna", "'dna' is read"), ("rna", "'rna' is read")] {
+        let table = letters(alphabet, Policy::default());
+        let text = met(&table, b"ACL").unwrap_err().to_string();
+        assert!(text.contains("this looks like protein, but"), "{text}");
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]

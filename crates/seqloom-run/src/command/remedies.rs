@@ -2,14 +2,17 @@
 
 /// What readers say in Python, and what is typed here.
 const OPTIONS: [(&str, &str); 2] = [
-    ("whitespace=\"strip\"", "--whitespace strip"),
-    ("comments=\"skip\"", "--comments skip"),
+    (
+        "whitespace=\"strip\" (--whitespace strip)",
+        "--whitespace strip",
+    ),
+    ("comments=\"skip\" (--comments skip)", "--comments skip"),
 ];
 /// Faults, and what helps.
 const REMEDIES: [(&str, &str); 2] = [
     (
         "expected an id after",
-        " (--ids number takes its number as the id)",
+        "; --ids number takes its number as the id",
     ),
     (
         "expected a line of letters (it may be empty)",
@@ -37,15 +40,17 @@ mod tests {
 
     #[test]
     fn an_option_of_python_is_named_as_it_is_typed() {
-        let text = named("a.fa: found a space (whitespace=\"strip\" leaves blanks out)");
+        let text = named(
+            "a.fa: found a space; whitespace=\"strip\" (--whitespace strip) leaves blanks out",
+        );
         assert_eq!(
             text,
-            "a.fa: found a space (--whitespace strip leaves blanks out)"
+            "a.fa: found a space; --whitespace strip leaves blanks out"
         );
         let text = named("a.fa: expected an id after >");
         assert_eq!(
             text,
-            "a.fa: expected an id after > (--ids number takes its number as the id)"
+            "a.fa: expected an id after >; --ids number takes its number as the id"
         );
     }
 }

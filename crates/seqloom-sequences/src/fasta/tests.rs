@@ -118,7 +118,8 @@ fn a_blank_within_letters_is_an_error_with_its_position() {
             Some(1),
             4,
             11,
-            "expected a letter, found a space in column 3 (whitespace=\"strip\" leaves blanks out)"
+            "expected a letter, found a space in column 3; whitespace=\"strip\" \
+             (--whitespace strip) leaves blanks out"
                 .into()
         )
     );
@@ -128,7 +129,8 @@ fn a_blank_within_letters_is_an_error_with_its_position() {
             Some(0),
             2,
             3,
-            "expected a letter, found a tab in column 1 (whitespace=\"strip\" leaves blanks out)"
+            "expected a letter, found a tab in column 1; whitespace=\"strip\" \
+             (--whitespace strip) leaves blanks out"
                 .into()
         )
     );

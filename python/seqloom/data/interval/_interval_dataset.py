@@ -25,6 +25,7 @@ from seqloom.data.interval._strand import (
     reverse_complement,
 )
 from seqloom.data.label._cells import MISSING
+from seqloom.data.label._header_line import list_names, name_nearest
 from seqloom.data.label._interval_labels import check_label_options, label_intervals
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.errors import ArgumentError, LetterError
@@ -156,6 +157,11 @@ class IntervalDataset(SequenceItems):
             self._label(labels)
 
     @property
+    def interval_files(self) -> tuple[str, ...]:
+        """The files of the intervals; none where they are a table in memory."""
+        return tuple(dict.fromkeys(self._intervals.files))
+
+    @property
     def _alphabet(self) -> str | None:
         """The alphabet, as the caller says or as today's encoder reads letters."""
         return alphabet_of(self._given_alphabet, self.encoder)
@@ -284,8 +290,10 @@ class IntervalDataset(SequenceItems):
             "strand": self._intervals.strands.tolist(),
         }
         if name not in columns:
-            known = ", ".join(sorted(columns))
-            raise ArgumentError(f"the intervals have no column {name!r}; they have {known}")
+            raise ArgumentError(
+                f"the intervals have no column {name!r}; they have "
+                f"{list_names(sorted(columns))}{name_nearest(name, columns)}"
+            )
         return [columns[name][row] for row in self._kept.tolist()]
 
     def _spans_at(self, rows: NDArray[np.int64], epoch: int) -> Spans:

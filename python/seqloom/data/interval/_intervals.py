@@ -14,6 +14,7 @@ from seqloom._text import parse_integer
 from seqloom.data._frame import Frame
 from seqloom.data.interval._bed import NAMES, read_rows
 from seqloom.data.label._cells import MISSING, is_nothing
+from seqloom.data.label._header_line import list_names, name_nearest
 from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
         raise FormatError(
-            f"{what}: no column {missing[0]!r}; found {', '.join(columns) or 'none'}"
+            f"{what}: no column {missing[0]!r}; found {list_names(columns)}"
+            f"{name_nearest(missing[0], columns)}"
         )
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:

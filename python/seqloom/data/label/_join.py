@@ -120,19 +120,22 @@ def _unlabelled_error(
     """Says which sequences have no label."""
     names = ", ".join(ids[i] for i in bare[:_EXAMPLES])
     more = ", ..." if len(bare) > _EXAMPLES else ""
+    alike = (
+        "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
+    )
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    if len(bare) == len(ids):
+        way_out = "" if alike else _other_ids(source)
     return LabelError(
         f"{records.locate(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
-        f"label in {source.what}: {names}{more}{missing_note(source, key)}"
-        f"{_blank_note(source, key)}"
-        f"{_other_ids(source) if len(bare) == len(ids) else way_out}"
+        f"label in {source.what}: {names}{more}{missing_note(source, key)}{alike}{way_out}"
     )
 
 
 def _other_ids(source: Source) -> str:
     """Shows ids of the labels, where none of them is that of a sequence."""
     if not source.cells:
-        return "; they have no line"
+        return "; nothing was found there"
     found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
     return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
 
@@ -140,6 +143,28 @@ def _other_ids(source: Source) -> str:
 def _blank_note(source: Source, name: str) -> str:
     """Says that an id ends at its first blank, where a label is by more than that."""
     whole = next((key for key in source.cells if key.split(None, 1)[:1] == [name]), None)
-    if whole is None or source.is_each:
+    if whole in {None, name}:
         return ""
-    return f" (the labels have {whole!r}, but an id is the first word alone)"
+    return (
+        f" (the labels have {whole!r}, but an id is the first word alone: write that word "
+        "in the labels)"
+    )
+
+
+def _spelling_note(source: Source, name: str) -> str:
+    """Says that an id is written with a mark of FASTA or FASTQ, or other capitals."""
+    headers = (key for key in source.cells if key.startswith((">", "@")))
+    marked = next((key for key in headers if key[1:].split(None, 1)[:1] == [name]), None)
+    if marked is not None:
+        return (
+            f" (the labels have {marked!r}: write {name!r} there, because {marked[0]!r} "
+            "begins a header and is no part of the id)"
+        )
+    folded = name.casefold()
+    other = next((key for key in source.cells if key.casefold() == folded), None)
+    if other is None:
+        return ""
+    return (
+        f" (the labels have {other!r}, which differs in capitals: write ids in the labels "
+        "as the sequences do)"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
+_TWO_LETTERS = 4  # bytes, in UTF-16
+_SAVE_AS_UTF8 = (
+    'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
+    'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,16 @@ def open_text(path: str) -> Generator[TextIO]:
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
         raw = gzip.GzipFile(fileobj=file) if packed else file
+        if is_utf16(raw.peek(_TWO_LETTERS)):
+            raise FormatError(f"{path}: {_SAVE_AS_UTF8}", path=path)
         yield io.TextIOWrapper(raw, "utf-8-sig", "backslashreplace", newline="")
+
+
+def is_utf16(begin: bytes) -> bool:
+    """Tells text of two bytes a letter by its mark, or by the zeros in its first ones."""
+    high, low = begin[0:_TWO_LETTERS:2], begin[1:_TWO_LETTERS:2]
+    is_marked = begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return is_marked or (b"\0\0" in {high, low} and any(begin[:_TWO_LETTERS]))
 
 
 def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:

@@ -91,7 +91,8 @@ class Settings:
             )
         if self.overlap >= self.max_length:
             raise ArgumentError(
-                f"overlap must be below max_length={self.max_length}, got {self.overlap}"
+                f"overlap must be below max_length={self.max_length}, got {self.overlap} "
+                "(--overlap, --max-length)"
             )
         if self.pool == "model":
             raise ArgumentError(
