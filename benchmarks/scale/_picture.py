@@ -7,10 +7,10 @@ from benchmarks._page import PAGE
 from benchmarks._processor import name_processor
 from benchmarks.scale._growth import LAST, Points, slope
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
-from seqloom.report._theme import LIGHT, Axes, Figure, dress, figure
+from seqloom.report._theme import LIGHT, Axes, Figure, figure, style_axes
 
 FOLDER = PAGE.with_suffix("")  # docs/benchmarks, beside the page
-COLOURS = (LIGHT.accent, LIGHT.wrong, LIGHT.lines[3], LIGHT.quiet)
+COLOURS = (LIGHT.accent, LIGHT.wrong, LIGHT.lines[3], LIGHT.faint_text)
 MARKS = "osD^"
 
 
@@ -30,22 +30,22 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     """Draws both panels under one title, and what the lines are below them."""
     whole = figure(9.6, 4.6, LIGHT)
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
-    whole.suptitle(title, x=0.01, ha="left", color=LIGHT.ink, fontsize=13)
+    whole.suptitle(title, x=0.01, ha="left", color=LIGHT.text, fontsize=13)
     left, right = whole.subplots(1, 2)
     seconds = {side: [each.seconds for each in found] for side, found in points.items()}
     megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
     megabytes.pop(FLOOR, None)  # it keeps nothing
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
-    dress(left, LIGHT, "time")
-    dress(right, LIGHT, "memory added at the peak")
+    style_axes(left, LIGHT, "time")
+    style_axes(right, LIGHT, "memory added at the peak")
     left.set_ylabel("seconds", fontsize=9)
     right.set_ylabel("MB", fontsize=9)
     labels = [_label(sweep, side, [seconds, megabytes]) for side in points]
-    below = {"loc": "outside lower left", "ncols": 2, "labelcolor": LIGHT.ink}
+    below = {"loc": "outside lower left", "ncols": 2, "labelcolor": LIGHT.text}
     legend = whole.legend(left.get_lines(), labels, frameon=False, fontsize=9, **below)
     legend.set_title(f"slopes over the last {LAST} decades", prop={"size": 9})
-    legend.get_title().set_color(LIGHT.quiet)
+    legend.get_title().set_color(LIGHT.faint_text)
     legend.set_alignment("left")
     return whole
 
@@ -53,7 +53,7 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
     """Draws a line for each side; the floor's is dotted."""
     for number, (side, found) in enumerate(values.items()):
-        style = {"color": LIGHT.ink, "lw": 1.2, "ls": ":"}
+        style = {"color": LIGHT.text, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
             style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
         # Ours lies on top, and leaves the edge of an equal mark to be seen.

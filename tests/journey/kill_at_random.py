@@ -20,7 +20,7 @@ sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawin
 import numpy as np  # noqa: E402 - after the line above
 
 import seqloom as sl  # noqa: E402
-from seqloom.train import _trainer  # noqa: E402
+from seqloom.train import _batches  # noqa: E402
 from seqloom.train._checkpoint import STEPS  # noqa: E402
 
 DEMO = Path(sl.__file__).parent / "_demo"
@@ -42,7 +42,7 @@ CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(4,), kernel_
 def train(folder, keep, workers):
     """Trains three epochs of nine steps, each with a checkpoint."""
     loader = functools.partial(sl.data.DataLoader, num_workers=workers)
-    _trainer.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
+    _batches.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
     sl.train.fit(
         CONFIG,
         TRAIN,

@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, RecordError, RunFolderError
-from seqloom.train import _checkpoint, _trainer
+from seqloom.train import _batches, _checkpoint, _trainer
 from seqloom.train._checkpoints import Interval
 from seqloom.train._progress import Step
 
@@ -119,10 +119,10 @@ def test_an_epoch_goes_on_with_another_number_of_workers(
     loader = sl.data.DataLoader
     for workers, place in ((2, (1, 2)), (3, (2, 1))):
         made = functools.partial(loader, num_workers=workers)
-        monkeypatch.setattr(_trainer, "DataLoader", made)
+        monkeypatch.setattr(_batches, "DataLoader", made)
         with pytest.raises(Killed):
             start(resume=True, progress=Watch(place, kill), checkpoint_every=1)
-    monkeypatch.setattr(_trainer, "DataLoader", loader)
+    monkeypatch.setattr(_batches, "DataLoader", loader)
     start(resume=True)
     assert (tmp_path / "run/model.safetensors").read_bytes() == weights
 

@@ -1,12 +1,12 @@
-//! Picking rows out of columns that hold them end to end.
+//! Picks rows, in any order, out of an array of bytes that holds them end to end.
 
 use seqloom_core::{Error, Result};
 
-/// Below so many bytes a second thread costs more than it brings.
+/// To copy fewer bytes than this, a second thread takes more time than it saves.
 const WORTH_SHARING: usize = 1 << 20;
 
-/// The length of most ids, at most.
-const NAME: usize = 32;
+/// Most ids are not longer than so many bytes: the room that is made for each.
+const ID: usize = 32;
 
 /// Rows end to end, and where each begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Rows {
     }
 }
 
-/// Columns to pick from: rows end to end, and where each begins.
+/// The rows to pick from, which the caller owns: end to end, with the offset of each.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
     data: &'a [u8],
@@ -56,7 +56,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Takes columns as they are; a row that leaves them is found when it is picked.
+    /// Takes data and offsets unchecked: a row outside of the data is an error when picked.
     pub const fn new(data: &'a [u8], offsets: &'a [i64]) -> Self {
         Self { data, offsets }
     }
@@ -83,9 +83,9 @@ impl<'a> Columns<'a> {
             })
     }
 
-    /// Copies rows in the order asked for, in the current pool where there is one.
+    /// Copies rows in the order asked for, by the threads of the current pool, if any.
     pub fn gather(&self, rows: &[i64]) -> Result<Rows> {
-        let offsets = self.bounds(rows)?;
+        let offsets = self.offsets_of(rows)?;
         let total = offsets.last().copied().unwrap_or_default();
         let mut data = Vec::new();
         let total = usize::try_from(total).unwrap_or(usize::MAX);
@@ -98,7 +98,7 @@ impl<'a> Columns<'a> {
             }
         } else {
             data.resize(total, 0);
-            self.share(rows, &mut data)?;
+            self.copy_in_threads(rows, &mut data)?;
         }
         Ok(Rows { data, offsets })
     }
@@ -108,10 +108,10 @@ impl<'a> Columns<'a> {
         self.first_words_of((0..self.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX)))
     }
 
-    /// The same of some rows, in the order asked for.
+    /// The first words of some rows, in the order asked for.
     pub fn first_words_of(&self, rows: impl ExactSizeIterator<Item = i64>) -> Result<Rows> {
         let mut words = Rows {
-            data: Vec::with_capacity(self.data.len().min(NAME * rows.len())),
+            data: Vec::with_capacity(self.data.len().min(ID * rows.len())),
             offsets: Vec::with_capacity(rows.len() + 1),
         };
         words.offsets.push(0);
@@ -123,8 +123,8 @@ impl<'a> Columns<'a> {
         Ok(words)
     }
 
-    /// Where each picked row will begin.
-    fn bounds(&self, rows: &[i64]) -> Result<Vec<i64>> {
+    /// The offsets of the picked rows, once they stand end to end.
+    fn offsets_of(&self, rows: &[i64]) -> Result<Vec<i64>> {
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         let mut end = 0;
         offsets.push(end);
@@ -135,8 +135,8 @@ impl<'a> Columns<'a> {
         Ok(offsets)
     }
 
-    /// Copies rows into `out`, which has just room for them, halves side by side.
-    fn share(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
+    /// Copies rows into `out`, which they fill, both halves at the same time.
+    fn copy_in_threads(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
         if out.len() < WORTH_SHARING || rows.len() < 2 {
             return self.copy(rows, out);
         }
@@ -146,15 +146,19 @@ impl<'a> Columns<'a> {
             middle += self.get(row)?.len();
         }
         let (first, second) = out.split_at_mut(middle);
-        let (one, other) = rayon::join(|| self.share(left, first), || self.share(right, second));
+        let (one, other) = rayon::join(
+            || self.copy_in_threads(left, first),
+            || self.copy_in_threads(right, second),
+        );
         one.and(other)
     }
 
+    /// Copies rows into `out`, which they fill.
     fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
         for &row in rows {
             let letters = self.get(row)?;
-            let (position, rest) = out.split_at_mut(letters.len());
-            position.copy_from_slice(letters);
+            let (slot, rest) = out.split_at_mut(letters.len());
+            slot.copy_from_slice(letters);
             out = rest;
         }
         Ok(())

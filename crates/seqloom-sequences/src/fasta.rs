@@ -1,8 +1,8 @@
-//! FASTA text to records, fed piece by piece.
+//! Parses FASTA: records from text that comes in pieces of any size.
 //!
-//! The verdicts, the same for every container and every size of the pieces:
+//! What is taken and what is an error, the same for every container and every size of the pieces:
 //!
-//! | input | verdict |
+//! | input | result |
 //! |---|---|
 //! | lines that end in `\n` or `\r\n`, a last line without an end | taken |
 //! | blank lines anywhere, blanks at a line's end, a byte order mark | taken, left out |
@@ -26,28 +26,30 @@ use crate::options::{Comments, Format, Options, Whitespace};
 pub use crate::sink::{Position, Sink};
 use seqloom_core::number::as_u64;
 
-/// Where in FASTA text the next piece goes on.
+/// A parser of FASTA: what it remembers from one piece of text to the next.
 #[derive(Debug)]
 pub struct Parser {
     pub(crate) cursor: Cursor,
     within: Within,
+    /// Whether a header was read whose record is not complete.
     is_open: bool,
     comments: Comments,
     whitespace: Whitespace,
     max_record: u64,
-    /// The first blank of this line behind which no letter may stand.
+    /// A blank of this line that is an error if a letter follows; the first one.
     blank: Option<(Position, u8)>,
-    /// How long most lines are, which the next may be too.
+    /// The length of most lines, at which the end of the next one is looked for first.
     usual: usize,
-    /// Whether the last line had another length.
+    /// Whether the last line had another length than that.
     differed: bool,
+    /// How many records are complete.
     ended: u64,
 }
 
 /// What kind of line the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
-    /// The beginning of the text.
+    /// The beginning of the text, where a byte order mark may stand.
     Mark,
     /// The beginning of a line.
     Start,
@@ -55,9 +57,9 @@ enum Within {
     Letters,
     /// A comment.
     Comment,
-    /// A line that is left out, after a fault.
+    /// A line that is skipped after a fault, up to the next record.
     Lost,
-    /// The beginning of a line, after a fault.
+    /// The beginning of a line after a fault; only `>` begins something there.
     Seek,
 }
 
@@ -103,29 +105,29 @@ impl Parser {
                 }
             }
             if matches!(self.within, Within::Start | Within::Seek) && *first == b'>' {
-                self.close(sink);
+                self.end_record(sink);
                 if sink.is_full() {
                     break;
                 }
             }
-            let used = self.piece(rest, sink)?;
+            let used = self.take_piece(rest, sink)?;
             rest = rest.get(used..).unwrap_or_default();
         }
         Ok(text.len() - rest.len())
     }
 
-    /// Takes one byte or one line, or as much of it as there is.
-    fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    /// Takes one byte or one line, or as much of the line as the text has; returns its size.
+    fn take_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
         };
         match (self.within, first) {
-            (Within::Mark, first) => self.mark(first),
-            (Within::Start | Within::Seek, b'>') => Ok(self.open()),
+            (Within::Mark, first) => self.take_mark(first),
+            (Within::Start | Within::Seek, b'>') => Ok(self.begin_record()),
             (Within::Start, b';' | b'#') => self.begin_comment(first),
-            (Within::Header, _) => self.header_piece(rest, sink),
-            (Within::Start | Within::Letters, _) => self.letters_piece(rest, sink),
-            (within, _) => Ok(self.lose(rest, within)),
+            (Within::Header, _) => self.take_header(rest, sink),
+            (Within::Start | Within::Letters, _) => self.take_letters(rest, sink),
+            (within, _) => Ok(self.skip_line(rest, within)),
         }
     }
 
@@ -134,7 +136,7 @@ impl Parser {
         if self.within == Within::Header {
             self.end_header(sink)?;
         }
-        self.close(sink);
+        self.end_record(sink);
         let is_lost = matches!(self.within, Within::Lost | Within::Seek);
         if self.cursor.begun == 0 && !is_lost {
             return Err(Fault::whole(
@@ -144,7 +146,8 @@ impl Parser {
         Ok(())
     }
 
-    fn mark(&mut self, first: u8) -> Result<usize, Fault> {
+    /// Takes a byte of the byte order mark, if this is one.
+    fn take_mark(&mut self, first: u8) -> Result<usize, Fault> {
         let is_mark = self.cursor.take_mark(first)?;
         if !is_mark {
             self.within = Within::Start;
@@ -152,14 +155,16 @@ impl Parser {
         Ok(usize::from(is_mark))
     }
 
-    fn open(&mut self) -> usize {
+    /// Takes the `>` of a header.
+    fn begin_record(&mut self) -> usize {
         self.cursor.open();
         self.cursor.position.byte += 1;
         self.within = Within::Header;
         1
     }
 
-    fn close(&mut self, sink: &mut impl Sink) {
+    /// Ends the record that was begun, if there is one.
+    fn end_record(&mut self, sink: &mut impl Sink) {
         if self.is_open {
             sink.end();
             self.ended += 1;
@@ -168,7 +173,7 @@ impl Parser {
     }
 
     /// Takes the header up to the line's end, or as far as the piece goes.
-    fn header_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn take_header(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         let (piece, ends) = line(rest);
         self.cursor.push_header(piece)?;
         if ends {
@@ -178,6 +183,7 @@ impl Parser {
         Ok(piece.len() + usize::from(ends))
     }
 
+    /// Checks the header, all of which was taken, and begins its record in the sink.
     fn end_header(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
         self.cursor.end_header('>')?;
         sink.begin(&self.cursor.header);
@@ -187,15 +193,15 @@ impl Parser {
     }
 
     /// Takes letters up to the line's end, or as far as the piece goes.
-    fn letters_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn take_letters(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
         self.within = Within::Letters;
         let (piece, ends) = line(rest);
         let (letters, blanks) = piece.split_at(piece.trim_ascii_end().len());
         if self.blank.is_none() && self.is_open && Class::Letter.has_all(letters) {
-            self.keep(letters, sink)?;
-            self.pass(blanks);
+            self.store(letters, sink)?;
+            self.skip_blanks(blanks);
         } else {
-            self.words(piece, sink)?;
+            self.take_words(piece, sink)?;
         }
         if ends {
             self.end_line();
@@ -203,22 +209,22 @@ impl Parser {
         Ok(piece.len() + usize::from(ends))
     }
 
-    /// Takes a line with blanks or worse in it.
-    fn words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    /// Takes a line word by word: it has blanks or other bytes that are not letters.
+    fn take_words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
         while !piece.is_empty() {
             let begin = piece.len() - piece.trim_ascii_start().len();
             let (blanks, behind) = piece.split_at(begin);
-            self.pass(blanks);
+            self.skip_blanks(blanks);
             let end = behind.iter().position(u8::is_ascii_whitespace);
             let (word, rest) = behind.split_at(end.unwrap_or(behind.len()));
-            self.take(word, sink)?;
+            self.take_word(word, sink)?;
             piece = rest;
         }
         Ok(())
     }
 
-    /// Goes over blanks.
-    fn pass(&mut self, blanks: &[u8]) {
+    /// Skips blanks, and remembers the first that no letter may follow.
+    fn skip_blanks(&mut self, blanks: &[u8]) {
         let is_fault = |byte: u8| byte == b'\r' || self.whitespace == Whitespace::Error;
         let mut faults = blanks
             .iter()
@@ -230,8 +236,8 @@ impl Parser {
         self.cursor.position = self.cursor.after(blanks.len());
     }
 
-    /// Takes letters, if they may stand here, and are letters.
-    fn take(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    /// Takes a word, after a check that it may stand here and has letters only.
+    fn take_word(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
         let Some(&first) = letters.first() else {
             return Ok(());
         };
@@ -245,11 +251,11 @@ impl Parser {
         if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, room) {
             return Err(self.misfit(position, byte));
         }
-        self.keep(letters, sink)
+        self.store(letters, sink)
     }
 
-    /// Takes letters that may stand here, unless they are too many.
-    fn keep(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    /// Gives letters to the sink, unless the record gets too long.
+    fn store(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
         let room = self.max_record - self.cursor.length;
         if as_u64(letters.len()) > room {
             let room = usize::try_from(room).unwrap_or(usize::MAX);
@@ -263,6 +269,7 @@ impl Parser {
         self.check_memory(sink)
     }
 
+    /// Takes the end of a line.
     fn end_line(&mut self) {
         self.cursor.end_line();
         self.within = Within::Start;
@@ -315,19 +322,19 @@ impl Parser {
     }
 }
 
-/// Going on after a fault.
+/// How the parser goes on after a fault.
 impl Parser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
-        // What stands at the line's start is the fault, unless it is a mark.
+        // At the start of a line a record may begin; else the rest of the line is skipped.
         self.within = if at_start { Within::Seek } else { Within::Lost };
         self.is_open = false;
         self.blank = None;
     }
 
-    /// Leaves out a line, or as much of it as there is.
-    fn lose(&mut self, rest: &[u8], within: Within) -> usize {
+    /// Skips a line, or as much of it as there is: a comment, or text after a fault.
+    fn skip_line(&mut self, rest: &[u8], within: Within) -> usize {
         let (piece, ends) = line(rest);
         self.cursor.position = self.cursor.after(piece.len());
         self.within = match within {

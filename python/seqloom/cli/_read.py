@@ -1,4 +1,4 @@
-"""From files and label options to datasets."""
+"""Opens the files of a command as datasets, as its options say."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ def read_parts(
     network: NetworkOptions,
     **options: Any,
 ) -> "tuple[Whole, Opened | None, Whole | None]":
-    """Reads what teaches, what chooses and what judges, as far as files say which."""
+    """Opens the training, validation and test part; None where no option names one."""
     whole = _read_training(console, files, network=network, **options)
     valid, test = (
         _read_part(console, whole, others, option=option, files=files, **options)
@@ -77,7 +77,7 @@ def _read_training(
     intervals: MovingOptions,
     network: NetworkOptions,
 ) -> "Opened":
-    """Reads the training files and says what they are."""
+    """Opens the training files as a dataset, and prints what they hold."""
     kind = detect_kind(files, intervals)
     labels = options.to_labels(task=options.task)
     if kind == "genotypes":
@@ -117,7 +117,7 @@ def read_like(
     genotypes: GenotypeOptions,
     intervals: IntervalOptions,
 ) -> "Opened":
-    """Reads more files as a dataset, or a trained model, reads its own."""
+    """Opens further files in the way of a dataset or of a trained model."""
     task = getattr(model.task, "name", model.task)
     encoder = model.encoder
     columns = model.classes if task == "regress" else ()
@@ -146,10 +146,10 @@ def _read_part(
     intervals: MovingOptions,
     **options: Any,
 ) -> "Opened | None":
-    """Reads the files of another part, if there are any; of intervals, in one genome."""
+    """Opens the files of the validation or test part, if there are any."""
     if not others:
         return None
-    if intervals.intervals:
+    if intervals.intervals:  # files of intervals, in the genome of the training part
         intervals, others = replace(intervals, intervals=tuple(others), jitter=0), files
     try:
         return read_like(console, whole, others, intervals=intervals, **options)
@@ -203,7 +203,7 @@ def _encoding(
     sequences: LetterOptions,
     network: NetworkOptions,
 ) -> dict[str, Any]:
-    """Says how letters become numbers, of an alphabet that is given or found."""
+    """Chooses the encoder and the augmentation, by the alphabet given or found."""
     from seqloom.data import guess_alphabet
     from seqloom.encode import OneHot, Tokens
 
@@ -224,7 +224,7 @@ def _encoding(
 
 
 def _check_protein(alphabet: str, sequences: LetterOptions) -> None:
-    """Refuses letters that ESM-2 does not read, and meanings that it has itself."""
+    """Refuses options that do not fit ESM-2: other alphabets, and rules for letters."""
     if alphabet not in {"auto", "protein"}:
         raise ArgumentError(f"--finetune lora reads proteins, not --alphabet {alphabet}")
     strange = [it for it in ("unknown", "rare", "rna_as_dna") if getattr(sequences, it)]
@@ -236,7 +236,7 @@ def _check_protein(alphabet: str, sequences: LetterOptions) -> None:
 
 
 def show_left_out(console: Console, *datasets: "Whole") -> None:
-    """Says what has no partner; a label table may serve several of the datasets."""
+    """Prints which records were left out of datasets, and which labels have no record."""
     noun = getattr(datasets[0], "noun", "sequences")
     # Parts of one dataset share its report, which counts once.
     reports = [data.report for data in datasets]
@@ -245,6 +245,7 @@ def show_left_out(console: Console, *datasets: "Whole") -> None:
         if number := sum(report.get(key, 0) for report in reports):
             names = [it for report in reports for it in report.get(f"{key}_examples", ())]
             console.print(f"{text.format(noun)}: {_spell(number, names)}")
+    # A table of labels may serve several datasets: a label is lost if none of them uses it.
     first, *others = (data.unmatched for data in datasets)
     if lost := set(first).intersection(*others):
         names = [name for name in first if name in lost]
@@ -255,7 +256,7 @@ def show_left_out(console: Console, *datasets: "Whole") -> None:
 
 
 def show_letters(console: Console, data: Any) -> None:
-    """Says how many letters are ambiguous or soft-masked, where some are."""
+    """Prints how many letters are ambiguous or soft-masked, if any are."""
     from seqloom.data._composition import describe_letters
 
     if text := describe_letters(data.report.get("letters", {})):
@@ -263,6 +264,6 @@ def show_letters(console: Console, data: Any) -> None:
 
 
 def _spell(number: int, names: Sequence[str]) -> str:
-    """Spells how many there are, with examples."""
+    """Writes a number with some of the names as examples."""
     shown = f" ({', '.join(names[:EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"

@@ -101,11 +101,11 @@ def train(
         machine: What computes.
         shown: What is printed, and how.
     """
-    # Other parts of a genome are intervals, as the training part is.
-    everything = files if intervals.intervals else [*files, *parts.valid, *parts.test]
-    told: Any = {"options": data, "sequences": sequences}
-    told |= {"intervals": intervals, "genotypes": genotypes}
-    kind = check_options(everything, **told)
+    # With --intervals, --valid and --test name intervals in the same genome.
+    all_files = files if intervals.intervals else [*files, *parts.valid, *parts.test]
+    reading: Any = {"options": data, "sequences": sequences}
+    reading |= {"intervals": intervals, "genotypes": genotypes}
+    kind = check_options(all_files, **reading)
     check_labels(data, files, sequences=sequences, kind=kind)
     check_parts(parts, kind)
     check_network(network, kind)
@@ -113,8 +113,8 @@ def train(
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     warnings = open_console(stderr=True) if shown.quiet else console
     announce(console, machine)
-    _say_where_it_begins(console, folder)
-    whole, valid, test = read_parts(console, files, parts, network=network, **told)
+    _say_if_nothing_resumes(console, folder)
+    whole, valid, test = read_parts(console, files, parts, network=network, **reading)
     show_left_out(console, whole, *_drop_absent(valid, test))
     warn_of_files(warnings, intervals.intervals or files, parts)
     warn_of_classes(warnings, whole)
@@ -130,8 +130,8 @@ def train(
     _show(console, runs, shown, has_folds=bool(parts.folds))
 
 
-def _say_where_it_begins(console: Console, folder: FolderOptions) -> None:
-    """Says that there is nothing yet to go on from."""
+def _say_if_nothing_resumes(console: Console, folder: FolderOptions) -> None:
+    """Says that --resume finds no run, so that this one begins from the start."""
     if folder.resume and not holds_run(folder.out):
         console.print(f"{folder.out} holds no run yet: this one begins there")
 
@@ -139,7 +139,7 @@ def _say_where_it_begins(console: Console, folder: FolderOptions) -> None:
 def _show(
     console: Console, runs: "list[Run]", shown: ShownOptions, *, has_folds: bool
 ) -> None:
-    """Prints what came out, for a person or for a program."""
+    """Prints the results, for a person or as JSON."""
     if shown.json:
         print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
     elif has_folds:
@@ -157,7 +157,7 @@ def _fit(
     test: "Whole | None",
     **settings: Any,
 ) -> "Run":
-    """Trains once, watched."""
+    """Trains one network, and shows its progress."""
     from seqloom.train import fit
     from seqloom.train._watch import Watch
 
@@ -165,7 +165,7 @@ def _fit(
         console.line()
         console.print(part.title)
     with Watch(console) as watch, catch_warnings():
-        simplefilter("ignore", NoSkillWarning)  # a line of its own says so
+        simplefilter("ignore", NoSkillWarning)  # `warn_of_skill` says so
         return fit(
             config,
             part.train,
@@ -179,5 +179,5 @@ def _fit(
 
 
 def _drop_absent(*parts: Data | None) -> list[Data]:
-    """Leaves out the parts that there are none of."""
+    """Leaves out the parts that are None."""
     return [part for part in parts if part is not None]

@@ -1,4 +1,8 @@
-"""How a network is called with a batch: its method asks for arrays by name."""
+"""How a network is called with a batch: its method gets the arrays that it asks for.
+
+A method asks by the names of its parameters. The first parameter may have any name: it gets
+the array ``inputs`` where no array has its name.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +23,18 @@ from seqloom.tensor import Tensor, apply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_NUMBERS = "biufc"
+_NUMBERS = "biufc"  # NumPy's kinds of element types
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY,)
-# The names that labels go by: the first that a batch has.
+# The names that the array of labels may have, the first ones before the others.
 _LABELS = ("label", "labels", "y", "target", "targets")
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """The method of a network that `fit` and `predict` call, and what it asks for."""
+    """The method of a network that `fit` and `predict` call, and its parameters."""
 
     name: str
-    asked: tuple[inspect.Parameter, ...]
+    parameters: tuple[inspect.Parameter, ...]
 
     @classmethod
     def of(cls, model: Any) -> Self:
@@ -40,11 +43,11 @@ class Forward:
         if isinstance(model, TorchModule):
             source: Any = model.module
             names, source = ("forward",), getattr(source, "_orig_mod", source)
-        kind = cast("Any", type(source))
+        network_class = cast("Any", type(source))
         for name in names:
-            method: Any = getattr(kind, name, None)
+            method: Any = getattr(network_class, name, None)
             if method is not None and method is not Module.__call__:
-                return _find(cls, name, method)
+                return cls(name, _read_parameters(method))
         raise ArgumentError(
             f"{type(model).__name__} has no method logits(x), forward(x) or __call__(x) "
             "that returns the outputs for a batch; define one, or give "
@@ -67,51 +70,62 @@ class Forward:
     def call(
         self, model: Any, tensors: Mapping[str, Any], key: Any = None, *, name: str = ""
     ) -> Any:
-        """Calls the method, or one of another name, with what it asks for of tensors."""
-        if any(it.kind is it.VAR_POSITIONAL for it in self.asked):
-            method = getattr(model, name or self.name)
+        """Calls the method, or one called `name` instead, with what it asks for."""
+        method = getattr(model, name or self.name)
+        if any(it.kind is it.VAR_POSITIONAL for it in self.parameters):
             return _call_container(method, model, tensors, key=key)
+        arguments = self._choose_arguments(model, tensors, key)
+        positions = [
+            arguments.pop(it.name)
+            for it in self.parameters
+            if it.kind is it.POSITIONAL_ONLY
+        ]
+        return method(*positions, **arguments)
+
+    def _choose_arguments(
+        self, model: Any, tensors: Mapping[str, Any], key: Any
+    ) -> dict[str, Any]:
+        """Returns the arguments of a call by name; an error names what is missing."""
         values = {"mask": None, **tensors, "key": key}
-        first = next((it.name for it in self.asked), "")
+        first = next((it.name for it in self.parameters), "")
         if "inputs" in tensors:
             values.setdefault(first, tensors["inputs"])
-        options = {
+        arguments = {
             it.name: values[it.name]
-            for it in self.asked
-            if it.kind not in _VARIABLE and self._is_given(model, it, values)
+            for it in self.parameters
+            if it.kind not in _VARIABLE and self._has_value(model, it, values)
         }
         if self.takes_all:
-            used = {*options, "inputs", "mask", "key", label_name(tensors)}
-            options |= {name: values[name] for name in tensors if name not in used}
-        positions = [options.pop(it.name) for it in self.asked if it.kind in _POSITIONAL]
-        return getattr(model, name or self.name)(*positions, **options)
+            used = {*arguments, "inputs", "mask", "key", label_name(tensors)}
+            arguments |= {name: values[name] for name in tensors if name not in used}
+        return arguments
 
     @property
     def names(self) -> set[str] | None:
         """The names of the arrays that the method may ask for; None: any."""
-        return None if self.takes_all else {it.name for it in self.asked}
+        return None if self.takes_all else {it.name for it in self.parameters}
 
     @property
     def inputs(self) -> list[str]:
         """The names of the inputs, in the order in which a tuple has them."""
-        named = [it.name for it in self.asked if it.kind not in _VARIABLE]
+        named = [it.name for it in self.parameters if it.kind not in _VARIABLE]
         found = [name for name in named if name not in {"key", "mask"}]
-        return found if len(named) == len(self.asked) else found or ["inputs"]
+        return found if len(named) == len(self.parameters) else found or ["inputs"]
 
     @property
     def takes_all(self) -> bool:
         """Whether the method has ``**options``, which get every array but the labels."""
-        return any(it.kind in _VARIABLE for it in self.asked)
+        return any(it.kind in _VARIABLE for it in self.parameters)
 
-    def _is_given(
+    def _has_value(
         self, model: Any, parameter: inspect.Parameter, values: Mapping[str, Any]
     ) -> bool:
-        """Says whether there is a value; refuses to call without one that is needed."""
+        """Says whether a parameter gets a value; refuses to leave out a required one."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:
             return False
-        asked = ", ".join(it.name for it in self.asked)
+        asked = ", ".join(it.name for it in self.parameters)
         found = ", ".join(name for name in values if values[name] is not None)
         raise ArgumentError(
             f"{type(model).__name__}.{self.name}({asked}) asks for {parameter.name}, but "
@@ -123,7 +137,7 @@ class Forward:
 def _call_container(
     method: Any, model: Any, tensors: Mapping[str, Any], *, key: Any
 ) -> Any:
-    """Calls what passes arguments on, such as `Sequential`, with what its parts take."""
+    """Calls a container such as `Sequential` with the arguments that its parts take."""
     takes = takes_of(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
@@ -141,9 +155,9 @@ def _call_container(
 
 
 @lru_cache(maxsize=256)
-def _find(kind: type[Forward], name: str, method: Callable[..., Any]) -> Any:
+def _read_parameters(method: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     """Reads the parameters of a method, without ``self``."""
-    return kind(name, tuple(inspect.signature(method).parameters.values())[1:])
+    return tuple(inspect.signature(method).parameters.values())[1:]
 
 
 def label_name(batch: Mapping[str, Any]) -> str | None:
@@ -155,24 +169,25 @@ def tensors_of(
     model: Any, batch: Mapping[str, Any], *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
     """Puts the arrays with these names, or all, on the network's backend."""
-    # Floats get the element type of the network; integers and truths keep theirs. What is
-    # no array of numbers, such as ids, is left out.
+    # Floats get the element type of the network; integers and booleans keep theirs. What is
+    # not an array of numbers, such as ids, is left out.
     found: dict[str, Any] = {}
     for name, value in batch.items():
         # The parameter that takes the inputs may have any name.
         is_asked = names is None or name in names or name == "inputs"
         if is_asked and (array := _to_numbers(value)) is not None:
-            kind = _kind_of_inputs(encoder) if name == "inputs" else None
-            found[name] = to_tensor(model, array, kind)
+            dtype = _type_of_inputs(encoder) if name == "inputs" else None
+            found[name] = to_tensor(model, array, dtype)
     if "covariates" in batch and names is not None and "covariates" not in names:
         found["inputs"] = _add_covariates(model, found["inputs"], batch)
     return found
 
 
 def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
-    """Makes a tensor in the memory of a batch, which nobody writes while it is held."""
+    """Makes a tensor of an array, in the same memory where the backend can."""
     if isinstance(array, Tensor):
         return array
+    # "float" stands for the element type of the network's own floats.
     if dtype is None and _is_float(array):
         dtype = "float"
     if dtype == "float":
@@ -181,16 +196,16 @@ def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
 
 
 def float_type_of(model: Any) -> str:
-    """Gives the element type of a network's first parameter of floats."""
+    """Returns the element type of a network's first parameter of floats."""
     found = (it.dtype for _, it in model.named(Param) if "float" in str(it.dtype))
     return next(found, "float32")
 
 
-def _kind_of_inputs(encoder: Any) -> str | None:
-    """Gives the element type of what an encoder makes; without one, arrays keep theirs."""
+def _type_of_inputs(encoder: Any) -> str | None:
+    """Chooses the element type of encoded inputs; None: arrays keep theirs."""
     if encoder is None:
         return None
-    # Tokens are names: a number with a fraction would have no row in an embedding.
+    # A token is the number of a row in an embedding: an integer.
     return "int32" if is_of_tokens(encoder) else "float"
 
 
@@ -201,7 +216,7 @@ def _add_covariates(model: Any, inputs: Tensor, batch: Mapping[str, Any]) -> Ten
 
 
 def _to_numbers(value: Any) -> Any:
-    """Gives a value as an array of numbers; None if it is none."""
+    """Converts a value to an array of numbers; None if it does not hold numbers."""
     if isinstance(value, Tensor) or hasattr(value, "detach"):
         return as_plain(value)
     if not hasattr(value, "dtype") and not isinstance(value, (list, tuple, int, float)):

@@ -1,4 +1,4 @@
-"""The one evaluation loop: whatever scores a record, it goes through here."""
+"""The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
 
 import warnings
 from collections.abc import Iterator
@@ -18,50 +18,51 @@ from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
 from seqloom.nn._joint import find_joint
 
-# The letters of one evaluation batch, which bound its memory, its tokens, or its genotypes:
-# a letter becomes many features, a token those of a language model, a genotype one number.
+# The most positions of an evaluation batch, which limit its memory. A letter becomes many
+# features, a token becomes those of a language model, and a genotype is one number.
 _LETTERS = 1 << 18
 _TOKENS = 1 << 14
 _GENOTYPES = 1 << 24
 _RECORDS = 256
-# So many records are looked at for one that moves.
-_LOOKS = 16
+# How many records are compared between two epochs, to find out whether they change.
+_COMPARED = 16
 
 
 def run_model(
     model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Gives the model's outputs for every record, in order."""
+    """Computes the model's outputs for every record, in the order of the records."""
     # Each batch has the same number of records, because the matrix library rounds another
-    # number of rows in another way: the last one is filled up with its last record. Batches
-    # are of records of similar length, so that little is padded.
+    # number of rows in another way: the last batch is filled up with its last record.
+    # Records of similar length share a batch, so that little is padded.
     check_lengths(model, examples)
     model.eval()
     parts: list[NDArray[np.float32]] = []
     joint = find_joint()
-    first: NDArray[np.float32] | None = None
+    computed: NDArray[np.float32] | None = None
     # Equal lengths keep their order, so that the same records make the same batches.
     order = np.argsort(count_positions(examples), kind="stable")
     batches = _batches_of_one_size(len(examples), batch_size)
     for number, (positions, real) in enumerate(batches):
-        # Of several processes each computes some batches; the others count as 0.
+        # Of several processes each computes its share of the batches, and adds zeros in
+        # place of the others. The first batch is computed by all: it shows the shape.
         is_own = joint is None or number % joint.world == joint.number
-        if is_own or first is None:
+        if is_own or computed is None:
             batch = examples.batch(order[positions])
-            first = _outputs(model, batch, examples.encoder)
-        parts.append(first[:real] if is_own else np.zeros_like(first[:real]))
+            computed = _compute_outputs(model, batch, examples.encoder)
+        parts.append(computed[:real] if is_own else np.zeros_like(computed[:real]))
         if on_batch is not None:
             on_batch(int(positions[real - 1]) + 1, len(examples))
-    found = np.concatenate(parts)
-    found = found if joint is None else joint.sum_values(found)
-    outputs = np.empty_like(found)
-    outputs[order] = found
+    by_length = np.concatenate(parts)
+    by_length = by_length if joint is None else joint.sum_values(by_length)
+    outputs = np.empty_like(by_length)
+    outputs[order] = by_length
     return outputs
 
 
-def warn_of_moving(what: str, examples: Any, *, stacklevel: int) -> None:
-    """Says that records are drawn anew in each epoch, where they are to be judged."""
-    if _is_moving(examples):
+def warn_of_changes(what: str, examples: Any, *, stacklevel: int) -> None:
+    """Warns of records to score that augmentation or jitter changes in each epoch."""
+    if _differs_between_epochs(examples):
         warnings.warn(
             f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
             "not of the records as they stand; a dataset without augment= and jitter= "
@@ -70,24 +71,24 @@ def warn_of_moving(what: str, examples: Any, *, stacklevel: int) -> None:
         )
 
 
-def _is_moving(examples: Any) -> bool:
-    """Looks whether records differ between two epochs; crops of the centre do not."""
+def _differs_between_epochs(examples: Any) -> bool:
+    """Compares some records in two epochs; crops of the centre, for one, stay the same."""
     whole = examples.dataset if isinstance(examples, Subset) else examples
     if not isinstance(whole, NumberedItems) or whole.plain() is whole:
         return False
     return any(
-        not np.array_equal(*(_inputs_in(examples, row, epoch) for epoch in (0, 1)))
-        for row in range(min(len(examples), _LOOKS))
+        not np.array_equal(*(_read_inputs(examples, row, epoch) for epoch in (0, 1)))
+        for row in range(min(len(examples), _COMPARED))
     )
 
 
-def _inputs_in(examples: Any, row: int, epoch: int) -> Any:
+def _read_inputs(examples: Any, row: int, epoch: int) -> Any:
     """Reads one record as an epoch shows it."""
     return examples.batch([row], epoch=epoch).get("inputs")
 
 
 def evaluation_batch_size(examples: Examples) -> int:
-    """Chooses how many records an evaluation batch has, from the longest one."""
+    """Chooses how many records an evaluation batch has, by the length of the longest."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
     encoder = examples.encoder
     is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
@@ -106,10 +107,10 @@ def check_lengths(model: Module, examples: Examples) -> None:
     if hasattr(config, "check_encoder"):
         config.check_encoder(examples.encoder)
     _check_genotypes(model, examples)
-    _check_places(getattr(config, "length", None), examples)
+    _check_positions(getattr(config, "length", None), examples)
 
 
-def _check_places(wanted: int | None, examples: Examples) -> None:
+def _check_positions(wanted: int | None, examples: Examples) -> None:
     """Refuses records with other numbers of positions than the model's."""
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
@@ -140,12 +141,14 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
 
 
 def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
-    """Gives each batch's positions, always as many, and how many of them are real."""
+    """Yields the positions of each batch, and how many of them are not filled up."""
     for start in range(0, total, size):
         indices = np.minimum(np.arange(start, start + size), total - 1)
         yield indices, min(size, total - start)
 
 
-def _outputs(model: Any, batch: dict[str, Any], encoder: Any) -> NDArray[np.float32]:
+def _compute_outputs(
+    model: Any, batch: dict[str, Any], encoder: Any
+) -> NDArray[np.float32]:
     """Runs the model on one batch."""
     return np.asarray(Forward.of(model)(model, batch, encoder=encoder), np.float32)

@@ -7,7 +7,7 @@ import numpy as np
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._exported import find_exported, predict_exported
-from seqloom.infer._loop import run_model, warn_of_moving
+from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
     FilePath,
     Readable,
@@ -89,7 +89,7 @@ def predict(
         report_batches(progress) as tell,
         open_examples(trained, data) as examples,
     ):
-        warn_of_moving("data", examples, stacklevel=2)
+        warn_of_changes("data", examples, stacklevel=2)
         return score(trained, examples, progress=tell)
 
 
@@ -135,7 +135,7 @@ def evaluate(
     trained = find_judged(model, threads)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
-    warn_of_moving("data", examples, stacklevel=2)
+    warn_of_changes("data", examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
         return measure(trained, examples, score(trained, examples, progress=tell))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.report._percent import percent
-from seqloom.report._theme import Axes, Figure, Theme, dress, figure
+from seqloom.report._theme import Axes, Figure, Theme, figure, style_axes
 from seqloom.report._values import Confusion
 
 # With more classes than this the figures no longer fit into their cells.
@@ -42,7 +42,7 @@ def _tint(shares: NDArray[np.float64], theme: Theme) -> NDArray[np.float64]:
     from matplotlib.colors import to_rgb
 
     paper, right, wrong = (
-        np.array(to_rgb(c)) for c in (theme.paper, theme.accent, theme.wrong)
+        np.array(to_rgb(c)) for c in (theme.background, theme.accent, theme.wrong)
     )
     diagonal = np.eye(len(shares), dtype=bool)
     weight = np.where(diagonal, shares, np.sqrt(shares))[..., None]
@@ -52,7 +52,7 @@ def _tint(shares: NDArray[np.float64], theme: Theme) -> NDArray[np.float64]:
 
 def _label(axes: Axes, confusion: Confusion, theme: Theme) -> None:
     """Names rows and columns and parts the cells by the colour of the paper."""
-    dress(axes, theme, f"{confusion.name}: {confusion.total:,} records")
+    style_axes(axes, theme, f"{confusion.name}: {confusion.total:,} records")
     positions, names = range(len(confusion.classes)), confusion.classes
     upright = max(map(len, names)) > LONGEST_LEVEL_NAME
     axes.set_xticks(positions, names, rotation=90 if upright else 0)
@@ -63,7 +63,7 @@ def _label(axes: Axes, confusion: Confusion, theme: Theme) -> None:
     axes.set_xticks(edges, minor=True)
     axes.set_yticks(edges, minor=True)
     axes.grid(visible=False, which="major")
-    axes.grid(which="minor", color=theme.paper, linewidth=3)
+    axes.grid(which="minor", color=theme.background, linewidth=3)
     axes.tick_params(which="minor", length=0)
 
 
@@ -72,7 +72,7 @@ def _write_figures(axes: Axes, matrix: NDArray[np.int64], theme: Theme) -> None:
     shares = _row_shares(matrix)
     for (row, column), count in np.ndenumerate(matrix):
         share = float(shares[row, column])
-        colour = theme.paper if share > DARK_CELL else theme.ink
+        colour = theme.background if share > DARK_CELL else theme.text
         centre = {"ha": "center", "color": colour}
         axes.text(column, row - 0.02, f"{count:,}", va="bottom", fontsize=13, **centre)
         axes.text(column, row + 0.06, percent(share), va="top", fontsize=8.5, **centre)

@@ -6,7 +6,7 @@ from math import isfinite
 
 from seqloom.report._panels import Plot, Trace
 from seqloom.report._tables import curve_table
-from seqloom.report._theme import Axes, Figure, Theme, dress, figure
+from seqloom.report._theme import Axes, Figure, Theme, figure, style_axes
 from seqloom.report._values import Curve, Section
 
 # One epoch is a point, and two are hardly a line.
@@ -45,7 +45,7 @@ def draw_curves(curves: Sequence[Curve], best_epoch: int | None, theme: Theme) -
     for axes, curve in zip(
         whole.subplots(1, len(curves), squeeze=False)[0], curves, strict=True
     ):
-        dress(axes, theme, curve.name)
+        style_axes(axes, theme, curve.name)
         kept = "" if best_epoch is None else f"  (kept: {best_epoch})"
         axes.set_xlabel(f"epoch{kept}", fontsize=9)
         _draw_lines(axes, curve, theme)
@@ -65,14 +65,16 @@ def _draw_lines(axes: Axes, curve: Curve, theme: Theme) -> None:
         marker = "o" if len(values) < FEWEST_FOR_A_LINE else None
         axes.plot(epochs, values, marker=marker, color=colour, label=name, lw=2)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="best")
+    axes.legend(frameon=False, fontsize=9, labelcolor=theme.text, loc="best")
 
 
 def _mark(axes: Axes, curve: Curve, theme: Theme, *, epoch: int) -> None:
     """Marks the epoch whose weights were kept, on the line that chose it."""
     values, colour = list(curve.series.values())[-1], _colours(curve, theme)[-1]
-    axes.axvline(epoch, color=theme.quiet, lw=1, ls=(0, (3, 3)), zorder=1)
-    axes.plot(epoch, values[epoch - 1], "o", ms=8, mfc=colour, mec=theme.paper, mew=1.5)
+    axes.axvline(epoch, color=theme.faint_text, lw=1, ls=(0, (3, 3)), zorder=1)
+    axes.plot(
+        epoch, values[epoch - 1], "o", ms=8, mfc=colour, mec=theme.background, mew=1.5
+    )
 
 
 def _colours(curve: Curve, theme: Theme) -> list[str]:

@@ -9,7 +9,7 @@ from os import PathLike
 from seqloom._files import write_atomic
 from seqloom.errors import MissingExtraError
 from seqloom.report._panels import Areas, Bars, Lines, Panel, Quantiles, Shares
-from seqloom.report._theme import LIGHT, Axes, Figure, Theme, dress, figure, to_png
+from seqloom.report._theme import LIGHT, Axes, Figure, Theme, figure, style_axes, to_png
 
 _COLUMNS = 2
 # Bases have colours of their own: places in the theme's lines, and behind them its ink.
@@ -48,10 +48,10 @@ def _draw(title: str, panels: Sequence[Panel], theme: Theme) -> Figure:
     rows = -(-len(panels) // columns)
     whole = figure(5.4 * columns, 3.2 * rows + 0.4, theme)
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
-    whole.suptitle(title, x=0.01, ha="left", color=theme.ink, fontsize=13)
+    whole.suptitle(title, x=0.01, ha="left", color=theme.text, fontsize=13)
     grid = whole.subplots(rows, columns, squeeze=False).ravel()
     for axes, panel in zip(grid, panels, strict=False):
-        dress(axes, theme, panel.title)
+        style_axes(axes, theme, panel.title)
         _draw_panel(panel, axes, theme)
     for axes in grid[len(panels) :]:
         axes.set_visible(False)
@@ -62,7 +62,7 @@ def draw_alone(panel: Panel, theme: Theme) -> Figure:
     """Draws one panel as a figure of its own."""
     whole = figure(5.4, 3.0, theme)
     axes = whole.subplots()
-    dress(axes, theme, panel.title)
+    style_axes(axes, theme, panel.title)
     _draw_panel(panel, axes, theme)
     return whole
 
@@ -106,14 +106,14 @@ def _(panel: Lines, axes: Axes, theme: Theme) -> None:
         axes.fill_between(
             panel.places, low, high, color=theme.accent, alpha=0.18, lw=0, label=name
         )
-    colours = (*theme.lines, theme.ink)
+    colours = (*theme.lines, theme.text)
     for number, (name, values) in enumerate(panel.series.items()):
         colour = colours[_OF_BASES.get(name, number + 1) % len(colours)]
         axes.plot(panel.places, values, color=colour, lw=1.8, label=name)
     axes.set_xlabel(panel.axis, fontsize=9)
     axes.set_ylim(0, panel.top)
     if len(panel.series) > 1 or panel.band is not None:  # one line is what the title says
-        axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="best", ncols=3)
+        axes.legend(frameon=False, fontsize=9, labelcolor=theme.text, loc="best", ncols=3)
     axes.yaxis.set_major_formatter(
         PercentFormatter(1, decimals=0) if panel.is_share else FuncFormatter(_spell)
     )
@@ -137,7 +137,11 @@ def _(panel: Areas, axes: Axes, theme: Theme) -> None:
     axes.set_xlim(panel.edges[0], panel.edges[-1])
     axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     axes.figure.legend(
-        frameon=False, fontsize=9, labelcolor=theme.ink, loc="outside lower center", ncols=2
+        frameon=False,
+        fontsize=9,
+        labelcolor=theme.text,
+        loc="outside lower center",
+        ncols=2,
     )
 
 
@@ -155,7 +159,9 @@ def _(panel: Shares, axes: Axes, theme: Theme) -> None:
 def _(panel: Quantiles, axes: Axes, theme: Theme) -> None:
     """Draws a point for each quantile, and the line on which chance alone would put it."""
     end = max(panel.expected, default=1)
-    axes.plot([0, end], [0, end], color=theme.quiet, lw=1, ls="--", label="chance alone")
+    axes.plot(
+        [0, end], [0, end], color=theme.faint_text, lw=1, ls="--", label="chance alone"
+    )
     axes.scatter(
         panel.expected,
         panel.observed,
@@ -169,7 +175,7 @@ def _(panel: Quantiles, axes: Axes, theme: Theme) -> None:
     axes.set_ylabel("observed -log10 p", fontsize=9)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9, labelcolor=theme.ink, loc="upper left")
+    axes.legend(frameon=False, fontsize=9, labelcolor=theme.text, loc="upper left")
 
 
 def _spell(value: float, place: int | None = None) -> str:

@@ -59,7 +59,7 @@ def show_picture(picture: Picture) -> str:
     """Embeds the light and the dark drawing; the page's colours choose."""
     width, height = (side * 96 // DOTS_PER_INCH for side in _size(picture.light))
     dark = f'<source srcset="{_uri(picture.dark)}" media="(prefers-color-scheme: dark)">'
-    shape = f'width="{width}" height="{height}" alt="{show_text(picture.words)}"'
+    shape = f'width="{width}" height="{height}" alt="{show_text(picture.alt_text)}"'
     return f'<picture>{dark}<img src="{_uri(picture.light)}" {shape}></picture>'
 
 

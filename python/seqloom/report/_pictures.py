@@ -9,7 +9,7 @@ from seqloom.report._confusion import draw_confusion
 from seqloom.report._curve import draw_curves
 from seqloom.report._draw_panels import draw_alone
 from seqloom.report._scatter import draw_scatters
-from seqloom.report._theme import LIGHT, Picture, paint, to_png
+from seqloom.report._theme import LIGHT, Picture, draw_in_both_themes, to_png
 from seqloom.report._values import Confusion, Report
 
 
@@ -29,7 +29,9 @@ def draw(report: Report) -> Pictures:
     return Pictures(
         drawable=True,
         confusions=[_confusion(confusion) for confusion in report.confusions],
-        course=[paint(partial(draw_alone, it), it.title) for it in report.course],
+        course=[
+            draw_in_both_themes(partial(draw_alone, it), it.title) for it in report.course
+        ],
     )
 
 
@@ -48,5 +50,5 @@ def draw_files(report: Report, pictures: Pictures) -> Iterator[tuple[str, bytes]
 
 def _confusion(confusion: Confusion) -> Picture:
     """Draws one confusion matrix."""
-    words = f"{confusion.name}: {confusion.correct:,} of {confusion.total:,} right"
-    return paint(partial(draw_confusion, confusion), words)
+    alt_text = f"{confusion.name}: {confusion.correct:,} of {confusion.total:,} right"
+    return draw_in_both_themes(partial(draw_confusion, confusion), alt_text)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from seqloom.report._panels import Plot, Trace
 from seqloom.report._tables import scatter_table
-from seqloom.report._theme import Axes, Figure, Theme, dress, figure
+from seqloom.report._theme import Axes, Figure, Theme, figure, style_axes
 from seqloom.report._values import Scatter, Section
 
 Floats = NDArray[np.float64]
@@ -99,11 +99,11 @@ def draw_scatters(scatters: Sequence[Scatter], theme: Theme) -> Figure:
 
 def _draw_panel(axes: Axes, scatter: Scatter, theme: Theme) -> None:
     """Draws the points on equal axes; many points fade, so that their density shows."""
-    dress(axes, theme, scatter.name)
+    style_axes(axes, theme, scatter.name)
     true, predicted = np.asarray(scatter.true), np.asarray(scatter.predicted)
     fade = float(np.clip(40 / np.sqrt(max(true.size, 1)), 0.05, 0.8))
     axes.scatter(true, predicted, s=16, alpha=fade, color=theme.accent, linewidths=0)
-    axes.axline((0, 0), slope=1, color=theme.quiet, lw=1, ls=(0, (3, 3)), zorder=1)
+    axes.axline((0, 0), slope=1, color=theme.faint_text, lw=1, ls=(0, (3, 3)), zorder=1)
     bounds = np.concatenate([true, predicted, [0.0] if not true.size else []])
     margin = 0.04 * float(np.ptp(bounds)) or 0.5
     limits = float(bounds.min()) - margin, float(bounds.max()) + margin

@@ -1,4 +1,4 @@
-"""A run folder's pictures and page, each written whole or not at all."""
+"""Writes a report and its pictures into a folder; each file is whole or absent."""
 
 from os import PathLike
 from pathlib import Path
@@ -12,8 +12,8 @@ from seqloom.report._values import Report
 def write_report(folder: str | PathLike[str], report: Report) -> Path:
     """Writes ``report.html`` and its pictures into a folder that exists.
 
-    The page is one file: pictures and style are inside, it opens with no network and runs
-    no script. Beside it stand ``learning-curve.png`` (where there are curves),
+    The page is one file: it contains its pictures and style, needs no network and runs no
+    script. Beside it stand ``learning-curve.png`` (where there are curves),
     ``confusion.png`` (the first confusion) and ``scatter.png`` (the scatters). Without
     matplotlib these are left out, confusions are tables, and the page says so.
 
@@ -39,7 +39,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
 
     Args:
         folder: Where the files go.
-        report: What they show.
+        report: What the files show.
 
     Returns:
         The path of ``report.html``.
@@ -53,20 +53,20 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
         >>> page.name, os.path.exists("learning-curve.png")
         ('report.html', False)
     """
-    home = Path(folder)
+    folder = Path(folder)
     pictures = draw(report)
     for name, picture in draw_files(report, pictures):
-        write_atomic(home / name, picture)
-    page = home / "report.html"
+        write_atomic(folder / name, picture)
+    page = folder / "report.html"
     write_atomic(page, render(report, pictures).encode())
     return page
 
 
 def make_page(report: Report) -> bytes:
-    """Makes the page alone, for a caller that writes it itself.
+    """Makes the page of a report without writing it.
 
     Args:
-        report: What it shows.
+        report: What the page shows.
 
     Returns:
         The bytes of ``report.html``.

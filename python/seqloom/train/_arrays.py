@@ -1,4 +1,4 @@
-"""Data that is no dataset of ours: arrays in memory, and batches of any loader."""
+"""Data other than our datasets: arrays in memory, and the batches of any loader."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ Names: TypeAlias = Callable[[int], list[str]]
 
 
 class Arrays:
-    """Arrays in memory by name, a row of each for a record."""
+    """Arrays in memory by name; a row of each belongs to one record."""
 
     noun = "records"
     encoder = None
@@ -66,7 +66,7 @@ class Arrays:
         return len(next(iter(self.columns.values())))
 
     def fingerprint(self) -> str:
-        """Names the content."""
+        """Identifies the content by a hash."""
         digest = hashlib.blake2b(digest_size=16)
         for name, column in self.columns.items():
             digest.update(f"{name} {column.dtype} {column.shape}".encode())
@@ -74,8 +74,8 @@ class Arrays:
         return digest.hexdigest()
 
 
-class Given:
-    """Batches of a loader, or of another iterable, from its begin in each epoch."""
+class LoaderBatches:
+    """The batches of a user's loader, or of another iterable, read anew in each epoch."""
 
     noun = "records"
     encoder = None
@@ -87,7 +87,7 @@ class Given:
         self.loader, self._names = loader, names
 
     def epoch(self, number: int, *, done: int = 0) -> Iterator[dict[str, Any]]:
-        """Gives the batches of an epoch behind the first ones."""
+        """Yields the batches of an epoch after the first `done` ones."""
         parts = (getattr(self.loader, it, None) for it in ("sampler", "batch_sampler"))
         for part in (self.loader, *parts):
             set_epoch: Any = getattr(part, "set_epoch", None)
@@ -114,7 +114,7 @@ class Given:
         return len(dataset) if hasattr(dataset, "__len__") else 0
 
     def fingerprint(self) -> Any:
-        """Names the content of a dataset that can; else the kind of loader."""
+        """Identifies the data: by the fingerprint of the dataset, else by the class."""
         dataset: Any = getattr(self.loader, "dataset", None)
         if hasattr(dataset, "fingerprint"):
             return dataset.fingerprint()
@@ -122,7 +122,7 @@ class Given:
 
 
 def as_part(given: object, names: Names) -> Any:
-    """Gives what `fit` was given in one of three forms: dataset, arrays, batches."""
+    """Brings data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
     value = cast("Any", given)
     if value is None or (hasattr(value, "batch") and hasattr(value, "lengths")):
         return value
@@ -139,17 +139,17 @@ def as_part(given: object, names: Names) -> Any:
             f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "
             "a loader, or an object whose __iter__ begins anew"
         )
-    return Given(value, names)
+    return LoaderBatches(value, names)
 
 
 def count_samples(part: Any) -> int:
     """Counts the records of a part; 0 where a loader does not know."""
-    return part.samples if isinstance(part, Given) else len(part)
+    return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
 def count_batches(part: Any, batch_size: int) -> int:
     """Counts the batches of an epoch; 0 where a loader does not know."""
-    if isinstance(part, Given):
+    if isinstance(part, LoaderBatches):
         return len(part) if hasattr(part.loader, "__len__") else 0
     return -(-len(part) // batch_size)
 

@@ -1,4 +1,4 @@
-"""When a run writes its checkpoints, and which of them stay."""
+"""When a run writes checkpoints, which of them stay, and how a run is resumed."""
 
 import os
 import re
@@ -12,7 +12,8 @@ from seqloom._arguments import as_integer, quote
 from seqloom._files import sync
 from seqloom.errors import ArgumentError, FileError
 from seqloom.models._folder import checkpoint_path, list_steps, step_path
-from seqloom.train._checkpoint import State, save_checkpoint
+from seqloom.record import load
+from seqloom.train._checkpoint import STEPS, State, save_checkpoint
 
 # By default a checkpoint is written a minute after the last one, or later where writing
 # took more than this share of the time.
@@ -31,7 +32,7 @@ class Interval:
 
     @classmethod
     def of(cls, every: object) -> Self:
-        """Reads what `fit` was given."""
+        """Reads the argument ``checkpoint_every`` of `fit`."""
         if every is None:
             return cls(seconds=_MINUTE, share=_SHARE)
         if every == "epoch":
@@ -140,8 +141,30 @@ def _read_seconds(text: str) -> float:
 
 
 def _refuse(every: object) -> ArgumentError:
-    """Says what may stand there."""
+    """Says what ``checkpoint_every`` may be."""
     return ArgumentError(
         "checkpoint_every (--checkpoint-every) must be a number of steps (500), a time "
         f'("90s", "10min", "2h") or "epoch" (at the end of epochs only), got {quote(every)}'
     )
+
+
+def how_to_resume(folder: Path | None) -> str:
+    """Says what a stopped run has saved, and how to resume it."""
+    if folder is None:
+        return "stopped; nothing was kept, because no run folder was given"
+    checkpoint = checkpoint_path(folder)
+    if not checkpoint.exists():
+        return f"stopped before the first step; nothing is saved in {folder} yet"
+    record = load(checkpoint)
+    epochs = len(record.metadata["history"])
+    kept = [_count(epochs, "epoch")] if epochs else []
+    if STEPS in record:
+        place = "the next" if epochs else "the first epoch"
+        kept.append(f"{_count(record[STEPS].shape[0], 'step')} of {place}")
+    kept = " and ".join(kept)
+    return f"stopped; {folder} keeps {kept}: go on with resume=True (--resume)"
+
+
+def _count(number: int, noun: str) -> str:
+    """Writes a number with its noun, in the plural where needed."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Whether the step is compiled, and the step that is."""
+"""Whether the training step is compiled, and the compiled step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from seqloom.errors import ArgumentError
 from seqloom.models._examples import count_positions
 from seqloom.nn import value_and_grad
 from seqloom.tensor import compile as compile_step
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._objective import Objective
 
-# From so many steps on a compiled step saves more time than it takes to make it. On torch
-# the compiler takes a minute, which a run seldom saves.
+# From so many steps on, a compiled step saves more time than it takes to compile it. torch
+# is missing: its compiler takes a minute, which a run seldom saves.
 _ENOUGH = {"numpy": 200, "jax": 2}
 
 
 def check_compile(value: object) -> None:
-    """Refuses what is neither a truth nor ``"auto"``."""
+    """Refuses what is neither a boolean nor ``"auto"``."""
     if not (value == "auto" or isinstance(value, bool)):
         raise ArgumentError(f'compile must be True, False or "auto", got {quote(value)}')
 
 
 def is_worth_compiling(train: Any, backend: str, *, steps: int, has_step: bool) -> bool:
     """Says whether `fit` compiles the step unasked."""
-    # The answer depends on nothing that may differ when the run is resumed. The code of a
-    # user's step may do more than compute, and would run once only.
-    if isinstance(train, Given) or has_step:
+    # The answer depends on nothing that may differ when the run is resumed. A user's step
+    # is not compiled: its Python code would run once only, and may do more than compute.
+    if isinstance(train, LoaderBatches) or has_step:
         return False
     is_enough = steps >= _ENOUGH.get(backend.partition(":")[0], steps + 1)
     # Batches of many lengths would make many programs.
@@ -39,7 +39,7 @@ def is_worth_compiling(train: Any, backend: str, *, steps: int, has_step: bool) 
 
 @dataclass(slots=True)
 class Compiling:
-    """Makes and runs the compiled step of a run; gives nothing where there is none."""
+    """Compiles the step of a run when it is first needed, and runs it."""
 
     objective: Objective
     is_on: bool
@@ -84,12 +84,13 @@ def _forget_tensors(error: BaseException | None) -> None:
 
 def _compile(objective: Objective) -> Callable[..., Any]:
     """Compiles forward, backward and update as one program."""
-    # Named here, so that `compile` compares what the user's functions read.
-    own = objective.own
+    # A variable of its own, so that `compile` finds the user's function, and compiles again
+    # when a value that the function reads has changed.
+    function = objective.function
 
     def step(model: Any, optimizer: Any, lr: float, arrays: Any, key: Any) -> Any:  # noqa: PLR0917 - as compile takes them
         def loss_of(model: Any, arrays: Any, key: Any) -> Any:
-            return objective.compute(own, model, arrays, key=key)
+            return objective.compute(function, model, arrays, key=key)
 
         loss, extra, grads = value_and_grad(loss_of)(model, arrays, key)
         optimizer.step(lr, model, grads)

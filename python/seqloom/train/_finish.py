@@ -1,4 +1,4 @@
-"""The end of a run: the kept weights are judged and everything is written."""
+"""The end of a run: judges the kept weights, and writes model, scores and report."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from seqloom.train._report import left_out, make_report
 from seqloom.train._results import write_results
 from seqloom.train._run import Run, write_scores
 
-# To colour letters a run scores this part of the records that it has learned from.
+# To colour letters, a run scores at most one record for each so many that it learned from.
 _SHARE = 20
 
 
@@ -100,7 +100,7 @@ class Ended:
         )
 
     def _sections(self, valid: Part | None, test: Part | None) -> Iterator[Section]:
-        """Shows letters of the most telling part, while its sequences are at hand."""
+        """Makes the sections with letters: the worst mistakes, and logos of classes."""
         pairs = {"test": (self.parts.test, test), "validation": (self.parts.valid, valid)}
         for name, (examples, part) in pairs.items():
             if part is not None and examples is not None:

@@ -1,16 +1,21 @@
-"""fit: from labelled records to a trained model, in one call."""
+"""fit: trains a model on labelled records, in one call."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from seqloom._arguments import as_flag, as_integer, as_path, quote
+from seqloom._arguments import as_flag, as_integer, as_path
 from seqloom._threads import limit_blas
-from seqloom.errors import ArgumentError
-from seqloom.models._torch_module import TorchModule, as_module
-from seqloom.nn import Config, Module
+from seqloom.models._torch_module import as_module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
+from seqloom.train._arguments import (
+    LR,
+    check_compiled_step,
+    check_kinds,
+    check_optimizer,
+    check_step,
+)
 from seqloom.train._arrays import as_part
 from seqloom.train._checkpoints import Interval
 from seqloom.train._compiling import check_compile
@@ -21,13 +26,11 @@ from seqloom.train._names import name_of
 from seqloom.train._parts import Parts
 from seqloom.train._precision import check_precision
 from seqloom.train._progress import Progress
-from seqloom.train._rates import check_schedule, describe_schedule
+from seqloom.train._rates import describe_schedule
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
 from seqloom.train._torchrun import choose_device, find_ranks
 from seqloom.train._watching import check_callbacks, watching
-
-_LR = 1e-3
 
 
 def fit(
@@ -38,7 +41,7 @@ def fit(
     task: str = "auto",
     epochs: int | None = None,
     batch_size: int = 64,
-    lr: float = _LR,
+    lr: float = LR,
     weight_decay: float | None = None,
     optimizer: Optimizer | None = None,
     schedule: Schedule | Callable[[int], float] | None = None,
@@ -62,7 +65,7 @@ def fit(
     progress: Progress | bool | None = None,
     callbacks: Sequence[Any] = (),
 ) -> Run:
-    """Trains a network; by default with AdamW, whose rate rises and falls as a cosine.
+    """Trains a network: by default with AdamW, whose learning rate rises and then falls.
 
     The weights that are kept are those of the epoch with the lowest validation loss, or
     of the last epoch where there is no validation part. With ``out`` the run folder holds
@@ -77,9 +80,9 @@ def fit(
     of every batch, and the first one writes and reports.
 
     Args:
-        model: Settings of a network, or a network. A network is trained where it is;
-            ``seqloom.models.load`` can make it again only if its settings stand in its
-            ``config``. Its method ``logits``, else ``forward`` or ``__call__``, gets the
+        model: Settings of a network, or a network. A network is trained in place;
+            ``seqloom.models.load`` can make it again only if its attribute ``config`` holds
+            its settings. Its method ``logits``, else ``forward`` or ``__call__``, gets the
             arrays of a batch that it asks for: each parameter takes the array of its name,
             the first one ``inputs`` if no array has its name, ``key`` the random key of the
             step, and ``mask`` is None where there is none. ``**options`` takes all others.
@@ -91,19 +94,20 @@ def fit(
             Or arrays, a row for each record: a dict by name, or a tuple of inputs and
             labels. Or batches of such arrays: a loader of ours or of torch, a list, or any
             object that can be iterated anew for each epoch.
-        valid: Others, to choose the epoch by. Where augmentation or jitter changes them, or
-            ``test``, anew in each epoch, that is a warning.
+        valid: The validation part, in one of these forms: its loss decides which epoch is
+            kept. A warning says so if augmentation or jitter changes its records, or those
+            of ``test``, in each epoch.
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``: the labels
             are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what
             the labels of a dataset are; custom for arrays, loaders and where there is a
             `step`.
         epochs: How often every record is seen. None: what the network chooses, or 20
-            times; then, with a validation part, rounds of 40 and 80 follow while its loss
-            still falls. ``run.history`` and the report say how many it were.
-        batch_size: The records of a step.
+            times; then, with a validation part, rounds of 40 and 80 epochs follow while its
+            loss still falls. ``run.history`` and the report say how many there were.
+        batch_size: How many records a step takes.
         lr: The highest learning rate; `schedule` replaces it.
-        weight_decay: How much weights shrink; biases and normalisation do not. None: what
-            the network chooses, or 0.01. An optimiser of yours has its own.
+        weight_decay: The weight decay; biases and normalisation have none. None: what the
+            network chooses, or 0.01. An optimiser of yours has its own.
         optimizer: An optimiser of `seqloom.optim`; None: AdamW. One that averages weights,
             as ``ScheduleFreeAdamW`` does, is judged and kept at its average.
         schedule: A schedule of `seqloom.optim`, or a function of the step, from 0, that
@@ -124,17 +128,17 @@ def fit(
         class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
-        seed: Decides the first weights, the order and the dropout.
+        seed: Decides the initial weights, the order of the records and the dropout.
         precision: ``"bfloat16"`` or ``"float16"`` computes products of a training step in
             half precision, as `seqloom.tensor.autocast` does: weights, gradients, sums and
             validation stay in float32. float16 multiplies the loss by a `LossScale`, which
             is in the checkpoint, and does not compile the step, because it may be skipped.
         compile: Whether forward, backward and update are one program, as
-            ``seqloom.tensor.compile`` makes it. ``"auto"``: where it is sooner done, on
-            NumPy from 200 steps on and on JAX; for records of one length, and not for a
+            ``seqloom.tensor.compile`` makes it. ``"auto"``: where the run is then shorter,
+            on NumPy from 200 steps on and on JAX; for records of one length, and not for a
             `step`, whose Python code would run once only. The last bits of the weights may
             differ; a run that is resumed does as it did before.
-        backend: What computes, and where: a name or a backend.
+        backend: The array library that computes, and its device: a name or a backend.
         num_threads: The threads to use; default: what the machine allows.
         test: Records to judge the final model on, once.
         out: The run folder; None keeps everything in memory.
@@ -182,29 +186,16 @@ def fit(
         (2, ('no', 'yes'))
     """
     model = as_module(model)
-    _check_kinds(model, loss, resume=resume, has_folder=out is not None)
-    _check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
-    _check_step(step, loss)
+    check_kinds(model, loss, resume=resume, has_folder=out is not None)
+    check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
+    check_step(step, loss)
     check_compile(compile)
-    if compile is True and isinstance(model, TorchModule):
-        raise ArgumentError(
-            "compile=True compiles networks of ours; give torch.compile(module) instead"
-        )
-    watchers = check_callbacks(callbacks)
+    callbacks = check_callbacks(callbacks)
     overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
-    computes = find_backend(choose_device(backend), num_threads=num_threads)
-    check_precision(precision, model, computes)
-    if compile is True and precision == "float16":
-        raise ArgumentError(
-            "compile=True: a step in float16 may be skipped; leave compile out, or take "
-            'precision="bfloat16"'
-        )
+    chosen_backend = find_backend(choose_device(backend), num_threads=num_threads)
+    check_precision(precision, model, chosen_backend)
     ranks = find_ranks()
-    if compile is True and ranks.are_several:
-        raise ArgumentError(
-            f"compile=True: a compiled step cannot wait for the other {ranks.world - 1} "
-            "processes; leave compile out"
-        )
+    check_compiled_step(compile, model, precision=precision, processes=ranks.world)
     settings = Settings(
         epochs=epochs,
         batch_size=batch_size,
@@ -221,15 +212,14 @@ def fit(
     )
     names = names_for(model, has_step=step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
-    has: Any = {"has_step": step is not None, "has_loss": loss is not None}
     job = Job(
         settings=settings,
         parts=parts,
-        task=choose_task(task, parts, **has),
+        task=choose_task(task, parts, has_step=step is not None, has_loss=loss is not None),
         class_weight=class_weight,
         loss=loss,
         step=step,
-        backend=computes,
+        backend=chosen_backend,
         folder=None if out is None else as_path("out", out, expected="a folder's path"),
         report=report,
         interval=Interval.of(checkpoint_every),
@@ -240,60 +230,8 @@ def fit(
         compiles=compile,
         ranks=ranks,
     )
-    # Of several processes one is watched.
+    # Of several processes only the first one reports its progress.
     if not ranks.is_first:
-        progress, watchers = False, []
-    with limit_blas(job.threads), watching(progress, watchers) as watcher:
-        return job.run(model, watcher, resume=resume, overwrite=overwrite)
-
-
-def _check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
-    """Refuses arguments of the wrong kind."""
-    if not isinstance(model, (Config, Module)):
-        raise ArgumentError(
-            f"model must be a Config or a Module, got {quote(model)}; "
-            "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
-        )
-    if not (loss is None or callable(loss)):
-        raise ArgumentError(
-            f"loss must be a function loss(logits, labels), got {quote(loss)}; "
-            "omit it to use the loss of the task"
-        )
-    if resume and not (resume is True and has_folder):
-        raise ArgumentError(
-            f"resume must be True, together with out= (the folder of the run to resume), "
-            f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
-        )
-
-
-def _check_step(step: object, loss: object) -> None:
-    """Refuses a step that is no function, and a loss beside it."""
-    if step is None:
-        return
-    if isinstance(step, type) or not callable(step):
-        raise ArgumentError(
-            f"step must be a function step(model, batch, key) -> loss, got {quote(step)}"
-        )
-    if loss is not None:
-        raise ArgumentError("step computes the loss itself: leave out loss, or step")
-
-
-def _check_optimizer(
-    optimizer: object, schedule: object, *, lr: object, weight_decay: object
-) -> None:
-    """Refuses an optimiser or a schedule of another kind, and what they make useless."""
-    if not (optimizer is None or isinstance(optimizer, Optimizer)):
-        raise ArgumentError(
-            f"optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
-            f"{quote(optimizer)}"
-        )
-    check_schedule(schedule)
-    if optimizer is not None and weight_decay is not None:
-        raise ArgumentError(
-            "weight_decay is a setting of the default optimiser; give it to yours instead: "
-            f"{type(optimizer).__name__}(weight_decay={weight_decay})"
-        )
-    if schedule is not None and lr != _LR:
-        raise ArgumentError(
-            "lr and schedule both give the learning rate: leave out lr (--lr), or schedule"
-        )
+        progress, callbacks = False, []
+    with limit_blas(job.threads), watching(progress, callbacks) as watchers:
+        return job.run(model, watchers, resume=resume, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""What is to be learned, before any record is read: a known task, or a user's own."""
+"""Chooses the task before any record is read: a known one, or a custom one."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from seqloom.infer._forward import Forward
 from seqloom.models import Classify, Custom, Multilabel, Regress
 from seqloom.models._examples import check_examples
 from seqloom.nn import Config
-from seqloom.train._arrays import Arrays, Given, Names
+from seqloom.train._arrays import Arrays, LoaderBatches, Names
 from seqloom.train._parts import Parts
 
 _KNOWN = (Classify.name, Regress.name, Multilabel.name)
 
 
 def names_for(model: Any, *, has_step: bool) -> Names:
-    """Gives what names the arrays of a tuple: the network's parameters, then labels."""
+    """Returns the function that names the arrays of a tuple: inputs, then labels."""
 
     def names(count: int) -> list[str]:
         if has_step:
@@ -34,20 +34,20 @@ def names_for(model: Any, *, has_step: bool) -> Names:
 
 
 def choose_task(task: str, parts: Parts, *, has_step: bool, has_loss: bool) -> str:
-    """Gives the name of the task; labels of arrays become of it."""
+    """Chooses the name of the task, and sets it for labels in arrays."""
     train: Any = parts.train
     if task in _KNOWN:
         _read_arrays(task, [part for _, part in parts.list_named()])
-    if isinstance(train, Given) and task not in {"auto", Custom.name}:
+    if isinstance(train, LoaderBatches) and task not in {"auto", Custom.name}:
         raise ArgumentError(
             f"task={task!r} needs labels to look at, but the training part is a loader; "
             "give its dataset or arrays instead, or loss= or step="
         )
     if task != "auto":
         return task
-    if isinstance(train, Given) and not (has_step or has_loss):
+    if isinstance(train, LoaderBatches) and not (has_step or has_loss):
         _refuse_loader(train.loader)
-    is_unknown = isinstance(train, (Given, Arrays))
+    is_unknown = isinstance(train, (LoaderBatches, Arrays))
     is_unlabelled = has_loss and getattr(train, "labels", None) is None
     return Custom.name if has_step or is_unknown or is_unlabelled else task
 
@@ -59,7 +59,7 @@ def _refuse_loader(loader: Any) -> None:
 
 
 def _read_arrays(task: str, parts: list[Any]) -> None:
-    """Says of labels in arrays what they are; classes are integers from 0."""
+    """Sets task and classes of arrays; classes are integers from 0."""
     arrays = [it for it in parts if isinstance(it, Arrays) and it.labels is not None]
     for part in arrays:
         part.task = task

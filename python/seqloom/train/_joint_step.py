@@ -23,14 +23,14 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class JointStep:
-    """The sums over processes that make their step that of one process with all records."""
+    """Sums over processes, by which their step equals that of one process alone."""
 
     ranks: Ranks
     own: int  # the records of the batch that this process has
 
     def weigh(self, objective: Callable[..., Any], weight: float) -> Callable[..., Any]:
-        """Makes the part of the loss that this process computes."""
-        # The mean over all is the mean of means, weighted by what each is the mean of.
+        """Returns an objective whose loss is this process's term of the sum over all."""
+        # The mean over all records is the weighted mean of the means of the processes.
         (total,) = self.ranks.sum_numbers(weight)
         share = weight / total if total else math.nan
 
@@ -42,12 +42,12 @@ class JointStep:
 
     @contextmanager
     def computing(self) -> Generator[None]:
-        """Lets statistics of the batch be those of the whole batch."""
+        """Computes statistics, as of batch normalisation, over the whole batch."""
         with self.ranks.sharing(has_records=self.own > 0):
             yield
 
     def reduce(self, model: Module, grads: Gradients) -> Gradients:
-        """Sums the gradients; buffers are those of the first process."""
+        """Sums the gradients, and copies the buffers of the first process to all."""
         backend = grads.backend
         ids = [p.id for _, p in model.parameters() if grads.get(p.id) is not None]
         arrays = [grads.get(number) for number in ids]
@@ -59,7 +59,7 @@ class JointStep:
         return Gradients(dict(zip(ids, summed, strict=False)), backend)
 
     def sum_up(self, loss: Any, right: float | None, numbers: dict[str, float]) -> Sums:
-        """Gives the loss, the share of right answers and the numbers of the whole batch."""
+        """Computes loss, accuracy and further numbers of the batch of all processes."""
         means = {} if right is None else {"right": right}
         means |= {f"number {name}": value for name, value in numbers.items()}
         (value,) = self.ranks.sum_numbers(float(loss.item()))

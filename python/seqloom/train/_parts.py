@@ -10,19 +10,19 @@ from seqloom.models._learned import LearnedEncoder, seen_by
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What to learn from, what to choose the epoch by, what to be judged on."""
+    """The training, validation and test part; the last two may be None."""
 
-    train: Any  # Examples, or Given
+    train: Any  # Examples, or LoaderBatches
     valid: Any | None
     test: Any | None
 
     def list_named(self) -> Iterator[tuple[str, Any]]:
-        """Gives the parts that are there."""
+        """Yields the parts that are not None, with their names."""
         pairs = {"training": self.train, "validation": self.valid, "test": self.test}
         yield from ((name, part) for name, part in pairs.items() if part is not None)
 
     def fit_encoder(self) -> "Parts":
-        """Lets an encoder that learns do so: from the training part, for all parts."""
+        """Fits an encoder that learns to the training part, and uses it for all parts."""
         encoder: Any = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
@@ -32,7 +32,7 @@ class Parts:
 
 
 def _seen(encoder: Any, part: Any, wholes: dict[int, Any]) -> Any:
-    """Shows a part through an encoder; parts of one dataset stay parts of one."""
+    """Returns a part with another encoder; parts of one dataset stay parts of one."""
     whole = getattr(part, "dataset", part)
     if id(whole) not in wholes:
         wholes[id(whole)] = seen_by(encoder, whole)

@@ -6,7 +6,7 @@ from typing import Any
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
 from seqloom.infer._forward import Forward
-from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_moving
+from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_changes
 from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
@@ -14,7 +14,7 @@ from seqloom.models._trained import config_of
 from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
-from seqloom.train._arrays import Arrays, Given
+from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
@@ -32,7 +32,7 @@ def prepare(
     """Makes the network and checks that the data fit it."""
     is_custom = task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
-        if not (isinstance(part, Given) and is_custom):
+        if not (isinstance(part, LoaderBatches) and is_custom):
             check_examples(f"the {name} part", part)
             _check_filled(name, part)
     if settings.early_stop is not None and parts.valid is None:
@@ -55,7 +55,7 @@ def prepare(
     for name, part in parts.list_named():
         _check_part(trained, name, part)
         if name != "training":
-            warn_of_moving(f"the {name} part", part, stacklevel=4)  # where fit was called
+            warn_of_changes(f"the {name} part", part, stacklevel=4)  # where fit was called
     return trained, parts
 
 

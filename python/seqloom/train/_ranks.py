@@ -30,7 +30,8 @@ class Ranks:
 
     number: int = 0
     world: int = 1
-    # Whether this process has a record of the batch; otherwise it computes with another.
+    # Whether a record of the batch belongs to this process; if not, it computes with the
+    # record of another one, which does not count.
     has_records: bool = True
 
     @property
@@ -55,7 +56,7 @@ class Ranks:
         return len(range(self.number, records, self.world))
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
-        """Does what one process alone may do; where it fails, all fail."""
+        """Runs work in the first process only; an error there is raised in all."""
         return work()
 
     def sum_array(self, array: Array, backend: Backend) -> Array:
@@ -86,7 +87,7 @@ class Ranks:
         return values
 
     def take_first(self, model: Module) -> None:
-        """Gives all processes the parameters and buffers of the first one."""
+        """Copies the parameters and buffers of the first process to all."""
         if not self.are_several:
             return
         parts = [part for _, part in model.named(Stored)]
@@ -99,7 +100,7 @@ class Ranks:
             model.update_torch()
 
     def mask_others(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Gives zeros unless this is the first process: a sum is then of its values."""
+        """Returns zeros in all processes but the first, so that a sum gives its values."""
         return arrays if self.is_first else [backend.zeros_like(it) for it in arrays]
 
     def require_same(self, facts: object) -> None:

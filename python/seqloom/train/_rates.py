@@ -1,7 +1,8 @@
-"""The learning rate of each step: a rise and a cosine for each round, or a schedule."""
+"""The learning rate of each step: in each round a rise and a cosine, or by a schedule."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from seqloom._arguments import quote
@@ -16,10 +17,19 @@ _WARMUP = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Epochs from a first to before a last one, over which the learning rate falls."""
+    """Epochs over which the learning rate rises and falls once: `start`, to before `end`.
+
+    A run has one round, unless it chooses its number of epochs (`ends_of_rounds`).
+    """
 
     start: int
     end: int
+
+    @classmethod
+    def of(cls, epoch: int, ends: list[int]) -> "Round | None":
+        """Finds the round of an epoch among rounds with these ends; None after the last."""
+        rounds = (cls(start, end) for start, end in pairwise([0, *ends]))
+        return next((found for found in rounds if epoch < found.end), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +40,23 @@ class Rates:
     schedule: ScheduleLike | None
 
     def of(
-        self, here: Round, count: Callable[[], int], history: list[dict[str, Any]]
+        self,
+        current: Round,
+        count_batches: Callable[[], int],
+        history: list[dict[str, Any]],
     ) -> Callable[[int], float]:
         """Gives the rates of the next epoch, as a function of the step of the run."""
         if self.schedule is not None:
             return _observe(self.schedule, history)
-        batches = count()
-        start, steps = here.start * batches, (here.end - here.start) * batches
+        # Counted here only: a loader without a length needs a schedule.
+        batches = count_batches()
+        start, steps = current.start * batches, (current.end - current.start) * batches
         rates = WarmupCosine(self.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
 
 
 def check_schedule(schedule: object) -> None:
-    """Refuses what gives no rates, and a class instead of an object."""
+    """Refuses a schedule that cannot be called, and a class instead of an object."""
     if schedule is None:
         return
     if isinstance(schedule, type) or not callable(schedule):
@@ -53,7 +67,7 @@ def check_schedule(schedule: object) -> None:
 
 
 def describe_schedule(schedule: ScheduleLike | None) -> Any:
-    """Describes a schedule by plain values, so that a resumed run can tell another one."""
+    """Describes a schedule by plain values, so that a resumed run notices a change."""
     if schedule is None:
         return None
     return schedule.to_dict() if isinstance(schedule, Schedule) else name_of(schedule)

@@ -10,25 +10,25 @@ from typing import Any
 from seqloom._signals import STOPPING
 
 
-class Held:
-    """Lets a signal's own handler run at once, or after the block that must not be cut."""
+class HeldSignals:
+    """Runs the handler of a signal at once, or after a block in which signals are held."""
 
     def __init__(self, *, waits: bool = False) -> None:
         # Among several processes a signal waits until all have made the same step.
         self._waits = waits
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
         self._is_held = False
-        # Without its frame, which would hold the tensors of the step.
+        # The signal that waits, without its frame, which would keep the step's tensors.
         self._waiting: int | None = None
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Stands before the handlers of the program; SIGTERM stops as Ctrl-C does."""
-        # Only the main thread may, and only it gets signals.
+        """Receives signals before the program's handlers; SIGTERM stops as Ctrl-C does."""
+        # Only the main thread may set handlers, and only it gets signals.
         found = _list_handlers() if _is_main() else {}
         self._handlers = {number: _action_of(handler) for number, handler in found.items()}
         for number in found:
-            signal.signal(number, self._hear)
+            signal.signal(number, self._receive)
         self._is_held = self._waits
         try:
             yield
@@ -48,8 +48,8 @@ class Held:
             if not self._waits:
                 self.deliver()
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        """Stands in for a handler."""
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        """Keeps the first signal of a held block; runs the handler of any other at once."""
         if self._is_held and self._waiting is None:
             self._waiting = number
         else:
@@ -78,7 +78,7 @@ def _list_handlers() -> dict[int, Any]:
 
 
 def _action_of(handler: Any) -> Callable[[int, FrameType | None], Any]:
-    """Gives what a signal does."""
+    """Returns the program's handler, or what stops the run."""
     return handler if callable(handler) else _stop
 
 

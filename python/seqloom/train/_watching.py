@@ -1,4 +1,4 @@
-"""Who watches a run: the caller's object, a person, or nobody."""
+"""Chooses who is told of a run's progress: the caller's objects, a person, or nobody."""
 
 import sys
 from collections.abc import Generator, Sequence
@@ -19,7 +19,7 @@ def watching(
     progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
     callbacks: Sequence[Any] = (),
 ) -> "Generator[Watchers]":
-    """Gives what hears of a run, as `fit` takes it."""
+    """Makes the watchers that ``progress`` and ``callbacks`` of `fit` ask for."""
     if progress is True or (progress is None and is_watched()):
         # Imported here, because rich takes time to load and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
@@ -45,14 +45,14 @@ def is_notebook() -> bool:
 
 
 class Watchers:
-    """Calls each of several watchers, in order; what one lacks, it does not hear."""
+    """Calls the methods of several watchers, in order; each has some of the methods."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]
         self.is_stopped = False
 
     def on_start(self, plan: Plan) -> None:
-        """Tells of the begin."""
+        """Tells what the run is about to do."""
         self._tell("on_start", plan)
 
     def on_batch(self, step: Step) -> None:
@@ -64,7 +64,7 @@ class Watchers:
         self._tell("on_epoch", row)
 
     def on_more(self, epochs: int) -> None:
-        """Tells of a later end."""
+        """Tells that the run goes on to a later last epoch."""
         self._tell("on_more", epochs)
 
     def on_end(self, run: Any) -> None:
@@ -72,7 +72,7 @@ class Watchers:
         self._tell("on_end", run)
 
     def on_error(self, error: BaseException) -> None:
-        """Tells of an exception; that of a watcher who hears it does not hide it."""
+        """Tells of an exception; an exception of a watcher does not replace it."""
         for watcher in self._watchers:
             with suppress(Exception):
                 getattr(watcher, "on_error", _ignore)(error)

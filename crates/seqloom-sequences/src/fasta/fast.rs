@@ -89,7 +89,7 @@ impl Parser {
         if !is_fine || self.cursor.header.try_reserve(header.len()).is_err() {
             return None;
         }
-        self.close(sink);
+        self.end_record(sink);
         if sink.is_full() {
             return None;
         }

@@ -42,11 +42,11 @@ def attempt(make: Callable[..., Any], *content: Any) -> Any:
 
 
 class NativeMaker(Protocol):
-    """Makes batches, and may know how threads make them without the interpreter."""
+    """Makes batches; threads of Rust may do so without the interpreter."""
 
     @property
     def can_draft(self) -> bool:
-        """Whether it knows."""
+        """Whether threads of Rust can make its batches."""
         ...
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
@@ -55,7 +55,7 @@ class NativeMaker(Protocol):
 
 
 class Executor:
-    """Answers requests in order, each by a batch or by the exception that it raised."""
+    """Makes the batches of requests, in their order: here, in threads or in processes."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Executor:
         self._pool: WorkerPool | None = None
 
     def run(self, requests: Iterable[Request]) -> Answers:
-        """Yields requests with their batches; ``FailedBatch`` in place of an exception."""
+        """Yields each request with its batch; ``FailedBatch`` in place of an exception."""
         if self._in_processes:
             return self._run_in_processes(requests)
         if not self._settings.workers.num_workers:
@@ -81,7 +81,7 @@ class Executor:
         return self._run_in_threads(requests)
 
     def _run_here(self, requests: Iterable[Request]) -> Answers:
-        """Makes a batch when it is asked for."""
+        """Makes each batch in this thread, when it is asked for."""
         make = self._make
         for request in requests:
             yield request, attempt(make, request)
@@ -154,21 +154,21 @@ class Executor:
 
 
 def _in_flight(
-    start: Callable[[Request], Finish], requests: Iterable[Request], most: int
+    start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
 ) -> Answers:
-    """Starts up to ``most`` batches ahead of the one that is waited for."""
-    started = _start_all(start, requests)
-    waiting = deque(islice(started, most))
-    while waiting:
-        request, finish = waiting.popleft()
-        waiting.extend(islice(started, 1))
+    """Starts up to ``ahead`` batches before the one that is waited for is taken."""
+    starting = _start_all(start, requests)
+    started = deque(islice(starting, ahead))
+    while started:
+        request, finish = started.popleft()
+        started.extend(islice(starting, 1))
         yield request, finish()
 
 
 def _start_all(
     start: Callable[[Request], Finish], requests: Iterable[Request]
 ) -> Iterator[tuple[Request, Finish]]:
-    """Starts batches; an error of the order waits until the batches before it are out."""
+    """Starts each batch when it is taken; an error of the order waits for its turn."""
     try:
         for request in requests:
             yield request, start(request)
@@ -197,12 +197,17 @@ def _result(future: Future[Any], timeout: float) -> Any:
 def describe(dataset: Any, request: Request) -> str:
     """Names the records of a batch for an error."""
     about = getattr(request.content, "about", None)
+    if about:
+        return about
     if about is not None or request.worker is not None:
-        batch = f"batch {request.content} of worker {request.worker}, epoch {request.epoch}"
-        return about or batch
+        return f"batch {request.content} of worker {request.worker}, epoch {request.epoch}"
     if request.stream_state is not None:
         return f"batch {request.position - 1} of epoch {request.epoch}"
-    content: Any = request.content
+    return _name_records(dataset, request.content)
+
+
+def _name_records(dataset: Any, content: Any) -> str:
+    """Names the first records of a batch, by position and, where there is one, by id."""
     rows: list[Any] = [*content] if hasattr(content, "__len__") else [content]
     shown = ", ".join(map(str, rows[:_SHOWN]))
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""

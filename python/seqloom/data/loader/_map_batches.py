@@ -1,4 +1,9 @@
-"""Batches of a map-style dataset: from positions to a batch, as columns where it can be."""
+"""Batches of a map-style dataset: from the positions in a request to a batch.
+
+There are three ways, the fastest first: a drafter (`data/_drafter.py`) makes the batch in
+Rust, without the interpreter; the dataset's ``batch`` makes it as columns, one array for
+each name; or items are fetched one by one and collated.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,8 @@ if TYPE_CHECKING:
     from seqloom.data.loader._epoch_order import EpochOrder
     from seqloom.data.loader._request import EpochProgress, Request
 
-_Array: Any = np.ndarray
-_AT_ONCE = 256  # items that a packing collator gets from one request
+_Array: Any = np.ndarray  # Any: a checker would not know the element type
+_AT_ONCE = 256  # the fewest items that one request fetches for a packing collator
 
 
 class MapBatches:
@@ -34,7 +39,7 @@ class MapBatches:
 
     def __init__(self, settings: LoaderSettings) -> None:
         self._settings = settings
-        # Several batches at once, or several threads for one batch: never both.
+        # Workers make several batches at once; without them several threads make one batch.
         threads = 1 if settings.workers.num_workers else count_threads()
         is_batched = settings.batching.is_batched
         make = MapBatchMaker(settings.dataset, settings.collate, is_batched, threads)
@@ -51,7 +56,7 @@ class MapBatches:
 
     def _finish(self, request: Request, batch: Any) -> Any:
         """Marks padding, and converts the batch to the loader's output."""
-        unwrap(batch)
+        unwrap(batch)  # raises the exception of a batch that could not be made
         if request.padding is not None and isinstance(batch, dict):
             batch["is_padding"] = request.padding
         return self._settings.convert(batch)
@@ -61,7 +66,7 @@ class MapBatches:
         return len(order)
 
     def identity(self, order: EpochOrder) -> dict[str, Any]:
-        """Returns what a saved state must agree with."""
+        """Returns what a saved state must share with this loader."""
         settings = self._settings
         identity = {"size": order.size, "seed": settings.seed}
         identity["shuffle"] = settings.batching.shuffle
@@ -75,7 +80,8 @@ class MapBatches:
 class PackedMapBatches(ReplayedBatches):
     """Batches that a packing collator makes of single items.
 
-    Workers fetch the items. The collator runs here, so that no item waits in a worker.
+    Workers fetch the items. The collator runs in this process, because an item may have to
+    wait in it for the items of another worker.
     """
 
     def __init__(self, settings: LoaderSettings) -> None:
@@ -105,7 +111,7 @@ class PackedMapBatches(ReplayedBatches):
         )
 
     def identity(self, order: EpochOrder) -> dict[str, Any]:
-        """Returns what a saved state must agree with, the ranks too."""
+        """Returns what a saved state must share with this loader, the ranks too."""
         settings, rank = self._settings, order.rank
         identity = {"items": order.size, "seed": settings.seed}
         identity["shuffle"] = settings.batching.shuffle
@@ -119,7 +125,7 @@ class PackedMapBatches(ReplayedBatches):
 
 @dataclass(frozen=True, slots=True)
 class MapBatchMaker:
-    """Makes one batch of a map-style dataset; it may be sent to a worker process."""
+    """Makes one batch of a map-style dataset, in this process or in a worker."""
 
     dataset: Any
     collate: Callable[[Any], Any] | None
@@ -146,7 +152,7 @@ class MapBatchMaker:
         return items if self.collate is None else self.collate(items)
 
     def _make_columns(self, columns: ColumnMaker, request: Request) -> Any:
-        """Makes one batch as columns."""
+        """Makes one batch as columns, by a drafter where the dataset has one."""
         dataset, rows = self.dataset, request.content
         if request.is_checked and getattr(dataset, "can_draft", False):
             drafter = dataset.drafter(**columns.options)
@@ -167,6 +173,7 @@ class MapBatchMaker:
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Callable[[], Any]]:
         """Returns a function that starts a batch in the threads of ``maker``."""
+        # That function returns another one, which waits for the batch.
         dataset, columns, size = self.dataset, self._columns, len(self.dataset)
         if columns is None:
             raise ArgumentError("this dataset's batches need Python")

@@ -31,8 +31,10 @@ class Request:
     is_checked: bool = False  # content is an int64 array of valid positions
     worker: int | None = None  # the only process that can make the batch
     number: int = -1  # among all requests of a pool of processes
-    place: int = 0  # where the epoch has the batch, over all ranks: its random numbers
-    # What follows stays in this process.
+    place: int = (
+        0  # the batch's number in the epoch, over all ranks: decides random numbers
+    )
+    # What follows stays in this process: a worker does not get it.
     position: int = 0  # how far the epoch is after this batch
     is_last: bool = False
     padding: NDArray[np.bool_] | None = None  # which items other ranks have too
@@ -66,7 +68,7 @@ class Request:
 
 @dataclass(slots=True)
 class EpochProgress:
-    """How far an epoch has been delivered."""
+    """How many of an epoch's batches the loader has handed out."""
 
     epoch: int
     position: int = 0  # items of the order, or batches of an iterable dataset
@@ -82,7 +84,7 @@ def mark_last(requests: Iterable[Request]) -> Iterator[Request]:
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yields items and whether they are the last, for which it takes one item ahead."""
+    """Yields items and whether they are the last; to know that, it takes one item ahead."""
     rest = iter(items)
     item = next(rest, _END)
     while item is not _END:

@@ -1,7 +1,8 @@
-"""The backward pass, from results to their leaves.
+"""The backward pass: the gradients of results with respect to their leaves.
 
-Nodes are visited from the newest to the oldest. A visited node drops what it saved and its
-parents, and each gradient is dropped as it is used, so memory is freed during the pass.
+Nodes are visited from the newest to the oldest, so each node is visited after all that use
+its output. A visited node drops its saved values and its parents, and each gradient is
+dropped once it is used, so memory is freed during the pass.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def pull_back(
     before: int = 0,
     retain: bool = False,
 ) -> dict[int, Array]:
-    """Returns the gradients by leaf number, of results of one level with their seeds.
+    """Returns the gradients with respect to the leaves, by the number of the leaf's node.
 
-    Nodes numbered up to `before` count as leaves. With `retain`, the recorded operations
-    stay usable for another pass.
+    `roots` are results of one level. A seed is the gradient with respect to its root: the
+    pass starts with it. Nodes numbered up to `before` count as leaves. With `retain`, the
+    recorded operations stay usable for another pass.
     """
     backward_pass = _BackwardPass(roots[0].level.inner, before, retain)
     for root, seed in zip(roots, seeds, strict=True):
@@ -42,15 +44,17 @@ def pull_back(
 
 
 class _BackwardPass:
-    """The gradients that one backward pass has not used yet."""
+    """One backward pass: the nodes that it has to visit, and their gradients so far."""
 
     def __init__(self, inner: ArrayFunctions, before: int, retain: bool) -> None:  # noqa: FBT001
         self.inner = inner
         self.before = before
         self.retain = retain
+        # A heap by negative number, so that the newest node is on top.
         self.pending: list[tuple[int, Node]] = []
+        # By node number: an array, or a list with one for each output of an operation.
         self.grads: dict[int, Any] = {}
-        # Sums that only this pass knows, so that it may write into them.
+        # The numbers of gradients that are sums made here, so that they may be written to.
         self.owned: set[int] = set()
 
     def run(self) -> dict[int, Array]:
@@ -67,20 +71,20 @@ class _BackwardPass:
                 self._pull(node, grad)
         return leaves
 
-    def add(self, node: Node, part: Array) -> None:
-        """Adds one part to the gradient by a node; the first part is stored as it is."""
+    def add(self, node: Node, term: Array) -> None:
+        """Adds a term to the gradient of a node: one for each use of its output."""
         number = node.number
         if number not in self.grads:
-            self.grads[number] = part
+            self.grads[number] = term
             heapq.heappush(self.pending, (-number, node))
         elif number in self.owned:
-            self.grads[number] = self.inner.accumulate(self.grads[number], part)
+            self.grads[number] = self.inner.accumulate(self.grads[number], term)
         else:
-            self.grads[number] = self.inner.add(self.grads[number], part)
+            self.grads[number] = self.inner.add(self.grads[number], term)
             self.owned.add(number)
 
     def _collect(self, output: OutputNode, grad: Array) -> None:
-        """Stores the gradient by one of several outputs until its operation is visited."""
+        """Stores the gradient of one of several outputs until its operation is visited."""
         node, position, total = output.saved
         if node.number not in self.grads:
             self.grads[node.number] = [None] * total
@@ -88,8 +92,8 @@ class _BackwardPass:
         self.grads[node.number][position] = grad
 
     def _pull(self, node: Node, grad: Any) -> None:
-        """Computes the gradients by an operation's inputs from that by its output."""
-        # In one piece, because it runs once for each node.
+        """Computes the gradients of an operation's inputs from that of its output."""
+        # One function, because it runs for each node, and each further call takes time.
         rule, parents, saved = node.rule, node.parents, node.saved
         if saved is CONSUMED or rule is None:
             raise GradientError(
@@ -100,22 +104,23 @@ class _BackwardPass:
             node.saved, node.parents = CONSUMED, ()
         needs = tuple([parent is not None for parent in parents])
         try:
-            parts = rule.pull(self.inner, saved, grad, needs)
+            terms = rule.pull(self.inner, saved, grad, needs)
         except Exception as error:
-            if (ours := _translate(error, rule, (grad, saved), self.inner)) is error:
+            translated = _translate(error, rule, (grad, saved), self.inner)
+            if translated is error:
                 raise
-            raise ours from error
+            raise translated from error
         for observer in observers:
-            observer.on_pull(node, parts, self.inner)
-        for parent, part in zip(parents, parts, strict=False):
-            if parent is not None and part is not None:
-                self.add(parent, part)
+            observer.on_pull(node, terms, self.inner)
+        for parent, term in zip(parents, terms, strict=False):
+            if parent is not None and term is not None:
+                self.add(parent, term)
 
 
 def _translate(
     error: Exception, rule: Rule, args: object, inner: ArrayFunctions
 ) -> Exception:
-    """Names the operation in a derivative's error; the user's own error stays as it is."""
+    """Names the operation in an error of its rule; that of a user's rule stays as it is."""
     if RULES.get(rule.name) is not rule:
         return error
     return translate(error, f"backward of {rule.name}", _arrays_in(args), inner)

@@ -22,7 +22,7 @@ from seqloom.tensor._compile._unsized import (
     require_known_shape,
 )
 from seqloom.tensor._graph import Value, values_in
-from seqloom.tensor._lower import flat
+from seqloom.tensor._lower import flatten
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._origin import current_line
 from seqloom.tensor._scope._scope import suspend_scopes
@@ -191,7 +191,7 @@ class Capture(Backend):
         scratch.recorder = Recorder(self.target)
         body = getattr(Backend, call.name)
         result = body(scratch, *_to_symbols(call.args), **call.options)
-        kinds = [(array.shape, scratch.dtype(array)) for array in flat(result)]
+        kinds = [(array.shape, scratch.dtype(array)) for array in flatten(result)]
         return kinds if isinstance(result, (list, tuple)) else kinds[0]
 
     @cached_property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from seqloom.errors import SeqloomError
 from seqloom.tensor._compile._copies import WRITES
 from seqloom.tensor._graph import map_values
-from seqloom.tensor._lower import flat
+from seqloom.tensor._lower import flatten
 from seqloom.tensor._native_error import translate
 
 if TYPE_CHECKING:
@@ -51,6 +51,6 @@ def _run(
     except Exception as error:  # noqa: BLE001  # whatever the library raises
         ours = translate(error, operation.name, args, backend)
         return type(ours)(f"{operation.where}: {ours}")
-    pairs = zip(operation.outputs, flat(result), strict=True)
+    pairs = zip(operation.outputs, flatten(result), strict=True)
     known.update((value.number, array) for value, array in pairs)
     return None

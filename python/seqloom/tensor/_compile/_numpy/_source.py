@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._aliases import make_view
 from seqloom.tensor._graph import Value
-from seqloom.tensor._lower import flat
+from seqloom.tensor._lower import flatten
 
 if TYPE_CHECKING:
     from seqloom.tensor._compile._numpy._aliases import Aliases
@@ -24,7 +24,7 @@ class SourceText:
         # fixed: numbers of the values whose memory is the same at every call
         self.lines: list[str] = []
         self.views: list[Operation] = []  # of fixed memory: made once, not at every call
-        self.scope: dict[str, Any] = {"empty": np.empty, "flat": flat}
+        self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
         self._names: dict[int, str] = {}  # by the object's id
         self._aliases = aliases
         self._fixed = fixed

@@ -118,7 +118,7 @@ class Writer:
         names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
         is_nested = operation.name in _NESTED or operation.name == "scan"
         is_single = len(operation.outputs) == 1 and not is_nested
-        call = f"flat({call})" if operation.name in _NESTED else call
+        call = f"flatten({call})" if operation.name in _NESTED else call
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from seqloom.tensor._graph import Value
-from seqloom.tensor._lower import flat
+from seqloom.tensor._lower import flatten
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def find_dtype(call: Call) -> np.dtype[Any]:
         ]
         with np.errstate(all="ignore"):  # 1 is outside the domain of atanh, for example
             result = getattr(target, name)(*small, **options)
-        _dtypes[key] = target.dtype(flat(result)[0])
+        _dtypes[key] = target.dtype(flatten(result)[0])
     return _dtypes[key]
 
 
@@ -64,7 +64,7 @@ def run_on_ones(call: Call) -> Kind | list[Kind]:
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
     result = getattr(target, name)(*whole, **options)
-    kinds = [(tuple(array.shape), target.dtype(array)) for array in flat(result)]
+    kinds = [(tuple(array.shape), target.dtype(array)) for array in flatten(result)]
     return kinds if isinstance(result, (list, tuple)) else kinds[0]
 
 

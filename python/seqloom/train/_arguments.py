@@ -1,0 +1,84 @@
+"""Checks of the arguments of `fit` that need no data."""
+
+from seqloom._arguments import quote
+from seqloom.errors import ArgumentError
+from seqloom.models import TorchModule
+from seqloom.nn import Config, Module
+from seqloom.optim import Optimizer
+from seqloom.train._rates import check_schedule
+
+LR = 1e-3  # the learning rate by default
+
+
+def check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
+    """Refuses arguments of the wrong kind."""
+    if not isinstance(model, (Config, Module)):
+        raise ArgumentError(
+            f"model must be a Config or a Module, got {quote(model)}; "
+            "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
+        )
+    if not (loss is None or callable(loss)):
+        raise ArgumentError(
+            f"loss must be a function loss(logits, labels), got {quote(loss)}; "
+            "omit it to use the loss of the task"
+        )
+    if resume and not (resume is True and has_folder):
+        raise ArgumentError(
+            f"resume must be True, together with out= (the folder of the run to resume), "
+            f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
+        )
+
+
+def check_optimizer(
+    optimizer: object, schedule: object, *, lr: object, weight_decay: object
+) -> None:
+    """Refuses an optimiser or a schedule of another kind, and what they make useless."""
+    if not (optimizer is None or isinstance(optimizer, Optimizer)):
+        raise ArgumentError(
+            f"optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
+            f"{quote(optimizer)}"
+        )
+    check_schedule(schedule)
+    if optimizer is not None and weight_decay is not None:
+        raise ArgumentError(
+            "weight_decay is a setting of the default optimiser; give it to yours instead: "
+            f"{type(optimizer).__name__}(weight_decay={weight_decay})"
+        )
+    if schedule is not None and lr != LR:
+        raise ArgumentError(
+            "lr and schedule both give the learning rate: leave out lr (--lr), or schedule"
+        )
+
+
+def check_step(step: object, loss: object) -> None:
+    """Refuses a step that is no function, and a loss beside it."""
+    if step is None:
+        return
+    if isinstance(step, type) or not callable(step):
+        raise ArgumentError(
+            f"step must be a function step(model, batch, key) -> loss, got {quote(step)}"
+        )
+    if loss is not None:
+        raise ArgumentError("step computes the loss itself: leave out loss, or step")
+
+
+def check_compiled_step(
+    value: object, model: object, *, precision: str, processes: int
+) -> None:
+    """Refuses ``compile=True`` where the step cannot be compiled."""
+    if value is not True:
+        return
+    if isinstance(model, TorchModule):
+        raise ArgumentError(
+            "compile=True compiles networks of ours; give torch.compile(module) instead"
+        )
+    if precision == "float16":
+        raise ArgumentError(
+            "compile=True: a step in float16 may be skipped; leave compile out, or take "
+            'precision="bfloat16"'
+        )
+    if processes > 1:
+        raise ArgumentError(
+            f"compile=True: a compiled step cannot wait for the other {processes - 1} "
+            "processes; leave compile out"
+        )
