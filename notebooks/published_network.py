@@ -68,7 +68,7 @@ for path, weight in network.parameters():
 # %% [markdown]
 # ## Check it
 #
-# Before anything else: does it give the authors' numbers? We compare 1,186 records that neither side has seen.
+# Before anything else: does it give the authors' numbers? We compare both sides on the 1,186 records of the test file.
 
 # %% alt="A scatter plot of outputs in seqloom against outputs in PyTorch: all points lie on the diagonal."
 import matplotlib.pyplot as plt

@@ -287,7 +287,8 @@ def test_warns_of_a_class_that_is_only_in_validation(call, tmp_path, monkeypatch
     Path("a.fa").write_text("".join(f">{name}\nACGT\n" for name in "abcde"))
     Path("t.tsv").write_text("id\tlabel\na\tx\nb\ty\nc\ty\nd\tx\ne\tz\n")
     words = "train a.fa --labels t.tsv --alphabet dna --epochs 1 --folds 3 --out r"
-    assert "for validation, of the class z" in call(*words.split()).out
+    said = call(*words.split()).out
+    assert "the validation part has the class 'z', but the training part has no" in said
 
 
 def test_checkpoints_are_written_and_kept_as_asked_for(call, tmp_path):

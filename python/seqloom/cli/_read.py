@@ -100,7 +100,8 @@ def _read_training(
         )
     console.print(str(data))
     if data.labels is None:
-        raise LabelError(f"{files[0]}: holds no labels to learn: give --labels TABLE")
+        also = ", or of a table its column, --label-column" if kind == "sequences" else ""
+        raise LabelError(f"{files[0]}: holds no labels to learn: give --labels TABLE{also}")
     show_letters(console, data)
     if options.task == "auto":
         console.print(f"task {data.task}, guessed from the labels; --task names another")

@@ -109,7 +109,8 @@ def memory_of(array: Array, backend: Any) -> tuple[int, int]:
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    return id(array), backend.nbytes(array) if backend else 0
+    is_symbol = getattr(array, "nbytes", None) == 0  # of a step that is being captured
+    return id(array), backend.nbytes(array) if backend and not is_symbol else 0
 
 
 def _memory_of_numpy(array: Any) -> tuple[int, int]:

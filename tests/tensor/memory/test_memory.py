@@ -207,3 +207,19 @@ def test_a_tensor_of_a_trace_takes_no_memory(tmp_path):
     sl.export.save(network, tmp_path / "model", inputs=("batch", 3))
     assert kept
     assert sl.tensor.memory().by_purpose["intermediates"] == before
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_symbols_of_a_step_that_is_captured_count_nothing(name):
+    backend = sl.tensor.backend(name, num_threads=1)
+    found = []
+
+    def step(x):
+        y = x * 2
+        found.append(sl.tensor.memory().by_purpose["intermediates"])
+        return y
+
+    x = backend.tensor([1.0] * 1000)
+    before = intermediates()
+    sl.tensor.compile(step)(x)
+    assert found[0] <= before

@@ -28,7 +28,7 @@ _GZIP = b"\x1f\x8b"
 _TWO_LETTERS = 4  # bytes, in UTF-16
 _SAVE_AS_UTF8 = (
     'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
-    'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8'
+    'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW.tsv'
 )
 
 
