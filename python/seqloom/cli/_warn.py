@@ -85,8 +85,8 @@ def warn_of_part(console: Console, part: DataPart) -> None:
     taught, asked = part.train.class_counts, part.valid.class_counts
     if untaught := [name for name in asked if asked[name] and not taught.get(name)]:
         console.print(
-            f"warning: the validation part has {_list(untaught)}, but the training part has "
-            "no record of it to learn from"
+            f"warning: the validation part has {_list(untaught)}, but the training part "
+            "has no record of it to learn from"
         )
 
 
