@@ -174,11 +174,11 @@ def _data(report: Report) -> str:
 
 def _limits(report: Report, trained: Trained, judged: Mapping[str, Part]) -> str:
     """Lists what nobody has shown of the model."""
-    sentences = [*report.notes, *_gaps(trained, judged)]
+    sentences = [*report.notes, *limits_of(trained, judged)]
     return "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in sentences)
 
 
-def _gaps(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
+def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
     """Says what follows from how the model was judged."""
     if not judged:
         yield "No figure says how good the model is."

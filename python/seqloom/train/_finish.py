@@ -15,7 +15,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
 from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
-from seqloom.train._card import write_card
+from seqloom.train._card import limits_of, write_card
 from seqloom.train._checkpoint import State
 from seqloom.train._class_logos import class_logos
 from seqloom.train._judged import Part
@@ -96,8 +96,13 @@ class Ended:
                 *left_out(self.parts),
                 *(f"{it[0].upper()}{it[1:]}." for it in self._poor(valid, test)),
             ),
-            sections=tuple(self._sections(valid, test)),
+            sections=(self._limits(pairs), *self._sections(valid, test)),
         )
+
+    def _limits(self, pairs: dict[str, Part | None]) -> Section:
+        """Says what the figures do not show."""
+        judged = {name: part for name, part in pairs.items() if part is not None}
+        return Section(title="Limits", note=" ".join(limits_of(self.trained, judged)))
 
     def _sections(self, valid: Part | None, test: Part | None) -> Iterator[Section]:
         """Makes the sections with letters: the worst mistakes, and logos of classes."""
