@@ -212,3 +212,11 @@ def test_another_backend_is_refused_with_what_to_say():
 def test_compile_is_left_to_torch():
     with pytest.raises(ArgumentError, match=r"give torch\.compile\(module\)"):
         train(make(), batches(), loss=nn.CrossEntropyLoss(), compile=True)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_another_number_of_outputs_is_refused_with_the_classes(toy, outputs):
+    with pytest.raises(
+        ArgumentError, match=rf"gives {outputs} outputs .* needs 2: no, yes"
+    ):
+        sl.train.fit(make(classes=outputs), toy(), backend="torch", epochs=1)

@@ -282,6 +282,7 @@ def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
     if not isinstance(model, Module):
         raise ArgumentError(
             f"{home}: was trained from a module, whose class the folder does not name; "
-            "pass a module of that class: load(folder, model=module)"
+            "in Python, pass a module of that class: sl.models.load(folder, model=module), "
+            'and of a network of PyTorch backend="torch" too'
         )
     return model

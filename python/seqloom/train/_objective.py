@@ -20,6 +20,7 @@ from seqloom.train._precision import FULL, computing, widen
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
 
+_MATRIX = 2  # axes
 # The name that the labels have among the prepared arrays of a batch. It has blanks, so that
 # no parameter of a network has the same name.
 _LABELS = "labels of the loss"
@@ -88,6 +89,7 @@ class Objective:
         if self.step is not None:
             return _call_step(function, model, arrays, key=key)
         outputs = Forward.of(model).call(model, _without_labels(arrays), key)
+        self._check_outputs(outputs)
         return function(outputs, arrays[_LABELS]), outputs
 
     def _compute_torch(
@@ -105,11 +107,23 @@ class Objective:
         # `compute`, because `forward` of a TorchModule records no gradients.
         forward = Forward.of(model)
         outputs = forward.call(model, _without_labels(arrays), key, name="compute")
+        self._check_outputs(outputs)
         if self.task is not None:
             loss = function(model.watch(outputs), arrays[_LABELS])
             return to_torch(loss), outputs
         labels = to_torch(to_tensor(model, as_array(arrays[_LABELS])))
         return function(outputs, labels), outputs
+
+    def _check_outputs(self, outputs: Any) -> None:
+        """Refuses rows of outputs that are not one for each class, label or value."""
+        shape: tuple[int, ...] = tuple(getattr(outputs, "shape", ()))
+        names = () if self.task is None else self.task.columns
+        if self.task is not None and len(shape) == _MATRIX and shape[1] != len(names):
+            raise ArgumentError(
+                f"the network gives {shape[1]} outputs for each record, the "
+                f"{self.task.name} task needs {len(names)}: {', '.join(names)}; let its "
+                f"last layer give {len(names)}"
+            )
 
     def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
         """Computes the loss from the outputs for all records of a part."""
