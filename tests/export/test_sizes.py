@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 import seqloom as sl
 from seqloom import nn
@@ -51,6 +51,7 @@ def test_what_follows_from_no_size_is_not_found(function):
     assert find_size(series(function), SIZES) is None
 
 
+@example(of=("batch",), times=3, over=10, plus=0, shift=1, batch=3, length=1)
 @given(
     of=st.sampled_from([("batch",), ("length",), ("batch", "length")]),
     times=st.integers(1, 4),

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Large, so that quotients differ; and divided by each number up to 16 some leave 0 and some
-# the most, so that no rounding is taken for another. Some networks read short sequences
+# Large, so that quotients differ. Of one, two, three and four times these sizes, divided by
+# each number up to 16, some leave 0 and some the most that can be left, so that no rounding
+# is taken for another. Some networks read short sequences
 # only; those that halve lengths, and join what they halved, multiples of a power of two.
-_BATCHES = (540, 736, 1057, 1118, 1199, 1497, 1526, 1754)
-_LONG = (2144, 2223, 4283, 5066, 5124, 5209, 5310, 5962)
+_BATCHES = (745, 994, 1342, 1413, 1560, 1712, 1871, 1979)
+_LONG = (2320, 2824, 3401, 4223, 4229, 4576, 5782, 5940)
 _SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
 _LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
 # Short and long records, small and usual batches, (batch, length): a network may refuse
