@@ -33,7 +33,7 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
 
 
 def warn_of_classes(console: Console, whole: "Whole") -> None:
-    """Says which classes look like names, like a slip of the pen, or like each other."""
+    """Says which classes look like names, are of one record, or look like each other."""
     if whole.task != "classify":
         return
     classes, records = len(whole.classes), len(whole)

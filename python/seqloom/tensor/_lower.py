@@ -139,7 +139,7 @@ class _Writer:
 
 def _plain(arg: object) -> object:
     """Returns the name of a NumPy element type; any other value as it is."""
-    # torch.compile before 2.15 cannot look up such a type; a name it can.
+    # torch.compile of 2.10 and 2.11 cannot look up such a type, but it can look up a name.
     return str(np.dtype(cast("Any", arg))) if _is_numpy_type(arg) else arg
 
 

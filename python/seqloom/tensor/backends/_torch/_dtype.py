@@ -29,7 +29,7 @@ _NAMES = (
 _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in _NAMES
 } | {torch.bfloat16: np.dtype(ml_dtypes.bfloat16)}
-# Apart from the types: torch.compile before 2.15 cannot read a dictionary of those.
+# Apart from the types: torch.compile of 2.10 and 2.11 cannot read a dictionary of those.
 _OF_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
 _TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
 for _theirs, _ours in _TO_NUMPY.items():
