@@ -347,7 +347,8 @@ def test_records_of_several_lengths_are_padded_with_channels_last_too(toy):
     class Net(sl.nn.Module):
         head: sl.nn.Linear
 
-        def logits(self, x):
+        def logits(self, x, mask=None):
+            assert mask is None or mask.shape == x.shape[:2]
             return self.head(x.mean(axis=1))
 
     last = sl.encode.OneHot("dna", channels="last")

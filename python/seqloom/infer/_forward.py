@@ -28,6 +28,9 @@ _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The names that the array of labels may have, the first ones before the others.
 _LABELS = ("label", "labels", "y", "target", "targets")
 
+# The arrays of a batch that say which positions are padding.
+_EXTENTS = {"mask", "lengths"}
+
 
 @dataclass(frozen=True, slots=True)
 class Forward:
@@ -72,7 +75,7 @@ class Forward:
     ) -> Any:
         """Calls the method, or one called `name` instead, with what it asks for."""
         method = getattr(model, name or self.name)
-        if any(it.kind is it.VAR_POSITIONAL for it in self.parameters):
+        if self._is_container:
             return _call_container(method, model, tensors, key=key)
         arguments = self._choose_arguments(model, tensors, key)
         positions = [
@@ -111,6 +114,16 @@ class Forward:
         named = [it.name for it in self.parameters if it.kind not in _VARIABLE]
         found = [name for name in named if name not in {"key", "mask"}]
         return found if len(named) == len(self.parameters) else found or ["inputs"]
+
+    def tells_padding(self, model: Any) -> bool:
+        """Says whether the method is told where a batch holds padding."""
+        names = takes_of(model).keywords if self._is_container else self.names
+        return names is None or not _EXTENTS.isdisjoint(names)
+
+    @property
+    def _is_container(self) -> bool:
+        """Whether the method passes its arguments on to parts, as `Sequential` does."""
+        return any(it.kind is it.VAR_POSITIONAL for it in self.parameters)
 
     @property
     def takes_all(self) -> bool:

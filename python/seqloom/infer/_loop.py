@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,6 @@ def run_model(
     model: Module, examples: Examples, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
     """Computes the model's outputs for every record, in the order of the records."""
-    # Each batch has the same number of records, because the matrix library rounds another
-    # number of rows in another way: the last batch is filled up with its last record.
     # Records of similar length share a batch, so that little is padded.
     check_lengths(model, examples)
     model.eval()
@@ -41,8 +40,13 @@ def run_model(
     joint = find_joint()
     computed: NDArray[np.float32] | None = None
     # Equal lengths keep their order, so that the same records make the same batches.
-    order = np.argsort(count_positions(examples), kind="stable")
-    batches = _batches_of_one_size(len(examples), batch_size)
+    lengths = count_positions(examples)
+    order = np.argsort(lengths, kind="stable")
+    batches = (
+        _batches_of_one_length(lengths[order], batch_size)
+        if reads_padding(model, examples)
+        else _batches_of_one_size(len(examples), batch_size)
+    )
     for number, (positions, real) in enumerate(batches):
         # Of several processes each computes its share of the batches, and adds zeros in
         # place of the others. The first batch is computed by all: it shows the shape.
@@ -50,7 +54,8 @@ def run_model(
         if is_own or computed is None:
             batch = examples.batch(order[positions])
             computed = _compute_outputs(model, batch, examples.encoder)
-        parts.append(computed[:real] if is_own else np.zeros_like(computed[:real]))
+        shape = (real, *computed.shape[1:])
+        parts.append(computed[:real] if is_own else np.zeros(shape, computed.dtype))
         if on_batch is not None:
             on_batch(int(positions[real - 1]) + 1, len(examples))
     by_length = np.concatenate(parts)
@@ -58,6 +63,33 @@ def run_model(
     outputs = np.empty_like(by_length)
     outputs[order] = by_length
     return outputs
+
+
+def reads_padding(model: Any, examples: Examples) -> bool:
+    """Says whether a network would take padding of these records for letters."""
+    lengths = np.asarray(count_positions(examples))
+    if counts_words(examples.encoder) or not (lengths != lengths[:1]).any():
+        return False
+    return not Forward.of(model).tells_padding(model)
+
+
+def warn_of_padding(model: Any, examples: Examples, *, stacklevel: int) -> None:
+    """Warns of records of several lengths, where a network is not told what is padding."""
+    if not reads_padding(model, examples):
+        return
+    lengths, name = (
+        count_positions(examples),
+        type(getattr(model, "module", model)).__name__,
+    )
+    warnings.warn(
+        f"{name} takes neither mask nor lengths, but the {noun_of(examples)} have "
+        f"{lengths.min():,} to {lengths.max():,} positions: a batch of training pads the "
+        f"shorter ones with zeros, which {name} takes for what it reads. Give its method a "
+        "parameter mask (1 at letters, 0 at padding) and leave padding out, as "
+        "nn.functional.masked_mean does, or cut all to one length. Validation and predict "
+        "compute records of one length together, without padding",
+        stacklevel=stacklevel + 1,
+    )
 
 
 def warn_of_changes(what: str, examples: Any, *, stacklevel: int) -> None:
@@ -142,9 +174,23 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
 
 def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yields the positions of each batch, and how many of them are not filled up."""
+    # The matrix library rounds another number of rows in another way: the last batch is
+    # filled up with its last record.
     for start in range(0, total, size):
         indices = np.minimum(np.arange(start, start + size), total - 1)
         yield indices, min(size, total - start)
+
+
+def _batches_of_one_length(
+    lengths: NDArray[np.int64], size: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Yields the positions of batches without padding, and how many they are."""
+    # Not filled up: of many lengths most batches would be copies of one record.
+    starts = np.flatnonzero(np.diff(lengths, prepend=-1))
+    for start, stop in pairwise([*starts.tolist(), len(lengths)]):
+        for first in range(start, stop, size):
+            indices = np.arange(first, min(first + size, stop))
+            yield indices, indices.size
 
 
 def _compute_outputs(

@@ -6,7 +6,12 @@ from typing import Any
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
 from seqloom.infer._forward import Forward
-from seqloom.infer._loop import check_lengths, evaluation_batch_size, warn_of_changes
+from seqloom.infer._loop import (
+    check_lengths,
+    evaluation_batch_size,
+    warn_of_changes,
+    warn_of_padding,
+)
 from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
@@ -18,6 +23,9 @@ from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
+
+# How far above here `fit` was called, where a warning points to.
+_FIT = 5
 
 
 def prepare(
@@ -54,9 +62,17 @@ def prepare(
     trained = Trained(network, parts.train.encoder, described, size, origin)
     for name, part in parts.list_named():
         _check_part(trained, name, part)
-        if name != "training":
-            warn_of_changes(f"the {name} part", part, stacklevel=4)  # where fit was called
+    _warn(network, parts, has_step=settings.step is not None)
     return trained, parts
+
+
+def _warn(network: Module, parts: Parts, *, has_step: bool) -> None:
+    """Warns of parts that are allowed, but seldom meant."""
+    for name, part in parts.list_named():
+        if name != "training":
+            warn_of_changes(f"the {name} part", part, stacklevel=_FIT)
+    if not has_step:
+        warn_of_padding(network, parts.train, stacklevel=_FIT)
 
 
 def _prepare_custom(
@@ -74,9 +90,11 @@ def _prepare_custom(
             '"multilabel"'
         )
     network = _network(model, settings, backend)
+    parts = parts.fit_encoder()
     if settings.step is None:
         Forward.of(network)
-    parts = parts.fit_encoder()
+        if not isinstance(parts.train, LoaderBatches):
+            warn_of_padding(network, parts.train, stacklevel=_FIT)
     size = settings.batch_size
     return Trained(network, parts.train.encoder, Custom(), size), parts
 

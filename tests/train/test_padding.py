@@ -1,0 +1,129 @@
+"""Networks that are not told where a batch is padded, on records of several lengths."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.nn import functional as F
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 90))
+SEQUENCES = [LETTERS[at : at + 5 + at % 7] for at in range(30)]
+
+
+class MeanOfAll(nn.Module):
+    """Averages over all positions, padding included."""
+
+    head: nn.Linear
+
+    def __init__(self):
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(x.mean(axis=2))
+
+
+class MeanOfLetters(nn.Module):
+    """Averages over the positions that hold letters."""
+
+    head: nn.Linear
+
+    def __init__(self):
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x, mask=None):
+        return self.head(F.masked_mean(x, mask))
+
+
+class TorchMeanOfAll(torch.nn.Module):
+    """Does in torch what `MeanOfAll` does."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(x.mean(dim=2))
+
+
+def read(sequences):
+    labels = {str(at): "no" if at % 2 else "yes" for at in range(len(sequences))}
+    records = {str(at): letters for at, letters in enumerate(sequences)}
+    return sl.data.SequenceDataset(records, labels=labels, encoder=sl.encode.OneHot("dna"))
+
+
+def fit(network, data, **options):
+    return sl.train.fit(network, data, epochs=1, batch_size=8, **options)
+
+
+def find_warnings(network, data):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        fit(network, data)
+    return [it for it in found if "takes neither mask nor lengths" in str(it.message)]
+
+
+NETWORKS = [(MeanOfAll, "numpy"), (TorchMeanOfAll, "torch")]
+
+
+@pytest.mark.parametrize(("network", "backend"), NETWORKS)
+def test_a_score_does_not_depend_on_the_other_records(network, backend):
+    data = read(SEQUENCES)
+    with pytest.warns(UserWarning, match="takes neither mask nor lengths"):
+        run = fit(network(), data, backend=backend)
+    together = sl.infer.predict(run.trained, data).to_numpy()
+    alone = [
+        sl.infer.predict(run.trained, sl.data.Subset(data, np.array([row]))).to_numpy()[0]
+        for row in range(len(data))
+    ]
+    np.testing.assert_allclose(together, alone, rtol=1e-6)
+
+
+def test_a_score_is_of_the_letters_alone():
+    data = read(SEQUENCES)
+    with pytest.warns(UserWarning, match="takes neither mask nor lengths"):
+        run = fit(MeanOfAll(), data)
+    weight, bias = (part.value.numpy() for _, part in run.model.parameters())
+    shares = np.array([[it.count(base) / len(it) for base in "ACGT"] for it in SEQUENCES])
+    logits = shares @ weight.reshape(2, 4).T + bias
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    found = sl.infer.predict(run.trained, data).to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_the_warning_names_the_network_and_the_lengths_and_points_to_the_call():
+    (found,) = find_warnings(MeanOfAll(), read(SEQUENCES))
+    text = str(found.message)
+    assert text.startswith(
+        "MeanOfAll takes neither mask nor lengths, but the sequences have 5 to 11 positions"
+    )
+    assert found.filename == __file__
+
+
+def test_a_network_of_torch_is_warned_of_by_its_own_name():
+    with pytest.warns(UserWarning, match="^TorchMeanOfAll takes neither"):
+        fit(TorchMeanOfAll(), read(SEQUENCES), backend="torch")
+
+
+def test_layers_in_a_row_without_a_mask_are_warned_of():
+    pool = nn.Sequential({"mean": lambda x: x.mean(axis=2), "head": nn.Linear(4, 2)})
+    assert find_warnings(pool, read(SEQUENCES))
+
+
+@pytest.mark.parametrize(
+    ("network", "sequences"),
+    [(MeanOfLetters, SEQUENCES), (MeanOfAll, [LETTERS[at : at + 9] for at in range(30)])],
+    ids=["a network with a mask", "records of one length"],
+)
+def test_nothing_is_said_where_padding_does_no_harm(network, sequences):
+    assert not find_warnings(network(), read(sequences))
+
+
+def test_a_loss_of_ones_own_is_warned_of_too():
+    with pytest.warns(UserWarning, match="takes neither mask nor lengths") as found:
+        fit(MeanOfAll(), read(SEQUENCES), loss=F.cross_entropy, task="custom")
+    assert found[0].filename == __file__
