@@ -30,6 +30,7 @@ SeqloomError
 ├── RecordError (ValueError)               a model record that does not fit the module
 ├── ReleasedError (RuntimeError)           a tensor is used after its scope has ended
 ├── RunFolderError (FileExistsError)       an output folder that may not be written
+├── SeenRecordsWarning (UserWarning)       records that judge a model have taught it
 ├── ShapeError (ValueError)                arrays whose shapes do not go together
 └── WorkerError (RuntimeError)             a worker process died, hangs or cannot start
 """
@@ -225,6 +226,10 @@ class ReleasedError(SeqloomError, RuntimeError):
 
 class RunFolderError(SeqloomError, FileExistsError):
     """An output folder may not be written."""
+
+
+class SeenRecordsWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+    """Records that judge a model have the letters of records that it was trained on."""
 
 
 class ShapeError(SeqloomError, ValueError):

@@ -48,7 +48,44 @@ def test_evaluate_warns_of_a_file_that_taught_the_model(call, trained, tmp_path)
 
 def test_evaluate_warns_of_no_other_file(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
-    assert "warning" not in said.out
+    assert "the model was trained on" not in said.out
+
+
+def test_evaluate_warns_of_records_that_taught_the_model(call, trained):
+    said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
+    taught, asked = (
+        gzip.decompress(path.read_bytes()).decode().split("\n")[1::2]
+        for path in (TRAIN, TEST)
+    )
+    found = re.search(r"warning: (\d+) of 1,186 records have the letters", said.out)
+    most = sum(window in set(taught) for window in asked)
+    # A tenth of the windows was not learned from, but chose the epoch.
+    assert 0.8 * most < int(found[1]) <= most
+
+
+def test_a_part_that_is_cut_off_shares_no_sequence_with_training(call, tmp_path):
+    random = np.random.default_rng(1)
+    rows = ["".join(random.choice(list("ACGT"), 20)) for _ in range(60)]
+    text = "".join(f"{row},{'xy'[at % 2]}\n" for at, row in enumerate(rows * 2))
+    (tmp_path / "twice.csv").write_text(f"sequence,label\n{text}")
+    words = ["train", tmp_path / "twice.csv", "--epochs", 1, "--valid-share", 0.3]
+    said = call(*words, "--out", tmp_path / "r")
+    assert "have the letters of a training record" not in said.out
+    scores = (tmp_path / "r/scores-valid.tsv").read_text().splitlines()[1:]
+    ids = {int(line.split("\t")[0]) % 60 for line in scores}
+    assert 2 * len(ids) == len(scores)
+
+
+def test_a_sequence_in_two_classes_is_a_warning(call, tmp_path):
+    (tmp_path / "one.fa").write_text(">a\nACGTAC\n>b\nTTTTGA\n>c\nACACAC\n")
+    (tmp_path / "two.fa").write_text(">d\nGGGTAC\n>e\nttttga\n>f\nCCACAC\n")
+    files = [tmp_path / "one.fa", tmp_path / "two.fa"]
+    words = ["--label-from-file", "--alphabet", "dna", "--epochs", 1]
+    said = call("train", *files, *words, "--out", tmp_path / "r")
+    assert (
+        "warning: 1 sequence stands in more than one class, such as 'b' (one) and 'e' (two)"
+        in said.out
+    )
 
 
 def test_the_model_card_names_the_input_files(trained):

@@ -142,4 +142,5 @@ def main(kills, seed, home):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", sl.errors.NoSkillWarning)
+    warnings.simplefilter("ignore", sl.errors.SeenRecordsWarning)
     main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

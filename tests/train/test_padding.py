@@ -95,6 +95,20 @@ def test_a_score_is_of_the_letters_alone():
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("lengths", [(5, 9, 9, 7), (9, 9, 9)])
+def test_an_exported_network_scores_without_padding_too(tmp_path, lengths):
+    sequences = [LETTERS[at : at + length] for at, length in enumerate(lengths)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = fit(MeanOfAll(), read(sequences))
+    sl.export.save(run.trained, tmp_path / "model")
+    text = "".join(f">{at}\n{letters}\n" for at, letters in enumerate(sequences))
+    (tmp_path / "a.fa").write_text(text)
+    found = sl.infer.predict(tmp_path / "model", tmp_path / "a.fa").to_numpy()
+    expected = sl.infer.predict(run, read(sequences)).to_numpy()
+    assert found.tobytes() == expected.tobytes()
+
+
 def test_the_warning_names_the_network_and_the_lengths_and_points_to_the_call():
     (found,) = find_warnings(MeanOfAll(), read(SEQUENCES))
     text = str(found.message)

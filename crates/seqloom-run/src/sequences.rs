@@ -82,9 +82,9 @@ impl Sequences {
             return Ok(None);
         };
         while let Some(lane) = window.lanes.get(window.lane) {
-            let size = self.form.batch_of(self.batch_size);
-            if lane.order.pick(window.start, size, &mut batch) {
-                window.start += self.batch_size;
+            let how = (self.batch_size, self.form.cut_of_batches());
+            if lane.order.pick(window.start, how, &mut batch) {
+                window.start += batch.real;
                 self.form.fill(&lane.records, &lane.order, &mut batch)?;
                 return Ok(Some(batch));
             }

@@ -2,17 +2,19 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 from seqloom.cli._files import copy_files
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import MACHINE_DEFAULTS, Flag, MachineOptions, Seed
 from seqloom.cli._show import show_confusion, show_tiles
-from seqloom.errors import RunFolderError
+from seqloom.errors import RunFolderError, SeenRecordsWarning
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from seqloom.cli._splice import Splice
+    from seqloom.nn import Config, Module
     from seqloom.train import Run
 
 # Chosen by cross-validation on the 2,000 training windows alone: see benchmarks/.
@@ -116,17 +118,24 @@ def _how_to_begin_anew(out: Path) -> str:
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":
     """Trains the network; the test windows are scored when all is decided."""
     from seqloom.models import SequenceCNNConfig
-    from seqloom.train import fit
 
     config = SequenceCNNConfig.for_data(splice.train)
-    return fit(config, splice.train, splice.valid, test=splice.test, **NETWORK, **settings)
+    return _fit(config, splice, **NETWORK, **settings)
 
 
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
     """Trains logistic regression on the same windows."""
     from seqloom.cli._linear import Logistic
-    from seqloom.train import fit
 
     inputs = splice.train.batch([0])["inputs"].size
     model = Logistic(inputs, len(splice.train.classes))
-    return fit(model, splice.train, splice.valid, test=splice.test, **LINEAR, **settings)
+    return _fit(model, splice, **LINEAR, **settings)
+
+
+def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
+    """Trains; how many test windows were seen in training is said by the comparison."""
+    from seqloom.train import fit
+
+    with catch_warnings():
+        simplefilter("ignore", SeenRecordsWarning)
+        return fit(model, splice.train, splice.valid, test=splice.test, **settings)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from seqloom.cli._intervals import hold_out
 from seqloom.cli._options import PartOptions
 
@@ -12,6 +14,8 @@ if TYPE_CHECKING:
     from seqloom.cli._read import Whole
 
 DEFAULT_SHARE = 0.1
+# So many different sequences for each part are enough to keep equal ones together.
+_FEWEST = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +52,8 @@ def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[DataP
     """Leaves each part out once."""
     from seqloom.data import folds
 
-    for number, (train, valid) in enumerate(folds(whole, k, seed=seed), start=1):
+    pairs = folds(whole, k, groups=_groups(whole, k), seed=seed)
+    for number, (train, valid) in enumerate(pairs, start=1):
         title = f"fold {number} of {k}"
         yield DataPart(
             train=train, valid=valid, folder=folder / f"fold-{number}", title=title
@@ -62,5 +67,15 @@ def _cut(whole: "Whole", share: float | None, *, folder: Path, seed: int) -> Dat
     share = DEFAULT_SHARE if share is None else share
     if not share:
         return DataPart(train=whole, valid=None, folder=folder)
-    train, valid = split(whole, (1 - share, share), seed=seed)
+    shares = (1 - share, share)
+    train, valid = split(whole, shares, groups=_groups(whole, 2), seed=seed)
     return DataPart(train=train, valid=valid, folder=folder)
+
+
+def _groups(whole: "Whole", parts: int) -> str | None:
+    """Keeps equal sequences in one part, where there are any, and enough of others."""
+    from seqloom.data._items import hash_letters
+
+    hashes = hash_letters(whole)
+    distinct = 0 if hashes is None else len(np.unique(hashes))
+    return "sequence" if _FEWEST * parts <= distinct < len(whole) else None

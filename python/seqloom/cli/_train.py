@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from warnings import catch_warnings, simplefilter
 
 from rich.console import Console
 
@@ -36,13 +35,12 @@ from seqloom.cli._parts import DataPart, parts_of
 from seqloom.cli._read import read_parts, show_left_out
 from seqloom.cli._show import show_folds, show_run
 from seqloom.cli._warn import (
+    telling,
     warn_of_classes,
     warn_of_files,
     warn_of_overlaps,
     warn_of_part,
-    warn_of_skill,
 )
-from seqloom.errors import NoSkillWarning
 
 if TYPE_CHECKING:
     from seqloom.cli._read import Whole
@@ -124,9 +122,8 @@ def train(
         warn_of_overlaps(warnings, part, test)
         settings = learning.to_keywords(network.weight_decay) | machine.to_keywords()
         config = network_for(network, part.train, *_drop_absent(part.valid, test))
-        runs.append(_fit(console, part, folder, config=config, test=test, **settings))
-    for run in runs:
-        warn_of_skill(warnings, run)
+        with telling(warnings):
+            runs.append(_fit(console, part, folder, config=config, test=test, **settings))
     _show(console, runs, shown, has_folds=bool(parts.folds))
 
 
@@ -164,8 +161,7 @@ def _fit(
     if part.title:
         console.line()
         console.print(part.title)
-    with Watch(console) as watch, catch_warnings():
-        simplefilter("ignore", NoSkillWarning)  # `warn_of_skill` says so
+    with Watch(console) as watch:
         return fit(
             config,
             part.train,

@@ -1,6 +1,8 @@
 """What is allowed, but seldom meant: a line each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from seqloom.cli._read import Whole
     from seqloom.models import Trained
     from seqloom.models._trained_on import TrainedOn
-    from seqloom.train import Run
 
 _EXAMPLES = 3
 _LOOKED_AT = 1000  # records that tell what sequences are made of
@@ -46,6 +47,33 @@ def warn_of_classes(console: Console, whole: "Whole") -> None:
     else:
         _warn_of_single_records(console, whole.class_counts, noun.removesuffix("s"))
     _warn_of_similar_names(console, whole.classes)
+    _warn_of_several_labels(console, whole, noun)
+
+
+def _warn_of_several_labels(console: Console, whole: Any, noun: str) -> None:
+    """Says how many sequences stand in several classes."""
+    from seqloom.data._items import hash_letters
+
+    if (hashes := hash_letters(whole)) is None or whole.labels is None:
+        return
+    labels = np.asarray(whole.labels)
+    order = np.lexsort((labels, hashes))
+    hashes, labels = hashes[order], labels[order]
+    differs = np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1]))
+    if differs.size:
+        pair = order[differs[0] : differs[0] + 2].tolist()
+        count = len(np.unique(hashes[differs]))
+        verb = f"{noun} stand" if count > 1 else f"{noun.removesuffix('s')} stands"
+        console.print(
+            f"warning: {count:,} {verb} in more than one class, such as "
+            f"{_record(whole, pair[0])} and {_record(whole, pair[1])}, which have the same "
+            "letters: no model can tell them apart"
+        )
+
+
+def _record(whole: Any, row: int) -> str:
+    """Names a record and its class."""
+    return f"{whole.ids[row]!r} ({whole.classes[int(whole.labels[row])]})"
 
 
 def _warn_of_single_records(console: Console, counts: Mapping[str, int], noun: str) -> None:
@@ -104,14 +132,26 @@ def warn_of_overlaps(console: Console, part: DataPart, test: "Whole | None") -> 
             )
 
 
-def warn_of_skill(console: Console, run: "Run") -> None:
-    """Says on which parts a model is no better than without records."""
-    from seqloom.train._baseline import no_better
+@contextmanager
+def telling(console: Console) -> Generator[None]:
+    """Prints what the library warns of, a line each, when the block ends."""
+    found: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for each in found:
+            _tell(console, each)
 
-    for name, part in (("validation", run.valid), ("test", run.test)):
-        sentence = part and no_better(run.trained.task, name, part)
-        if sentence:
-            console.print(f"warning: {sentence}")
+
+def _tell(console: Console, each: warnings.WarningMessage) -> None:
+    """Prints a warning for users; what is for programmers goes on as Python shows it."""
+    if issubclass(each.category, UserWarning):
+        console.print(f"warning: {each.message}")
+        return
+    where = each.filename, each.lineno
+    warnings.warn_explicit(each.message, each.category, *where, source=each.source)
 
 
 def warn_of_lengths(console: Console, trained: Any, data: Any) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from seqloom.data._batched import SequenceBatches
 from seqloom.data._columns import items_of
 from seqloom.data._subset import Subset
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+# The most records and letters that are compared: more would take minutes, and memory.
+_MOST_RECORDS = 1 << 20
+_MOST_LETTERS = 1 << 30
+_AT_ONCE = 1 << 16
 
 
 class SequenceItems(SequenceBatches):
@@ -75,6 +82,30 @@ class SequenceItems(SequenceBatches):
         plain = self.plain()
         return plain._fetch(rows, 0, 1)[1][0].to_list()  # noqa: SLF001 - same class
 
+    def group(self, name: str) -> list[Any]:
+        """Lists the values of a column, or the letters, to split the dataset by them.
+
+        Args:
+            name: Name of the column: ``"file"`` for sequences of files. ``"sequence"``
+                gives the letters in capitals, so that equal sequences are one group.
+
+        Returns:
+            One value for each item.
+
+        Raises:
+            ArgumentError: There is no such column.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> from seqloom.data import SequenceDataset
+            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nacgt\\n")
+            >>> SequenceDataset("a.fa").group("sequence")
+            [b'ACGT', b'ACGT']
+        """
+        if name != "sequence":
+            return super().group(name)
+        return [letters.upper() for letters in self.letters_at(np.arange(len(self)))]
+
     def plain(self) -> Self:
         """Shows the same items without augmentation.
 
@@ -100,3 +131,22 @@ def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     if isinstance(examples, Subset):
         examples, rows = examples.dataset, examples.indices[rows]
     return examples.letters_at(rows) if isinstance(examples, SequenceItems) else None
+
+
+def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
+    """Hashes each record's letters, in capitals; None without letters, or of too many."""
+    if letters_of(examples, np.arange(0)) is None or len(examples) > _MOST_RECORDS:
+        return None
+    if examples.lengths.sum() > _MOST_LETTERS:
+        return None
+    found = np.empty(len(examples), np.uint64)
+    for start in range(0, len(examples), _AT_ONCE):
+        rows = np.arange(start, min(start + _AT_ONCE, len(examples)))
+        digests = map(_hash, letters_of(examples, rows) or ())
+        found[rows] = np.frombuffer(b"".join(digests), np.uint64)
+    return found
+
+
+def _hash(letters: bytes) -> bytes:
+    """Hashes letters as 64 bits."""
+    return hashlib.blake2b(letters.upper(), digest_size=8).digest()

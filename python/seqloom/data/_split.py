@@ -46,8 +46,9 @@ def split(
         shares: The share of each part; together 1.
         stratify: Gives each part its share of every class, where labels are classes.
         groups: A group for each sequence, a dict from id to group (family, donor), or the
-            name of a column (``"chrom"`` of intervals, ``"file"``): a group is never cut,
-            so sizes are as near as its groups allow.
+            name of a column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``:
+            equal letters are a group. A group is never cut, so sizes are as near as its
+            groups allow.
         seed: Seed of the random split.
 
     Returns:
@@ -96,7 +97,8 @@ def folds(
         k: How many parts, 2 or more.
         stratify: Gives each part its share of every class, where labels are classes.
         groups: A group for each sequence, a dict from id to group, or the name of a
-            column (``"chrom"`` of intervals, ``"file"``); none is cut.
+            column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``: equal letters
+            are a group; none is cut.
         seed: Seed of the random split.
 
     Returns:

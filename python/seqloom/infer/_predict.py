@@ -1,12 +1,14 @@
 """Predicting and judging with a trained model."""
 
+import warnings
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
-from seqloom.errors import ArgumentError, LabelError
+from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
 from seqloom.infer._exported import find_exported, predict_exported
+from seqloom.infer._known import describe_known
 from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
     FilePath,
@@ -19,6 +21,7 @@ from seqloom.infer._progress import OnBatch, Watching, report_batches
 from seqloom.infer._scores import Scores
 from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import noun_of
+from seqloom.models._known_letters import find_known
 from seqloom.models._trained import find_trained
 
 
@@ -106,7 +109,8 @@ def evaluate(
         model: A trained model, the run that made it, or its run folder.
         data: A dataset with labels and the model's encoder and classes; or a table of
             sequences and labels: its path, a data frame, or a dict of columns. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning, and so
+            are records that have the letters of a training record (`SeenRecordsWarning`).
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -137,7 +141,16 @@ def evaluate(
     check_labels(trained, examples)
     warn_of_changes("data", examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
-        return measure(trained, examples, score(trained, examples, progress=tell))
+        scores = score(trained, examples, progress=tell)
+    _warn_of_known(trained, examples, scores)
+    return measure(trained, examples, scores)
+
+
+def _warn_of_known(trained: Trained, examples: Examples, scores: Scores) -> None:
+    """Warns of records that the model was trained on."""
+    known, labels = find_known(trained.known_letters, examples), np.asarray(examples.labels)
+    if text := describe_known(trained.task, labels, scores.to_numpy(), known=known):
+        warnings.warn(text, SeenRecordsWarning, stacklevel=3)  # where evaluate was called
 
 
 def find_judged(model: Model, threads: int) -> Trained:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from seqloom._files import sync, write_atomic
 from seqloom.errors import ArgumentError, FileError, RunFolderError
+from seqloom.models._known_letters import LETTERS
 from seqloom.models._learned import ENCODER
 from seqloom.models._run_lock import NAME, writing_alone
 
@@ -26,6 +27,7 @@ _FILES = (
     _CONFIG,
     _LAST,
     ENCODER,
+    LETTERS,
     WEIGHTS,
     "metrics.jsonl",
     "results.json",
@@ -166,7 +168,7 @@ def _remove(path: Path) -> None:
 
 def _is_bare(path: Path) -> bool:
     """Says whether a run was killed here before it wrote its settings."""
-    begun = {path / name for name in (_CHECKPOINTS, ENCODER, NAME)}
+    begun = {path / name for name in (_CHECKPOINTS, ENCODER, LETTERS, NAME)}
     begun |= {*_list_temporary_files(path)}
     return (path / _CHECKPOINTS).is_dir() and begun.issuperset(path.rglob("*"))
 

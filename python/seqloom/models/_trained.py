@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 # config.json names classes of this package: they must be known when it is read.
 import seqloom.data  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import seqloom.encode  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -15,6 +18,7 @@ from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
 from seqloom.models._folder import ENTRIES, WEIGHTS, opened_folder
+from seqloom.models._known_letters import load_letters, save_letters
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
 from seqloom.models._torch_module import as_module
@@ -43,6 +47,9 @@ class Trained:
             one gives scores that differ in the last bits.
         trained_on: How long the training records were, and of which files; None of a model
             that does not know it.
+        known_letters: Hashes of the letters of the training records, by which `evaluate`
+            finds those among the records that judge; None where they have no letters, are
+            more than 1,048,576, or 1 GiB of letters.
 
     Examples:
         >>> import seqloom as sl
@@ -57,6 +64,7 @@ class Trained:
     task: Task
     batch_size: int
     trained_on: TrainedOn | None = None
+    known_letters: NDArray[np.uint64] | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -151,6 +159,7 @@ def load(
         task,
         facts["batch_size"],
         None if (known := facts.get(ORIGIN)) is None else _settings(home, known, TrainedOn),
+        load_letters(home),
     )
 
 
@@ -169,6 +178,7 @@ def save_config(folder: Path, trained: Trained) -> None:
     in ``config.json``.
     """
     save_encoder(folder, trained.encoder)
+    save_letters(folder, trained.known_letters)
     text = json.dumps(describe(trained), indent=2)
     write_atomic(folder / "config.json", f"{text}\n".encode())
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seqloom.errors import NoSkillWarning
+from seqloom.errors import NoSkillWarning, SeenRecordsWarning
+from seqloom.infer._known import describe_known
 from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
@@ -27,6 +28,8 @@ from seqloom.train._run import Run, write_scores
 
 # To colour letters, a run scores at most one record for each so many that it learned from.
 _SHARE = 20
+# How far above here `fit` was called, where a warning points to.
+_FIT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,29 @@ class Ended:
         )
         if folder is not None and writes:
             self._write(folder, run)
-        for sentence in self._poor(valid, test) if writes else ():
-            warnings.warn(sentence, NoSkillWarning, stacklevel=5)  # where fit was called
+        if writes:
+            self._warn(valid, test)
         return run
+
+    def _warn(self, valid: Part | None, test: Part | None) -> None:
+        """Warns of figures that are poor, or too good; points to where fit was called."""
+        for sentence in self._seen(valid, test):
+            warnings.warn(sentence, SeenRecordsWarning, stacklevel=_FIT)
+        for sentence in self._poor(valid, test):
+            warnings.warn(sentence, NoSkillWarning, stacklevel=_FIT)
+
+    def _seen(self, valid: Part | None, test: Part | None) -> Iterator[str]:
+        """Says which parts hold records that the model was trained on."""
+        for name, part in (("validation", valid), ("test", test)):
+            sentence = part and describe_known(
+                self.trained.task,
+                part.labels,
+                part.scores.to_numpy(),
+                known=part.known,
+                what=f"{name} records",
+            )
+            if sentence:
+                yield sentence
 
     def _poor(self, valid: Part | None, test: Part | None) -> Iterator[str]:
         """Says on which parts the model is no better than without records."""
@@ -94,6 +117,7 @@ class Ended:
             facts=self._facts(),
             notes=(
                 *left_out(self.parts),
+                *(f"{it}." for it in self._seen(valid, test)),
                 *(f"{it[0].upper()}{it[1:]}." for it in self._poor(valid, test)),
             ),
             sections=(self._limits(pairs), *self._sections(valid, test)),

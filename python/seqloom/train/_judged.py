@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from seqloom.infer import Scores
 from seqloom.infer._predict import measure, score
 from seqloom.models import Classify, Examples, Regress, Task, Trained
+from seqloom.models._known_letters import find_known
 from seqloom.report import (
     auprc_interval,
     auroc_interval,
@@ -29,6 +30,8 @@ class Part:
         scores: What the model says of each record; empty for a custom task.
         labels: What is true; empty for a custom task.
         metrics: How well the two agree, as `seqloom.infer.evaluate` says it.
+        known: Which records have the letters of a training record, so that they show what
+            the model remembers; None where they have no letters, or are too many.
 
     Examples:
         >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
@@ -39,6 +42,7 @@ class Part:
     scores: Scores
     labels: NDArray[Any]
     metrics: dict[str, float]
+    known: NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
         return f"Part of {round(self.metrics['n']):,} records: {headline(self.metrics)}"
@@ -59,7 +63,7 @@ def judge(
     scores, labels = score(trained, examples), np.asarray(examples.labels)
     found = measure(trained, examples, scores)
     found |= measure_all(metrics, labels, scores.to_numpy())
-    return Part(scores, labels, found)
+    return Part(scores, labels, found, find_known(trained.known_letters, examples))
 
 
 def find_intervals(task: Task, part: Part) -> dict[str, tuple[float, float]]:

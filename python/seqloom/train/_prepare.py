@@ -15,6 +15,7 @@ from seqloom.infer._loop import (
 from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
+from seqloom.models._known_letters import learn_letters
 from seqloom.models._trained import config_of
 from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
@@ -58,8 +59,8 @@ def prepare(
     _check_outputs(network, described)
     parts = parts.fit_encoder()
     size = evaluation_batch_size(parts.train)
-    origin = TrainedOn.of(parts.train)
-    trained = Trained(network, parts.train.encoder, described, size, origin)
+    origin = TrainedOn.of(parts.train), learn_letters(parts.train)
+    trained = Trained(network, parts.train.encoder, described, size, *origin)
     for name, part in parts.list_named():
         _check_part(trained, name, part)
     _warn(network, parts, has_step=settings.step is not None)

@@ -7,7 +7,7 @@ use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::Rows;
 use seqloom_graph::{Dtype, Layout, Manifest};
 
-use super::order::Order;
+use super::order::{Cut, Order};
 use super::records::Records;
 use crate::array::{Array, product, set};
 use crate::column::Column;
@@ -78,10 +78,18 @@ impl Form {
         self.encoder.reads_qualities()
     }
 
-    /// How many records a batch has, and whether the last one is filled up: packed records are
-    /// computed each by itself.
-    pub(super) fn batch_of(&self, size: usize) -> (usize, bool) {
-        (size, self.layout == Layout::Padded)
+    /// How records become batches.
+    pub(super) fn cut_of_batches(&self) -> Cut {
+        let is_told = self
+            .inputs
+            .iter()
+            .any(|(name, _)| [MASK, LENGTHS].contains(&name.as_str()));
+        let has_one_width = self.length.is_some() || self.encoder.counts_words();
+        match self.layout {
+            Layout::Packed => Cut::Loose,
+            Layout::Padded if is_told || has_one_width => Cut::Full,
+            Layout::Padded => Cut::OneLength,
+        }
     }
 
     /// Writes the records that were picked into the arrays of a batch.

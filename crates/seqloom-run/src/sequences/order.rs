@@ -9,6 +9,19 @@ pub(super) struct Order {
     places: Vec<usize>,
 }
 
+/// How sorted records become batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// All batches have one size: the last is filled up with its last record, because the
+    /// matrix library rounds another number of rows in another way.
+    Full,
+    /// The last batch is as large as it is: packed records are computed each by itself.
+    Loose,
+    /// The records of a batch have one length, because the graph is not told where a batch is
+    /// padded.
+    OneLength,
+}
+
 impl Order {
     /// `places` are the positions of each record.
     pub(super) fn new(places: Vec<usize>) -> Self {
@@ -22,27 +35,30 @@ impl Order {
         at(&self.places, row)
     }
 
-    /// Takes the rows of the batch that begins at a position: always `size` of them, or with
-    /// `None` those that there are. False after the last.
-    pub(super) fn pick(
-        &self,
-        start: usize,
-        (size, is_full): (usize, bool),
-        batch: &mut Batch,
-    ) -> bool {
+    /// Takes the rows of the batch that begins at a position, at most `size`. False after the
+    /// last.
+    pub(super) fn pick(&self, start: usize, (size, cut): (usize, Cut), batch: &mut Batch) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
         let rows = rows.get(..size).unwrap_or(rows);
-        let Some(last) = rows.last() else {
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
+        // As in Python, batches of a window of one length are full ones.
+        let is_loose = cut == Cut::Loose || (cut == Cut::OneLength && self.has_several_lengths());
+        let is_alike =
+            |row: &&i64| cut != Cut::OneLength || self.places(**row) == self.places(*first);
         batch.rows.clear();
-        batch.rows.extend_from_slice(rows);
-        batch.real = rows.len();
-        if is_full {
-            // The matrix library rounds another number of rows in another way.
+        batch.rows.extend(rows.iter().take_while(is_alike));
+        batch.real = batch.rows.len();
+        if !is_loose {
             batch.rows.resize(size, *last);
         }
         true
+    }
+
+    fn has_several_lengths(&self) -> bool {
+        let ends = (self.rows.first(), self.rows.last());
+        matches!(ends, (Some(first), Some(last)) if self.places(*first) != self.places(*last))
     }
 }
 
@@ -66,10 +82,31 @@ mod tests {
     fn the_last_batch_is_filled_up_with_its_last_record() {
         let order = Order::new(vec![1, 1, 1]);
         let mut batch = Batch::default();
-        assert!(order.pick(2, (2, true), &mut batch));
+        assert!(order.pick(2, (2, Cut::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
-        assert!(order.pick(2, (2, false), &mut batch));
+        assert!(order.pick(2, (2, Cut::Loose), &mut batch));
         assert_eq!(batch.rows, [2]);
-        assert!(!order.pick(4, (2, true), &mut batch));
+        assert!(!order.pick(4, (2, Cut::Full), &mut batch));
+    }
+
+    #[test]
+    fn a_graph_that_is_not_told_of_padding_gets_records_of_one_length() {
+        let order = Order::new(vec![5, 3, 5, 3]);
+        let (mut batch, how) = (Batch::default(), (3, Cut::OneLength));
+        assert!(order.pick(0, how, &mut batch));
+        assert_eq!((batch.rows.as_slice(), batch.real), ([1, 3].as_slice(), 2));
+        assert!(order.pick(2, how, &mut batch));
+        assert_eq!((batch.rows.as_slice(), batch.real), ([0, 2].as_slice(), 2));
+    }
+
+    #[test]
+    fn a_window_of_one_length_is_filled_up_for_such_a_graph_too() {
+        let order = Order::new(vec![5, 5]);
+        let mut batch = Batch::default();
+        assert!(order.pick(0, (3, Cut::OneLength), &mut batch));
+        assert_eq!(
+            (batch.rows.as_slice(), batch.real),
+            ([0, 1, 1].as_slice(), 2)
+        );
     }
 }

@@ -1,0 +1,113 @@
+"""Records that judge a model and have the letters of training records are told."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import SeenRecordsWarning
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+RNG = np.random.default_rng(3)
+
+
+def draw(count):
+    return ["".join(RNG.choice(list("ACGT"), 12)) for _ in range(count)]
+
+
+TAUGHT, NEW = draw(24), draw(16)
+# In small letters, under other ids: the letters alone count.
+ASKED = [*NEW[:8], *(letters.lower() for letters in TAUGHT[:4])]
+
+
+def read(sequences, name):
+    labels = {f"{name}{at}": "no" if at % 2 else "yes" for at in range(len(sequences))}
+    records = {f"{name}{at}": letters for at, letters in enumerate(sequences)}
+    return sl.data.SequenceDataset(records, labels=labels, encoder=sl.encode.OneHot("dna"))
+
+
+def fit(**options):
+    train = read(TAUGHT, "t")
+    config = sl.models.SequenceCNNConfig.for_data(train)
+    return sl.train.fit(config, train, epochs=1, **options)
+
+
+def test_fit_tells_how_many_and_how_the_model_does_on_the_others():
+    with pytest.warns(SeenRecordsWarning, match="^4 of 12 test records") as found:
+        run = fit(test=read(ASKED, "q"))
+    part = run.test
+    right = part.scores.to_numpy().argmax(axis=1) == part.labels
+    figures = f"on the other 8 accuracy {right[:8].mean():.4f}, on all {right.mean():.4f}"
+    assert str(found[0].message).endswith(figures)
+    assert found[0].filename == __file__
+    assert part.known.tolist() == [False] * 8 + [True] * 4
+
+
+def test_evaluate_of_a_saved_model_tells_it_too(tmp_path):
+    fit(out=tmp_path / "run", report=False)
+    with pytest.warns(SeenRecordsWarning, match="4 of 12 records") as found:
+        sl.infer.evaluate(tmp_path / "run", read(ASKED, "q"))
+    assert found[0].filename == __file__
+
+
+def test_a_model_that_is_saved_again_still_knows_its_letters(tmp_path):
+    fit().trained.save(tmp_path / "again")
+    with pytest.warns(SeenRecordsWarning, match="4 of 12 records"):
+        sl.infer.evaluate(tmp_path / "again", read(ASKED, "q"))
+
+
+def test_where_all_were_seen_the_remedy_is_other_records():
+    with pytest.warns(SeenRecordsWarning, match="24 of 24 .*give records that the model"):
+        fit(valid=read(TAUGHT, "v"))
+
+
+def test_nothing_is_said_of_records_that_are_new():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeenRecordsWarning)
+        run = fit(valid=read(NEW, "v"))
+        sl.infer.evaluate(run, read(NEW, "v"))
+
+
+def test_the_report_and_the_model_card_say_it(tmp_path):
+    with pytest.warns(SeenRecordsWarning):
+        fit(test=read(ASKED, "q"), out=tmp_path / "run")
+    for name in ("report.html", "README.md"):
+        text = (tmp_path / "run" / name).read_text()
+        assert "4 of 12 test records have the letters of a training record" in text
+
+
+def test_equal_sequences_are_one_group_of_a_split():
+    data = read([*TAUGHT, *(letters.lower() for letters in TAUGHT)], "t")
+    parts = sl.data.split(data, (0.5, 0.5), groups="sequence")
+    one, other = ({it.upper() for it in part.group("sequence")} for part in parts)
+    assert len(one) == len(other) == 12
+    assert not one & other
+
+
+def test_more_records_than_are_compared_leave_no_hashes(monkeypatch):
+    monkeypatch.setattr("seqloom.data._items._MOST_RECORDS", 5)
+    assert fit().trained.known_letters is None
+
+
+def test_records_without_letters_have_no_hashes():
+    arrays = {"x": RNG.normal(size=(12, 3)).astype("float32"), "y": np.arange(12) % 2}
+
+    class Linear(sl.nn.Module):
+        head: sl.nn.Linear
+
+        def __init__(self):
+            self.head = sl.nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.head(x)
+
+    run = sl.train.fit(Linear(), arrays, arrays, task="classify", epochs=1)
+    assert run.trained.known_letters is None
+    assert run.valid.known is None
+
+
+def test_the_hashes_lie_in_the_run_folder(tmp_path):
+    fit(out=tmp_path / "run", report=False)
+    record = sl.record.load(tmp_path / "run" / "letters.safetensors")
+    assert record["hashes"].shape == (24,)
