@@ -17,12 +17,15 @@ Answers = NDArray[np.bool_]
 
 def why_unknown(found: dict[str, Any], best: dict[str, Any]) -> str | None:
     """Says why the part of a run cannot be set beside that of the best run."""
-    if not found.get("metrics"):
-        return "judged on no part"
+    if found.get("metrics", {}).get("accuracy") is None:
+        return "it has no accuracy"
     if found.get("records") is None:
-        return "not ended, so that the scores of its records are not written"
+        return "it has not ended, so that its scores are not written"
     if found["records"] != best.get("records"):
-        return "not the records, labels and classes of the best run, in the same order"
+        return (
+            "it was not judged on the records, labels and classes of the best run, in the "
+            "same order"
+        )
     return None
 
 
@@ -31,7 +34,7 @@ def read_answers(run: Compared, part: str, metrics: dict[str, Any]) -> Answers:
     if isinstance(run.source, Run):
         return _answers_in_memory(run.source, part)
     found = _answers_in(run.source, "valid" if part == "validation" else part)
-    if int(found.sum()) != round(metrics["accuracy"] * metrics["n"]):
+    if int(found.sum()) != round(metrics["accuracy"] * metrics.get("n", 0)):
         raise FormatError(
             f"{run.source}: scores and labels are not those of results.json",
             path=str(run.source),
