@@ -15,10 +15,10 @@ from seqloom.report import Plot, Report, Section, Trace, make_page
 from seqloom.report._svg import COLOURS
 from seqloom.train._compare_tables import (
     BESIDE,
+    paired_table,
     results_table,
     settings_table,
     shorten,
-    tests_table,
     title_of,
 )
 from seqloom.train._compared import (
@@ -126,7 +126,7 @@ def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator
         title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
     )
     if tests.by_name:
-        yield Section(title=BESIDE, note=_note_of(tests), table=tests_table(tests, prefix))
+        yield Section(title=BESIDE, note=_note_of(tests), table=paired_table(tests, prefix))
     if (settings := settings_table(runs)) is not None:
         yield Section(title="Settings that differ", table=settings)
     if plots := list(_curves(runs[:COLOURS])):

@@ -32,7 +32,7 @@ def results_table(runs: list[Compared]) -> Table:
     return Table("Results", ("run", *map(title_of, metrics), *last), rows)
 
 
-def tests_table(tests: PairedTests, prefix: str) -> Table:
+def paired_table(tests: PairedTests, prefix: str) -> Table:
     """Lists the tests, a row a run."""
     corrected = ("p (Holm)",) if tests.pairs > 1 else ()
     counts = ("only this one right", "only the best right")
