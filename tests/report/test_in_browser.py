@@ -94,9 +94,9 @@ def folder(tmp_path_factory):
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(home / "a.fa", labels=labels, encoder=encoder)
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(4,))
-    run = sl.train.fit(config, data, data, epochs=3, out=home / "run")
+    sl.train.fit(config, data, data, epochs=3, out=home / "run")
     for seed in range(RUNS):
-        shutil.copytree(run.folder, home / f"runs/{'a-long-name-' * 4}seed-{seed}")
+        shutil.copytree(home / "run", home / f"runs/{'a-long-name-' * 4}seed-{seed}")
     sl.train.compare(home / "runs", out=home / "compare.html")
     return home
 

@@ -186,6 +186,17 @@ def test_scores_of_other_weights_than_the_results_are_not_tested(answering):
     )
 
 
+def test_a_run_that_has_not_ended_has_no_test_and_is_named(toy, small, tmp_path):
+    homes = [tmp_path / name for name in ("ended", "stopped")]
+    for home in homes:
+        sl.train.fit(small, toy(), toy(RECORDS, name="valid"), epochs=1, out=home)
+    (homes[1] / "results.json").unlink()
+    note = sl.train.compare(homes).sections[0].note
+    assert (
+        "No test of stopped: it has not ended, so that its scores are not written" in note
+    )
+
+
 def test_a_regression_has_no_test_and_says_so(toy, tmp_path):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     data = toy(labels="gc", task="regress")
