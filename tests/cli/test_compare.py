@@ -14,11 +14,13 @@ def two(trained, tmp_path):
     return tmp_path / "one", tmp_path / "two"
 
 
-def test_prints_a_column_for_each_run(call, two):
+def test_prints_a_row_for_each_run(call, two):
     said = call("compare", *two)
     assert (said.code, said.err) == (0, "")
-    assert said.out.split("\n")[1].split() == ["results", "one", "two"]
-    assert " accuracy " in said.out
+    rows = [line.split() for line in said.out.split("\n")]
+    accuracy = json.loads((two[0] / "results.json").read_text())
+    accuracy = f"{accuracy['parts']['test']['metrics']['accuracy']:.4f}"
+    assert [row[1] for row in rows if row[:1] in (["one"], ["two"])][:2] == [accuracy] * 2
     assert "Metrics on the test part." in said.out
     assert "not the same records" not in said.out
 
@@ -90,3 +92,64 @@ def test_json_alone_is_on_standard_output_where_a_page_is_written(call, two, tmp
     assert len(json.loads(said.out)["runs"]) == 2
     assert said.err == f"page   {tmp_path / 'c.html'}\n"
     assert "2 runs compared" in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_json_has_settings_as_they_are(call, two):
+    run = json.loads(call("compare", *two, "--json").out)["runs"][0]
+    settings = run["settings"]
+    assert (settings["epochs"], settings["seed"], settings["batch size"]) == (2, 3, 64)
+    assert settings["lr"] == 0.001
+    model = json.loads((two[0] / "config.json").read_text())["model"]
+    for name, value in model.items():
+        assert settings[f"network {name.replace('_', ' ')}"] == value
+    assert {type(it) for it in settings.values()} >= {int, float, bool, str, list}
+
+
+def test_json_has_the_test_of_each_run_beside_the_best(call, two):
+    found = json.loads(call("compare", *two, "--json").out)
+    same = {"difference": 0, "only_this": 0, "only_best": 0, "p": 1, "p_holm": 1}
+    assert [run["beside_best"] for run in found["runs"]] == [None, same]
+    assert (found["ranked_by"], found["ranking"]) == ("accuracy", ["one", "two"])
+    assert (found["tests"]["best"], found["tests"]["pairs"]) == ("one", 1)
+    assert found["tests"]["notes"] == []
+
+
+@pytest.fixture
+def eight(trained, tmp_path):
+    """Eight folders with long names, each with another setting and another accuracy."""
+    homes = [tmp_path / "runs" / f"a-study-of-splice-sites-seed-{it}" for it in range(8)]
+    for number, home in enumerate(homes):
+        shutil.copytree(trained, home)
+        results = json.loads((home / "results.json").read_text())
+        results["settings"]["lr"] = 10.0**-number
+        results["settings"]["optimizer"] = f"AdamW(weight_decay={number}, {'x' * 80})"
+        results["parts"]["test"]["metrics"]["accuracy"] = 0.1 * number
+        (home / "results.json").write_text(json.dumps(results))
+    return tmp_path / "runs"
+
+
+def tables_of(text):
+    """The lines of tables, which alone begin with a blank."""
+    return [line for line in text.split("\n") if line.startswith(" ")]
+
+
+@pytest.mark.parametrize("width", [40, 80, 250])
+def test_eight_runs_fit_any_terminal_and_nothing_is_cut(call, eight, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = tables_of(call("compare", eight).out)
+    assert max(map(len, lines)) <= width
+    words = {word for line in lines for word in line.split()}
+    for number in range(8):
+        assert {f"...seed-{number}", f"{0.1 * number:.4f}", str(10.0**-number)} <= words
+    assert not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
+    assert "".join(lines).replace(" ", "").count("x") >= 8 * 80
+
+
+def test_runs_are_printed_the_best_first(call, eight):
+    rows = [
+        line.split()[0]
+        for line in tables_of(call("compare", eight).out)[4:]
+        if line.strip()
+    ]
+    seeds = [row for row in rows if row.startswith("...seed-")][:8]
+    assert seeds == [f"...seed-{number}" for number in range(7, -1, -1)]

@@ -36,7 +36,7 @@ def test_variants_of_one_sequence_get_the_path_by_position(learned):
 def test_the_report_says_what_was_chosen(learned):
     facts = learned.report.facts
     assert "aligned=64" in facts["network"]
-    assert (facts["weight decay"], facts["epochs"]) == ("3.0", "60")
+    assert (facts["weight decay"], facts["epochs"]) == (3.0, 60)
 
 
 @pytest.mark.parametrize(

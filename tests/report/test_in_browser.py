@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import shutil
 import threading
 from typing import Any
 
@@ -27,6 +28,7 @@ from seqloom.report import (
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 # The smallest text that can be read on a telephone, in pixels.
 SMALLEST = 9
+RUNS = 8
 TEXTS = "svg text:not([class]), td, p, li, span, b"
 SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
     const own = parseFloat(getComputedStyle(it).fontSize);
@@ -84,7 +86,7 @@ LINES = """[...document.querySelectorAll("td")]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A report and a comparison of two real runs of a small network."""
+    """A report and a comparison of eight folders of a run of a small network."""
     home = tmp_path_factory.mktemp("pages")
     (home / "report.html").write_bytes(make_page(full()))
     (home / "a.fa").write_text("".join(f">{i}\n{'ACGT'[i % 4] * 8}\n" for i in range(24)))
@@ -92,11 +94,10 @@ def folder(tmp_path_factory):
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(home / "a.fa", labels=labels, encoder=encoder)
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(4,))
-    runs = [
-        sl.train.fit(config, data, data, epochs=3, seed=seed, out=home / f"seed-{seed}")
-        for seed in (0, 1)
-    ]
-    sl.train.compare(runs, out=home / "compare.html")
+    sl.train.fit(config, data, data, epochs=3, out=home / "run")
+    for seed in range(RUNS):
+        shutil.copytree(home / "run", home / f"runs/{'a-long-name-' * 4}seed-{seed}")
+    sl.train.compare(home / "runs", out=home / "compare.html")
     return home
 
 
@@ -149,10 +150,22 @@ def test_plots_take_the_colours_of_the_scheme(address, tmp_path):
     assert found == ["rgb(15, 118, 110)", "rgb(45, 212, 191)"]
 
 
+@pytest.mark.parametrize("width", [390, 1366])
+def test_a_comparison_of_eight_runs_fits_the_page(address, tmp_path, width):
+    with chromium.Page(tmp_path / "profile", width=width) as page:
+        page.open(f"{address}/compare.html")
+        assert page.value("document.documentElement.scrollWidth") <= width
+        names = "[...document.querySelectorAll('section:first-of-type td:first-child')]"
+        found = page.value(f"{names}.map(it => it.innerText)")
+        assert found == [f"...seed-{seed}" for seed in range(RUNS)]
+        cut = f"{names}.filter(it => it.scrollWidth > it.clientWidth).length"
+        assert page.value(cut) == 0
+
+
 def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
     with chromium.Page(tmp_path / "profile") as page:
         page.open(f"{address}/compare.html")
         figure = "document.querySelector('figure')"
-        assert page.value(f"{figure}.querySelectorAll('.line').length") == 2
+        assert page.value(f"{figure}.querySelectorAll('.line').length") == RUNS
         legend = page.value(f"[...{figure}.querySelectorAll('li')].map(it => it.innerText)")
-        assert legend == ["seed-0", "seed-1"]
+        assert legend == [f"...seed-{seed}" for seed in range(RUNS)]

@@ -71,6 +71,27 @@ def test_the_interval_of_an_auprc_holds_the_true_one_at_least_as_often_as_it_say
     assert coverage(area, lambda it: auprc_interval(it.auprc, 40)) >= 0.94
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("positives", [20, 100, 500])
+@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize("shift", [0.5, 1, 2, 3])
+def test_the_interval_of_an_auprc_holds_the_true_one_in_95_of_100_cases(
+    shift, share, positives
+):
+    rng = np.random.default_rng(0)
+    ratio, times = (1 - share) / share, 1000
+    thresholds = np.linspace(12, -9, 40_001)
+    recall, false = norm.sf(thresholds - shift), norm.sf(thresholds)
+    area = np.trapezoid(recall / (recall + ratio * false), recall)
+    labels = np.arange(positives + round(positives * ratio)) < positives
+    held = 0
+    for _ in range(times):
+        curve = RankCurve.of(labels, rng.normal(size=labels.size) + shift * labels)
+        low, high = auprc_interval(curve.auprc, positives)
+        held += low <= area <= high
+    assert held / times >= 0.94
+
+
 def test_of_a_perfect_area_the_interval_ends_at_1_and_begins_below():
     for low, high in (auroc_interval(1.0, 20, 20), auprc_interval(1.0, 20)):
         assert high == pytest.approx(1.0)

@@ -103,4 +103,4 @@ def test_the_plan_names_the_settings(start):
 
     start(callbacks=[Reader()], optimizer=sl.optim.SGD(momentum=0.9))
     assert seen[0]["optimizer"].startswith("SGD(")
-    assert seen[0]["batch size"] == "16"
+    assert seen[0]["batch size"] == 16

@@ -27,25 +27,39 @@ def train(toy, small, tmp_path):
     return call
 
 
-def rows_of(section):
-    return {row[0]: list(row[1:]) for row in section.table.rows}
+def section_of(report, title):
+    return next(it for it in report.sections if it.title == title)
+
+
+def columns_of(section):
+    """Each column by its heading, a cell a run in the order of the rows."""
+    columns = zip(*section.table.rows, strict=True)
+    return dict(zip(section.table.columns, map(list, columns), strict=True))
+
+
+def order_of(*runs):
+    """Runs as a table lists them: the highest accuracy first, else as given."""
+    return sorted(runs, key=lambda run: -run.test.metrics["accuracy"])
 
 
 def test_the_table_has_what_each_run_found(train):
-    runs = [train("a"), train("b", lr=0.01)]
-    results, settings, _ = sl.train.compare([run.folder for run in runs]).sections
-    rows = rows_of(results)
-    assert results.table.columns == ("", "a", "b")
-    assert rows["records"] == ["20", "20"]
-    assert rows["MCC"] == [f"{run.test.metrics['mcc']:.4f}" for run in runs]
-    assert rows["parameters"] == [f"{run.model.number_of_parameters:,}" for run in runs]
-    assert rows["epochs"] == [f"2 (kept {run.best_epoch})" for run in runs]
-    assert rows_of(settings) == {"lr": ["0.001", "0.01"]}
+    runs = order_of(train("a"), train("b", lr=0.01))
+    report = sl.train.compare([run.folder for run in runs])
+    columns = columns_of(report.sections[0])
+    assert columns["run"] == [run.folder.name for run in runs]
+    assert columns["records"] == ["20", "20"]
+    assert columns["MCC"] == [f"{run.test.metrics['mcc']:.4f}" for run in runs]
+    assert columns["parameters"] == [f"{run.model.number_of_parameters:,}" for run in runs]
+    assert columns["epochs"] == [f"2 (kept {run.best_epoch})" for run in runs]
+    rates = {"a": "0.001", "b": "0.01"}
+    settings = columns_of(section_of(report, "Settings that differ"))
+    assert settings["lr"] == [rates[run.folder.name] for run in runs]
+    assert set(settings) == {"run", "lr"}
 
 
 def test_an_accuracy_has_wilsons_interval(train):
     run = train("a")
-    cell = rows_of(sl.train.compare([run, train("b")]).sections[0])["accuracy"][0]
+    cell = columns_of(sl.train.compare([run, train("b")]).sections[0])["accuracy"][0]
     share = run.test.metrics["accuracy"]
     low, high = wilson_interval(round(20 * share), 20)
     assert cell == f"{share:.4f} ({low:.4f} to {high:.4f})"
@@ -55,26 +69,29 @@ def test_a_run_and_its_folder_are_compared_alike(train):
     runs = [train("a"), train("b", seed=1)]
     first = sl.train.compare(runs)
     second = sl.train.compare([str(run.folder) for run in runs])
-    assert first.sections[0].table == second.sections[0].table
-    assert first.sections[1].table == second.sections[1].table
+    assert len(first.sections) == 4
+    for one, other in zip(first.sections, second.sections, strict=True):
+        assert (one.title, one.note, one.table) == (other.title, other.note, other.table)
 
 
 def test_settings_of_the_network_are_compared_one_by_one(train, toy, tmp_path):
     run = train("a")
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(5,), kernel_size=3)
     wide = sl.train.fit(config, toy(), toy(30), epochs=2, out=tmp_path / "runs/b")
-    rows = rows_of(sl.train.compare([run, wide]).sections[1])
-    before = list(run.model.config.widths)
-    assert rows["network widths"] == [str(before), "[5]"]
-    assert "network dropout" not in rows
+    report = sl.train.compare([run, wide])
+    columns = columns_of(section_of(report, "Settings that differ"))
+    widths = dict(zip(columns["run"], columns["network widths"], strict=True))
+    assert widths == {"a": str(list(run.model.config.widths)), "b": "[5]"}
+    assert "network dropout" not in columns
 
 
 def test_the_curves_are_those_of_the_history(train):
     runs = [train("a"), train("b", epochs=4)]
-    drawings: Any = sl.train.compare(runs).sections[2].drawings
+    runs = order_of(*runs)
+    drawings: Any = section_of(sl.train.compare(runs), "Learning curves").drawings
     plots = {it.title: it for it in drawings}
     traces = plots["validation loss"].traces
-    assert [trace.name for trace in traces] == ["a", "b"]
+    assert [trace.name for trace in traces] == [run.folder.name for run in runs]
     for trace, run in zip(traces, runs, strict=True):
         np.testing.assert_allclose(trace.y, [row["valid_loss"] for row in run.history])
 
@@ -90,7 +107,7 @@ def test_the_part_that_all_runs_have_is_compared(train):
     runs = [train("a"), train("b", test=None)]
     results = sl.train.compare(runs).sections[0]
     assert "Metrics on the validation part." in results.note
-    assert rows_of(results)["records"] == ["30", "30"]
+    assert columns_of(results)["records"] == ["30", "30"]
 
 
 def test_a_run_that_was_stopped_has_its_best_epoch_so_far(train):
@@ -98,8 +115,10 @@ def test_a_run_that_was_stopped_has_its_best_epoch_so_far(train):
     (runs[1].folder / "results.json").unlink()
     results = sl.train.compare([run.folder for run in runs]).sections[0]
     best = min(runs[1].history, key=lambda row: row["valid_loss"])
-    assert rows_of(results)["accuracy"][1] == f"{best['valid_accuracy']:.4f}"
-    assert rows_of(results)["parameters"][1] == "\N{EN DASH}"
+    columns = columns_of(results)
+    row = columns["run"].index("b")
+    assert columns["accuracy"][row] == f"{best['valid_accuracy']:.4f}"
+    assert columns["parameters"][row] == "\N{EN DASH}"
     assert "has not ended" in results.note
 
 
@@ -138,7 +157,7 @@ def test_one_folder_stands_for_the_runs_in_it(train, tmp_path):
     runs = [train("b").folder, train("a").folder]
     (tmp_path / "runs/notes.txt").write_text("mine")
     results = sl.train.compare(tmp_path / "runs").sections[0]
-    assert results.table.columns == ("", "a", "b")
+    assert sorted(columns_of(results)["run"]) == ["a", "b"]
     assert results.table == sl.train.compare(runs[::-1]).sections[0].table
 
 
@@ -203,4 +222,58 @@ def test_runs_in_a_folder_are_in_the_order_of_their_numbers(train, tmp_path):
     for number in (10, 2, 1):
         shutil.copytree(run.folder, tmp_path / "folds" / f"fold-{number}")
     results = sl.train.compare(tmp_path / "folds").sections[0]
-    assert results.table.columns[1:] == ("fold-1", "fold-2", "fold-10")
+    assert columns_of(results)["run"] == ["fold-1", "fold-2", "fold-10"]
+
+
+def test_the_best_run_stands_first_and_one_without_metrics_last(train, tmp_path):
+    right = {"low": 0.2, "none": None, "high": 0.9, "middle": 0.5}
+    run = train("a").folder
+    for name, value in right.items():
+        home = shutil.copytree(run, tmp_path / "sorted" / name)
+        results = json.loads((home / "results.json").read_text())
+        metrics = results["parts"]["test"]["metrics"]
+        results["parts"]["test"]["metrics"] = metrics | {"accuracy": value}
+        (home / "results.json").write_text(json.dumps(results))
+    results = sl.train.compare(tmp_path / "sorted").sections[0]
+    assert columns_of(results)["run"] == ["high", "middle", "low", "none"]
+    assert "sorted by accuracy, the best first" in results.note
+
+
+def test_of_a_metric_of_ones_own_no_run_is_called_the_best(toy, small, tmp_path):
+    def mine(labels, scores):
+        return float(len(labels) + scores.ndim)
+
+    loss = sl.nn.functional.cross_entropy
+    options: Any = {"task": "custom", "loss": loss, "metrics": [mine], "epochs": 1}
+    runs = [sl.train.fit(small, toy(), toy(30), seed=seed, **options) for seed in (0, 1)]
+    results = sl.train.compare(runs).sections[0]
+    assert columns_of(results)["run"] == ["run 1", "run 2"]
+    assert "in the order given" in results.note
+
+
+def test_long_names_lose_what_all_begin_with_and_the_note_tells_it(train, tmp_path):
+    run = train("a").folder
+    names = [f"splice-sites-of-a-whole-genome-seed-{seed}" for seed in (1, 10, 2)]
+    for name in names:
+        shutil.copytree(run, tmp_path / "long" / name)
+    results = sl.train.compare(tmp_path / "long").sections[0]
+    assert columns_of(results)["run"] == ["...seed-1", "...seed-2", "...seed-10"]
+    assert "... stands for splice-sites-of-a-whole-genome-." in results.note
+
+
+def test_of_more_runs_than_colours_the_best_ones_are_drawn(train, tmp_path):
+    run = train("a").folder
+    for number in range(10):
+        shutil.copytree(run, tmp_path / "many" / f"run-{number}")
+    curves: Any = section_of(sl.train.compare(tmp_path / "many"), "Learning curves")
+    assert curves.note == "Drawn: the 8 best runs."
+    assert all(len(plot.traces) == 8 for plot in curves.drawings)
+
+
+def test_a_setting_as_text_and_as_a_number_is_the_same_setting(train):
+    runs = [train("a").folder, train("b").folder]
+    results = json.loads((runs[1] / "results.json").read_text())
+    results["settings"] = {it: str(value) for it, value in results["settings"].items()}
+    (runs[1] / "results.json").write_text(json.dumps(results))
+    titles = [section.title for section in sl.train.compare(runs).sections]
+    assert "Settings that differ" not in titles

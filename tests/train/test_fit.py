@@ -94,8 +94,8 @@ def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
     found = {path.relative_to(run).as_posix() for path in run.rglob("*")}
     assert found >= {
         "config.json", "model.safetensors", "checkpoint/last.safetensors", "metrics.jsonl",
-        "scores-valid.tsv", "scores-test.tsv", "learning-curve.png", "confusion.png",
-        "report.html",
+        "scores-valid.tsv", "scores-test.tsv", "labels-valid.tsv", "labels-test.tsv",
+        "learning-curve.png", "confusion.png", "report.html",
     }  # fmt: skip
 
 

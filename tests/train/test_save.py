@@ -57,7 +57,8 @@ def test_saving_replaces_nothing_unasked(train, tmp_path, what):
     with pytest.raises(RunFolderError, match=r"holds a run already.*overwrite=True"):
         thing.save(tmp_path / "there")
     thing.save(tmp_path / "there", overwrite=True)
-    assert (tmp_path / "there/scores-test.tsv").exists() == (what == "run")
+    for name in ("scores-test.tsv", "labels-test.tsv"):
+        assert (tmp_path / "there" / name).exists() == (what == "run")
 
 
 def test_saving_never_replaces_the_files_of_others(train, tmp_path):

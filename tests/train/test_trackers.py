@@ -112,7 +112,7 @@ def test_wandb_logs_into_the_run_that_is_open(train, tmp_path, monkeypatch):
         found, config = dict(kept.summary), dict(kept.config)
     assert found["epoch/valid_loss"] == run.history[-1]["valid_loss"]
     assert found["final/valid/auroc"] == run.valid.metrics["auroc"]
-    assert config["batch size"] == "16"
+    assert config["batch size"] == 16
 
 
 @pytest.mark.soak

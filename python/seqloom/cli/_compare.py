@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
 
     from seqloom.report import Report, Table as Numbers
 
+# No column is wider than this part of the terminal.
+_SHARE_OF_COLUMN = 3
+# So wide that no table is squeezed while it is measured.
+_UNLIMITED = 100_000
+
 
 def compare(
     runs: list[Path],
@@ -30,7 +34,7 @@ def compare(
     overwrite: Flag = False,
     shown: ShownOptions = SHOWN_DEFAULTS,
 ) -> None:
-    """Show runs beside each other: metrics with intervals, settings that differ, time.
+    """Show runs beside each other, the best first: metrics, tests, settings that differ.
 
     Example: seqloom compare runs/small runs/wide --out compare.html
 
@@ -44,16 +48,19 @@ def compare(
         shown: What is printed, and how.
     """
     from seqloom.report import make_page
-    from seqloom.train._compare import report_of, values_of
+    from seqloom.train._compare import report_of
+    from seqloom.train._compare_values import values_of
     from seqloom.train._compared import open_runs
+    from seqloom.train._mcnemar import set_beside_best
 
     check_free(out, overwrite=overwrite)
     compared = open_runs(runs)
-    report = report_of(compared)
+    tests = set_beside_best(compared)
+    report = report_of(compared, tests)
     if out is not None:
         write_atomic(out, make_page(report))
     if shown.json:
-        print_json(values_of(compared))
+        print_json(values_of(compared, tests))
     else:
         _show(report)
     if out is not None:
@@ -61,27 +68,54 @@ def compare(
 
 
 def _show(report: "Report") -> None:
-    """Prints the tables of a comparison, and what to know of them."""
+    """Prints the tables of a comparison, each with what to know of it."""
     console = open_console()
     for section in report.sections:
         if section.table is not None:
-            show_numbers(console, section.table)
-    console.print(report.sections[0].note)
+            _print_numbers(console, section.table)
+        if section.table is not None and section.note:
+            console.print(section.note)
 
 
-def show_numbers(console: "Console", numbers: "Numbers") -> None:
-    """Prints a table; an interval has a line of its own, so that more runs fit."""
+def _print_numbers(console: "Console", numbers: "Numbers") -> None:
+    """Prints a row for each run; columns that are too many follow in a further table."""
+    left = list(range(1, len(numbers.columns)))
+    while left:
+        fitting = _count_fitting(console, numbers, left)
+        console.print(_table(numbers, left[:fitting], console.width))
+        left = left[fitting:]
+
+
+def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
+    """Counts how many of these columns stand beside each other; one always does."""
+    unlimited = console.options.update(width=_UNLIMITED)
+    for count in range(len(columns), 1, -1):
+        table = _table(numbers, columns[:count], console.width)
+        if console.measure(table, options=unlimited).maximum <= console.width:
+            return count
+    return 1
+
+
+def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
+    """Makes a table of some columns; what is wider than a third goes on below."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
-    table.add_column(numbers.title.lower())
-    for name in numbers.columns[1:]:
-        table.add_column(name, justify="right", overflow="fold")
-    for first, *cells in numbers.rows:
-        table.add_row(str(first), *(_cell(str(cell)) for cell in cells))
-    console.print(table)
+    widest = width // _SHARE_OF_COLUMN
+    table.add_column(_heading(numbers.title.lower()), overflow="fold", max_width=widest)
+    for it in columns:
+        name = _heading(numbers.columns[it])
+        table.add_column(name, justify="right", overflow="fold", max_width=widest)
+    for row in numbers.rows:
+        table.add_row(*(_cell(str(row[it])) for it in (0, *columns)))
+    return table
 
 
-def _cell(text: str) -> Group:
+def _heading(name: str) -> Text:
+    """Puts each word of a heading on a line of its own."""
+    return Text(printable(name).replace(" ", "\n"))
+
+
+def _cell(text: str) -> Text:
     """Puts what stands in brackets below the number; nothing in a name is obeyed."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)
-    return Group(*(Text(printable(line)) for line in lines))
+    return Text("\n".join(map(printable, lines)))

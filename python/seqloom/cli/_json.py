@@ -2,9 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,20 +27,6 @@ def facts_of(run: "Run") -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         **{name: part.metrics for name, part in parts.items() if part is not None},
-    }
-
-
-def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
-    """Gives what each fold printed, and each metric's mean and deviation over them."""
-    parts = [run.valid.metrics for run in runs if run.valid is not None]
-    columns = {name: [part[name] for part in parts] for name in parts[0] if name != "n"}
-    return {
-        "folds": [facts_of(run) for run in runs],
-        "mean": {name: fmean(values) for name, values in columns.items()},
-        "deviation": {
-            name: stdev(values) if all(map(isfinite, values)) else None
-            for name, values in columns.items()
-        },
     }
 
 

@@ -1,8 +1,6 @@
 """Results in a terminal: metrics, the confusion matrix, and where the report lies."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -39,24 +37,6 @@ def show_run(console: Console, run: "Run") -> None:
         console.print(f"report {run.folder / 'report.html'}")
 
 
-def show_folds(console: Console, runs: Sequence["Run"]) -> None:
-    """Prints each metric's mean and deviation over the folds."""
-    parts = [run.valid.metrics for run in runs if run.valid is not None]
-    table = _table(
-        "", *(f"fold {i}" for i in range(1, len(parts) + 1)), "mean", "deviation"
-    )
-    for name in parts[0]:
-        values = [metrics[name] for metrics in parts]
-        cells = [_spell(name, value) for value in values]
-        summary = (
-            ("", "")
-            if name == "n"
-            else (f"{fmean(values):.4f}", f"{_deviation(values):.4f}")
-        )
-        table.add_row(_title(name, noun_of(runs[0])), *cells, *summary)
-    console.print(table)
-
-
 def show_metrics(
     console: Console,
     parts: Mapping[str, Metrics],
@@ -65,10 +45,10 @@ def show_metrics(
     noun: str = "sequences",
 ) -> None:
     """Prints a column for each part; one answer a record gives accuracy its interval."""
-    table = _table("", *parts)
+    table = start_table("", *parts)
     for name in next(iter(parts.values())):
         cells = (_spell(name, part[name]) for part in parts.values())
-        table.add_row(_title(name, noun), *cells)
+        table.add_row(title_of(name, noun), *cells)
         if name == "accuracy" and task == "classify":
             table.add_row("  95 % interval", *map(_interval, parts.values()))
     console.print(table)
@@ -76,7 +56,7 @@ def show_metrics(
 
 def show_confusion(console: Console, confusion: Confusion) -> None:
     """Prints counts, true classes as rows, and the share of each that was found."""
-    table = _table(confusion.name, *confusion.classes, "found")
+    table = start_table(confusion.name, *confusion.classes, "found")
     for position, name in enumerate(confusion.classes):
         counts = confusion.matrix[position]
         found = percent(counts[position] / counts.sum()) if counts.sum() else "-"
@@ -92,18 +72,13 @@ def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
     console.print(table)
 
 
-def _table(first: str, *names: str) -> Table:
+def start_table(first: str, *names: str) -> Table:
     """Starts a table of numbers with a column of words."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     table.add_column(first)
     for name in names:
         table.add_column(name, justify="right")
     return table
-
-
-def _deviation(values: Sequence[float]) -> float:
-    """Gives the standard deviation; of a metric that a fold lacks there is none."""
-    return stdev(values) if all(map(isfinite, values)) else nan
 
 
 def noun_of(run: "Run") -> str:
@@ -113,7 +88,7 @@ def noun_of(run: "Run") -> str:
     return "samples" if isinstance(run.trained.encoder, GenotypeEncoder) else "sequences"
 
 
-def _title(name: str, noun: str) -> str:
+def title_of(name: str, noun: str = "") -> str:
     """Spells a metric's name."""
     if name == "n":
         return noun

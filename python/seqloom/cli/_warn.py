@@ -111,10 +111,11 @@ def warn_of_part(console: Console, part: DataPart) -> None:
     if part.valid is None or part.train.task != "classify":
         return
     taught, asked = part.train.class_counts, part.valid.class_counts
+    where = f"{part.title}: " if part.title else ""
     if untaught := [name for name in asked if asked[name] and not taught.get(name)]:
         console.print(
-            f"warning: the validation part has {_list(untaught)}, but the training part "
-            "has no record of it to learn from"
+            f"warning: {where}the validation part has {_list(untaught)}, but the training "
+            "part has no record of it to learn from"
         )
 
 

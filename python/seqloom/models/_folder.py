@@ -33,6 +33,8 @@ _FILES = (
     "results.json",
     "scores-valid.tsv",
     "scores-test.tsv",
+    "labels-valid.tsv",
+    "labels-test.tsv",
     "learning-curve.png",
     "confusion.png",
     "scatter.png",

@@ -9,7 +9,7 @@ from html import escape
 
 from seqloom._text import printable
 from seqloom.report._theme import DOTS_PER_INCH, Picture
-from seqloom.report._values import Cell, Table, Tile
+from seqloom.report._values import Cell, Fact, Table, Tile
 
 # The spaces within an interval, as in "0.93 to 0.97": no line ends there.
 WITHIN_INTERVAL = re.compile(r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)")
@@ -46,10 +46,10 @@ def show_table(table: Table, *, caption: bool) -> str:
     return f'<div class="scroll" tabindex="0"><table>{inside}</table></div>'
 
 
-def show_facts(facts: Mapping[str, str]) -> str:
+def show_facts(facts: Mapping[str, Fact]) -> str:
     """Shows names and values as a list of terms."""
     terms = (
-        f"<dt>{show_text(name)}</dt><dd>{show_text(fact)}</dd>"
+        f"<dt>{show_text(name)}</dt><dd>{show_text(str(fact))}</dd>"
         for name, fact in facts.items()
     )
     return f"<dl>{''.join(terms)}</dl>"

@@ -80,9 +80,11 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
 def auprc_interval(area: float, positives: int) -> tuple[float, float]:
     """Computes the 95 % interval of an area under the precision-recall curve.
 
-    It takes the area for a share of the positives, as the binomial interval of Boyd, Eng
-    and Page does (ECML PKDD 2013), and is Wilson's interval of it, so that an area of 1
-    has one too. Of areas near 1 it is rather too wide than too narrow.
+    Boyd, Eng and Page (ECML PKDD 2013) take the area for a share of the positives, and
+    give a binomial and a logit interval of it. Of an area of 1 the first has no width, and
+    the second is not defined; this is Wilson's score interval (1927) of the same share. The
+    area is no share of records, so all three are approximations. Of areas near 1 this one
+    is rather too wide than too narrow.
 
     Args:
         area: The average precision that was found.

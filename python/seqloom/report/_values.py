@@ -11,6 +11,7 @@ from seqloom.errors import ShapeError
 from seqloom.report._panels import Drawing, Panel
 
 Cell: TypeAlias = str | int | float
+Fact: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,4 +224,4 @@ class Report:
     course: Sequence[Panel] = ()
     course_table: Table | None = None
     tables: Sequence[Table] = ()
-    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])

@@ -32,7 +32,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
             confusions=(Confusion("test", classes, counts), Confusion("validation", ...)),
             scatters=(Scatter("gc", true, predicted),),  # instead, for a regression
             tables=(Table("Worst mistakes", ("id", "true", "called"), [...]),),
-            facts={"model": "SequenceCNN, 21,379 parameters", "seed": "0", ...},
+            facts={"model": "SequenceCNN, 21,379 parameters", "seed": 0, ...},
         )
 
     The table of precision, recall and F1 is made from each confusion; do not pass it.
@@ -49,7 +49,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
 
     Examples:
         >>> import os
-        >>> page = write_report(".", Report(title="empty", facts={"seed": "0"}))
+        >>> page = write_report(".", Report(title="empty", facts={"seed": 0}))
         >>> page.name, os.path.exists("learning-curve.png")
         ('report.html', False)
     """

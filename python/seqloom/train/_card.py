@@ -167,7 +167,7 @@ def _share(hits: int, total: int) -> tuple[str, str]:
 
 def _data(report: Report) -> str:
     """Lists what the model was made of and from."""
-    rows = [(key, value) for key, value in report.facts.items()]
+    rows = [(key, str(value)) for key, value in report.facts.items()]
     rows.append(("written by", f"seqloom {metadata.version('seqloom')}"))
     return f"## Data and training\n\n{_table(('what', 'value'), rows)}"
 

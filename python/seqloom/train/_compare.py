@@ -1,28 +1,41 @@
 """Runs beside each other: what differs, what they found, how they learned."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from seqloom._arguments import as_flag, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
-from seqloom.report import Plot, Report, Section, Table, Trace, make_page
+from seqloom.report import Plot, Report, Section, Trace, make_page
+from seqloom.report._svg import COLOURS
+from seqloom.train._compare_tables import (
+    BESIDE,
+    paired_table,
+    results_table,
+    settings_table,
+    shorten,
+    title_of,
+)
 from seqloom.train._compared import (
     Compared,
     are_alike,
     choose_parts,
+    find_ranking_metric,
     open_runs,
-    parts_of,
-    settings_that_differ,
+    rank,
 )
+from seqloom.train._mcnemar import PairedTests, set_beside_best
 from seqloom.train._run import Run
 
 FilePath: TypeAlias = str | os.PathLike[str]
-_VERSION = 1
-_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
 _FEWEST_FOR_A_LINE = 3
+# A third of a terminal of 80 columns.
+_LONGEST_NAME = 26
 
 
 def compare(
@@ -33,10 +46,12 @@ def compare(
 ) -> Report:
     """Compares finished runs: their settings, their metrics and their learning curves.
 
+    Runs are sorted by the first metric that all have (accuracy, r2), the best first.
     Metrics have 95 % intervals where there is a closed form: an accuracy (Wilson), the
     areas of two classes (`seqloom.report.auroc_interval`, ``auprc_interval``), Pearson's
-    correlation (Fisher). A run that was stopped has the validation metrics of its best
-    epoch so far.
+    correlation (Fisher). Classifiers that judged the same records are tested against the
+    best of them: McNemar's exact test, corrected by Holm's method for all pairs of runs.
+    A run that was stopped has the validation metrics of its best epoch so far.
 
     Args:
         runs: Two or more runs, or run folders; or one folder that holds run folders.
@@ -44,7 +59,7 @@ def compare(
         overwrite: Replace the page where it is there already.
 
     Returns:
-        What the page shows; its first section has the table of the runs.
+        What the page shows; its first section has a row for each run.
 
     Raises:
         ArgumentError: There are fewer than two runs, or one of them twice.
@@ -63,52 +78,36 @@ def compare(
         ...     _ = sl.train.fit(config, data, epochs=1, seed=seed, out=f"seed-{seed}")
         >>> report = sl.train.compare(["seed-0", "seed-1"], out="compare.html")
         >>> report.sections[1].table.rows
-        [('seed', '0', '1')]
+        [('seed-0', '0'), ('seed-1', '1')]
     """
     page = None if out is None else _check_page(out, overwrite=overwrite)
-    report = report_of(open_runs(runs))
+    opened = open_runs(runs)
+    report = report_of(opened, set_beside_best(opened))
     if page is not None:
         write_atomic(page, make_page(report))
     return report
 
 
-def report_of(runs: list[Compared]) -> Report:
+def report_of(runs: list[Compared], tests: PairedTests) -> Report:
     """Makes what the page shows."""
+    prefix = _find_prefix([run.name for run in runs])
+    shown = [replace(run, name=shorten(run.name, prefix)) for run in rank(runs)]
     return Report(
         title=f"{len(runs)} runs compared",
         lead=f"{', '.join(run.place for run in runs)}.",
-        sections=tuple(_sections(runs)),
+        sections=tuple(_sections(shown, tests, prefix)),
     )
 
 
-def values_of(runs: list[Compared]) -> dict[str, Any]:
-    """Gives the same as plain values, for another program to read."""
-    chosen = zip(runs, choose_parts(runs), parts_of(runs), strict=True)
-    return {
-        "version": _VERSION,
-        "comparable": are_alike(runs),
-        "settings_that_differ": settings_that_differ(runs),
-        "runs": [_values(run, name, part) for run, name, part in chosen],
-    }
-
-
-def _values(run: Compared, name: str | None, part: dict[str, Any]) -> dict[str, Any]:
-    """Gives the values of one run, and of the part on which it is compared."""
-    found = run.results
-    return {
-        "name": run.name,
-        "folder": run.place,
-        "part": name,
-        "records": part.get("records"),
-        "metrics": part.get("metrics", {}),
-        "intervals": part.get("intervals", {}),
-        "parameters": found.get("parameters"),
-        "epochs": found["epochs"],
-        "best_epoch": found.get("best_epoch"),
-        "seconds": found["seconds"],
-        "settings": run.settings,
-        "history": run.history,
-    }
+def _find_prefix(names: list[str]) -> str:
+    """Finds what all names begin with, if names are too long for a column."""
+    if max(map(len, names)) <= _LONGEST_NAME:
+        return ""
+    pairs = zip(min(names), max(names), strict=False)
+    shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    # The last word that they share is kept, as in ...seed-1.
+    found = re.match(r"(.*[\W_])[^\W_]*[\W_]", shared, re.DOTALL)
+    return found[1] if found else ""
 
 
 def _check_page(out: object, *, overwrite: object) -> Path:
@@ -121,20 +120,26 @@ def _check_page(out: object, *, overwrite: object) -> Path:
     return page
 
 
-def _sections(runs: list[Compared]) -> Iterator[Section]:
-    """Gives the table of results, the settings that differ, and the curves."""
-    yield Section(title="Results", note=_note(runs), table=_results(runs))
-    if (settings := _settings(runs)) is not None:
+def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator[Section]:
+    """Gives the results, the tests, the settings that differ, and the curves."""
+    yield Section(
+        title="Results", note=_note(runs, tests, prefix), table=results_table(runs)
+    )
+    if tests.by_name:
+        yield Section(title=BESIDE, note=_note_of(tests), table=paired_table(tests, prefix))
+    if (settings := settings_table(runs)) is not None:
         yield Section(title="Settings that differ", table=settings)
-    if plots := list(_curves(runs)):
-        yield Section(title="Learning curves", drawings=plots)
+    if plots := list(_curves(runs[:COLOURS])):
+        yield Section(title="Learning curves", note=_drawn(runs), drawings=plots)
 
 
-def _note(runs: list[Compared]) -> str:
+def _note(runs: list[Compared], tests: PairedTests, prefix: str) -> str:
     """Says what the runs were judged on, and whether that is the same for all."""
-    chosen = choose_parts(runs)
+    chosen, metric = choose_parts(runs), find_ranking_metric(runs)
     parts = sorted({it for it in chosen if it})
+    order = "sorted by " + title_of(metric) if metric else "in the order given"
     notes = [f"Metrics on the {' and the '.join(parts)} part."] if parts else []
+    notes.append(f"Runs are {order}{', the best first' if metric else ''}.")
     if None in chosen:
         notes.append("A run without metrics was judged on no part, or has not begun.")
     if not are_alike(runs):
@@ -143,56 +148,30 @@ def _note(runs: list[Compared]) -> str:
         )
     if any("network" not in run.results for run in runs):
         notes.append("A run without parameters has not ended, or is of an older version.")
-    return " ".join([*notes, "A second figure is the 95 % interval of a metric."])
+    notes.append("A second figure is the 95 % interval of a metric.")
+    if prefix:
+        notes.append(f"In the tables ... stands for {prefix}.")
+    return " ".join([*notes, *tests.notes])
 
 
-def _results(runs: list[Compared]) -> Table:
-    """Lists metrics, size and time, a column a run."""
-    parts = parts_of(runs)
-    names = dict.fromkeys(name for part in parts for name in part.get("metrics", {}))
-    rows = [
-        ("records", *(_whole(part.get("metrics", {}).get("n")) for part in parts)),
-        *((_title(it), *(_spell(part, it) for part in parts)) for it in names if it != "n"),
-        ("parameters", *(_whole(run.results.get("parameters")) for run in runs)),
-        ("epochs", *(_epochs(run.results) for run in runs)),
-        ("seconds", *(f"{run.results['seconds']:,.1f}" for run in runs)),
-    ]
-    return Table("Results", ("", *(run.name for run in runs)), rows)
+def _note_of(tests: PairedTests) -> str:
+    """Says what was tested, and for how many tests p-values are corrected."""
+    shared = (
+        f"Beside {tests.best}, which has the highest accuracy, on the same "
+        f"{tests.records:,} records. p: McNemar's exact test, two-sided."
+    )
+    if tests.pairs == 1:
+        return shared
+    return (
+        f"{shared} p (Holm): corrected for all {tests.pairs} pairs of runs, because these "
+        "records chose the best one; p alone is not corrected."
+    )
 
 
-def _title(name: str) -> str:
-    """Spells a metric's name."""
-    return _TITLES.get(name, name.replace("_", " "))
-
-
-def _whole(number: float | None) -> str:
-    """Spells a count; a dash where there is none."""
-    return "\N{EN DASH}" if number is None else f"{int(number):,}"
-
-
-def _spell(part: dict[str, Any], name: str) -> str:
-    """Spells a metric with its interval, if it has one."""
-    value = part.get("metrics", {}).get(name)
-    if value is None:
-        return "\N{EN DASH}"
-    ends = part.get("intervals", {}).get(name)
-    return f"{value:.4f}" + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else "")
-
-
-def _epochs(results: dict[str, Any]) -> str:
-    """Says how many epochs there were, and which one was kept."""
-    best = results.get("best_epoch")
-    return f"{results['epochs']:,}" + (f" (kept {best:,})" if best else "")
-
-
-def _settings(runs: list[Compared]) -> Table | None:
-    """Lists the settings in which the runs differ, a column a run."""
-    rows = [
-        (name, *(run.settings.get(name, "\N{EN DASH}") for run in runs))
-        for name in settings_that_differ(runs)
-    ]
-    heading = ("", *(run.name for run in runs))
-    return Table("Settings that differ", heading, rows) if rows else None
+def _drawn(runs: list[Compared]) -> str:
+    """Says which runs have a curve: there are so many colours."""
+    first = "best" if find_ranking_metric(runs) else "first"
+    return f"Drawn: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
 
 
 def _curves(runs: list[Compared]) -> Iterator[Plot]:

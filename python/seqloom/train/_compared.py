@@ -4,6 +4,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,18 @@ _PARTS = ("test", "validation")
 # These have columns, or stand in config.json one by one.
 _NOT_SETTINGS = {"model", "network", "encoder", "seconds of training"}
 _NEEDED = {"parts", "settings", "epochs", "seconds"}
+# Of these it is known which end is good: of a metric of the user's own it is not.
+_HIGHER_IS_BETTER = {
+    "accuracy": True,
+    "balanced_accuracy": True,
+    "mcc": True,
+    "auroc": True,
+    "auprc": True,
+    "r2": True,
+    "pearson": True,
+    "spearman": True,
+    "rmse": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +41,13 @@ class Compared:
 
     name: str
     place: str
+    source: Run | Path
     results: dict[str, Any]
     history: list[dict[str, Any]]
     config: dict[str, Any]
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """What it was told: the settings of `fit`, of the network and of the encoder."""
         given = {
             name: value
@@ -42,7 +56,7 @@ class Compared:
         }
         for name, key in (("network", "model"), ("encoder", "encoder")):
             found: dict[str, Any] = self.config.get(key) or {}
-            given |= {f"{name} {it.replace('_', ' ')}": str(found[it]) for it in found}
+            given |= {f"{name} {it.replace('_', ' ')}": found[it] for it in found}
         return given
 
 
@@ -110,12 +124,12 @@ def _open(run: Any, name: str) -> Compared:
     """Reads a run folder, or takes a run in memory."""
     if isinstance(run, Run):
         found, config = results_of(run), describe(run.trained)
-        return Compared(name, _place(run), found, run.history, config)
+        return Compared(name, _place(run), run, found, run.history, config)
     home = as_path("runs", run, expected="runs or run folders")
     config, history = read_config(home), _read_history(home)
     path = home / RESULTS
     found = _read_results(path) if path.exists() else _so_far(config, history)
-    return Compared(name, str(home), found, history, config)
+    return Compared(name, str(home), Path(home), found, history, config)
 
 
 def _read_history(home: Path) -> list[dict[str, Any]]:
@@ -198,4 +212,29 @@ def settings_that_differ(runs: list[Compared]) -> list[str]:
     """Names the settings that are not the same for all runs."""
     every = [run.settings for run in runs]
     names = dict.fromkeys(name for settings in every for name in settings)
-    return [it for it in names if len({settings.get(it) for settings in every}) > 1]
+    # By their text, because a run of an older version has text where others have numbers.
+    return [it for it in names if len({_text_of(each, it) for each in every}) > 1]
+
+
+def _text_of(settings: dict[str, Any], name: str) -> str | None:
+    """Spells a setting; gives None where a run has none of this name."""
+    return str(settings[name]) if name in settings else None
+
+
+def find_ranking_metric(runs: list[Compared]) -> str | None:
+    """Finds the metric that runs are sorted by: the first that every judged run has."""
+    judged = [found for part in parts_of(runs) if (found := part.get("metrics"))]
+    names = judged[0] if judged else ()
+    shared = (it for it in names if all(it in metrics for metrics in judged))
+    return next((it for it in shared if it in _HIGHER_IS_BETTER), None)
+
+
+def rank(runs: list[Compared]) -> list[Compared]:
+    """Sorts runs by that metric, the best first; those without a value come last."""
+    metric = find_ranking_metric(runs)
+    if metric is None:
+        return runs
+    sign = -1 if _HIGHER_IS_BETTER[metric] else 1
+    found = [part.get("metrics", {}).get(metric) for part in parts_of(runs)]
+    values = [inf if value is None else sign * value for value in found]
+    return [runs[it] for it in sorted(range(len(runs)), key=values.__getitem__)]

@@ -1,4 +1,4 @@
-"""The settings of a run and its machine, spelled for the report."""
+"""The settings of a run and its machine: numbers, and text where there is no number."""
 
 import platform
 from importlib import metadata
@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 
 from seqloom.optim import Optimizer
+from seqloom.report._values import Fact
 from seqloom.train._prepare import spell_augment
 from seqloom.train._rates import ScheduleLike
 from seqloom.train._settings import Settings
 
 
-def spell_settings(
+def name_settings(
     settings: Settings,
     optimizer: Optimizer | None,
     schedule: ScheduleLike | None,
     **further: Any,
-) -> dict[str, str]:
-    """Spells settings by name, and further ones; leaves out what has no effect."""
+) -> dict[str, Fact]:
+    """Names settings, and further ones; leaves out what has no effect."""
     values = settings.to_dict() | further
     values["optimizer"] = optimizer and _spell(optimizer.to_dict())
     values["schedule"] = schedule and repr(schedule)
@@ -27,7 +28,7 @@ def spell_settings(
     if schedule is not None:
         values.pop("lr")  # the schedule gives it
     return {
-        name.replace("_", " "): str(value)
+        name.replace("_", " "): value if isinstance(value, Fact) else str(value)
         for name, value in values.items()
         if value is not None and name != "backend"
     }
@@ -46,7 +47,7 @@ def changes_of(train: Any) -> dict[str, Any]:
     return {"augmentation": named, "jitter": getattr(train, "jitter", None) or None}
 
 
-def machine_facts(backend: str, threads: int) -> dict[str, str]:
+def machine_facts(backend: str, threads: int) -> dict[str, Fact]:
     """Names backend, device, threads and versions, as a report shows them."""
     name, _, device = backend.partition(":")
     versions = {
@@ -57,6 +58,6 @@ def machine_facts(backend: str, threads: int) -> dict[str, str]:
     return {
         "backend": name,
         "device": device or "cpu",
-        "threads": str(threads),
+        "threads": threads,
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
     }

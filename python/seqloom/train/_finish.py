@@ -14,6 +14,7 @@ from seqloom.models._trained import config_of
 from seqloom.models._trained_on import files_of, names_of
 from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
+from seqloom.report._values import Fact
 from seqloom.train._arrays import count_samples
 from seqloom.train._baseline import no_better
 from seqloom.train._card import limits_of, write_card
@@ -39,7 +40,7 @@ class Ended:
     trained: Trained
     parts: Parts
     state: State
-    settings: dict[str, str]
+    settings: dict[str, Fact]
     judge: Callable[[Any], Part | None]
     draws: bool
 
@@ -144,12 +145,12 @@ class Ended:
             logos = class_logos(self.parts.train, self.trained.classes)
             yield from () if logos is None else (logos,)
 
-    def _facts(self) -> dict[str, str]:
+    def _facts(self) -> dict[str, Fact]:
         """Adds the network and the data to the settings."""
         model = self.trained.model
         parameters = f"{model.number_of_parameters:,} parameters"
         sizes = {
-            f"{name} records": f"{count:,}"
+            f"{name} records": count
             for name, part in self.parts.list_named()
             if (count := count_samples(part))
         }
@@ -162,7 +163,7 @@ class Ended:
             **sizes,
             **self._files(),
             **self.settings,
-            "seconds of training": f"{seconds:.1f}",
+            "seconds of training": round(seconds, 1),
         }
 
     def _files(self) -> dict[str, str]:

@@ -71,10 +71,11 @@ def fit(
     of the last epoch where there is no validation part. With ``out`` the run folder holds
     ``config.json``, ``encoder.safetensors`` (of an encoder that learns),
     ``model.safetensors``, ``checkpoint/last.safetensors``, ``metrics.jsonl``,
-    ``scores-valid.tsv``, ``scores-test.tsv``, ``results.json``, the pictures and
-    ``report.html``; each is whole or absent whenever the run is killed. A run that goes on
-    from its checkpoint, also from one in the middle of an epoch, ends with the same
-    weights, bit for bit (on one machine, with the same number of threads).
+    ``scores-valid.tsv``, ``scores-test.tsv``, ``labels-valid.tsv``, ``labels-test.tsv``,
+    ``results.json``, the pictures and ``report.html``; each is whole or absent whenever the
+    run is killed. A run that goes on from its checkpoint, also from one in the middle of an
+    epoch, ends with the same weights, bit for bit (on one machine, with the same number of
+    threads).
 
     Under ``torchrun`` the processes that it starts train one network: each takes its part
     of every batch, and the first one writes and reports.

@@ -18,13 +18,14 @@ from seqloom.models._trained import save_config
 from seqloom.nn import Config, Module
 from seqloom.optim import AdamW, Optimizer
 from seqloom.record import load
+from seqloom.report._values import Fact
 from seqloom.tensor import Backend
 from seqloom.train._arrays import count_batches, count_samples
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval, how_to_resume
 from seqloom.train._compiling import Compiling, is_worth_compiling
 from seqloom.train._describe import ClassWeight
-from seqloom.train._facts import changes_of, machine_facts, spell_settings
+from seqloom.train._facts import changes_of, machine_facts, name_settings
 from seqloom.train._finish import Ended
 from seqloom.train._metrics import Metric
 from seqloom.train._objective import Objective
@@ -241,15 +242,15 @@ class Job:
             facts=self._facts(state, trainer),
         )
 
-    def _facts(self, state: State, trainer: Trainer) -> dict[str, str]:
-        """Spells the settings and the machine, for the report."""
+    def _facts(self, state: State, trainer: Trainer) -> dict[str, Fact]:
+        """Names the settings and the machine, for the report."""
         settings = self.settings
         further: dict[str, Any] = {"class_weight": self.class_weight}
         if settings.epochs is None:
             further["epochs"] = _spell_epochs(state)
         further |= changes_of(self.parts.train)
         further["compiled"] = trainer.step_maker.compiling.describe()
-        facts = spell_settings(settings, self.optimizer, self.schedule, **further)
+        facts = name_settings(settings, self.optimizer, self.schedule, **further)
         return facts | machine_facts(settings.backend, self.threads)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from seqloom.report._values import Fact
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -47,7 +49,7 @@ class Plan:
     task: str = ""
     first_batch: int = 1
     is_compiled: bool = False
-    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
 
 
 @dataclass(frozen=True, slots=True)

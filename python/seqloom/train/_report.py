@@ -22,6 +22,7 @@ from seqloom.report import (
     percent,
     wilson_interval,
 )
+from seqloom.report._values import Fact
 from seqloom.train._judged import Part
 from seqloom.train._parts import Parts
 from seqloom.train._tables import make_tables
@@ -60,7 +61,7 @@ def make_report(
     parts: dict[str, Part],
     history: list[dict[str, Any]],
     best_epoch: int | None,
-    facts: dict[str, str],
+    facts: dict[str, Fact],
     notes: tuple[str, ...],
     sections: tuple[Section, ...] = (),
 ) -> Report:

@@ -10,11 +10,12 @@ import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom.models import Task
+from seqloom.report._values import Fact
 from seqloom.train._judged import Part, find_intervals
 
 # `Run` writes itself by this module, which therefore does not know its type.
 RESULTS = "results.json"
-_VERSION = 1
+_VERSION = 2
 
 
 def write_results(folder: Path, run: Any) -> None:
@@ -35,7 +36,7 @@ def results_of(run: Any) -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
-        "settings": dict(run.report.facts),
+        "settings": {it: _plain(value) for it, value in run.report.facts.items()},
         "parts": {
             name: _describe(task, part) for name, part in parts.items() if part is not None
         },
@@ -56,6 +57,11 @@ def _name_records(task: Task, part: Part) -> str:
     words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
     text = "\0".join(words).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
+
+
+def _plain(value: Fact) -> Fact:
+    """Gives a setting that JSON knows: an infinite number as text."""
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def _number(value: float) -> float | None:

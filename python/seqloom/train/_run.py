@@ -13,6 +13,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._card import write_card
 from seqloom.train._judged import Part, headline
+from seqloom.train._labels_file import write_labels
 from seqloom.train._results import write_results
 
 # So many names of classes fit into a line.
@@ -120,10 +121,11 @@ def aim_of(trained: Trained) -> str:
 
 
 def write_scores(folder: Path, run: Run) -> None:
-    """Writes the scores of the parts that a model was judged on."""
+    """Writes the scores and the labels of the parts that a model was judged on."""
     for name, part in (("valid", run.valid), ("test", run.test)):
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
+            write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
 
 
 def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:

@@ -1,0 +1,102 @@
+"""``seqloom train --folds``: what means are of, and what they leave out."""
+
+import json
+from pathlib import Path
+from statistics import fmean, stdev
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def train(call, tmp_path, monkeypatch):
+    """Trains three folds on sequences of these classes."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(labels, *words):
+        rng = np.random.default_rng(0)
+        letters = ["".join(rng.choice([*"ACGT"], 20)) for _ in labels]
+        records = (f">s{number}\n{text}\n" for number, text in enumerate(letters))
+        Path("a.fa").write_text("".join(records))
+        rows = (f"s{number}\t{label}\n" for number, label in enumerate(labels))
+        Path("a.tsv").write_text("id\tlabel\n" + "".join(rows))
+        fixed = ["--labels", "a.tsv", "--alphabet", "dna", "--epochs", 1, "--folds", 3]
+        return call("train", "a.fa", *fixed, "--out", "runs", *words)
+
+    return run
+
+
+TWO_OF_A = ["a"] * 2 + ["b"] * 12
+ONE_RARE = ["a", "b"] * 12 + ["rare"]
+
+
+def absent(name):
+    """The folds, from 1, whose validation part has no record of a class."""
+    tables = [Path(f"runs/fold-{fold}/labels-valid.tsv").read_text() for fold in (1, 2, 3)]
+    return [fold for fold, it in enumerate(tables, 1) if f"\t{name}\n" not in it]
+
+
+def test_a_mean_is_of_the_folds_that_define_the_metric_and_says_of_how_many(train):
+    found = json.loads(train(TWO_OF_A, "--json", "--quiet").out)
+    values = [fold["validation"]["auroc"] for fold in found["folds"]]
+    (lacking,) = absent("a")
+    assert values[lacking - 1] is None
+    known = [value for value in values if value is not None]
+    assert found["mean"]["auroc"] == pytest.approx(fmean(known))
+    assert found["deviation"]["auroc"] == pytest.approx(stdev(known))
+    assert (found["folds_in_mean"]["auroc"], found["folds_in_mean"]["accuracy"]) == (2, 3)
+    said = f"fold {lacking}: not defined: AUROC and AUPRC; the mean is of the other 2"
+    assert said in found["notes"]
+
+
+def test_the_table_of_folds_says_what_a_mean_is_of(train):
+    said = train(TWO_OF_A)
+    (row,) = [line.split() for line in said.out.split("\n") if line.startswith(" AUROC")]
+    assert row[row.index("of") + 1] == "2"
+    assert "note: fold" in said.out
+    assert "the mean is of the other 2" in said.out
+
+
+def test_a_fold_without_records_of_a_class_is_named(train):
+    found = json.loads(train(ONE_RARE, "--json", "--quiet").out)
+    first, second = absent("rare")
+    assert (
+        f"folds {first} and {second}: no validation record is of 'rare': not counted there "
+        "in balanced accuracy, AUROC and AUPRC"
+    ) in found["notes"]
+
+
+def test_a_fold_that_could_not_learn_a_class_is_named(train):
+    said = train(ONE_RARE)
+    (fold,) = {1, 2, 3} - {*absent("rare")}
+    assert (
+        f"note: fold {fold}: no training record is of 'rare', so that no model" in said.out
+    )
+    assert (
+        f"warning: fold {fold} of 3: the validation part has the class 'rare'" in said.out
+    )
+
+
+def test_a_label_that_no_record_of_a_fold_has_is_named(train):
+    labels = ["x", "x,y", "y", "x", "", "x", "y", "x,y", "z"]
+    found = json.loads(train(labels, "--task", "multilabel", "--json", "--quiet").out)
+    tables = [Path(f"runs/fold-{it}/labels-valid.tsv").read_text() for it in (1, 2, 3)]
+    rows = [[line.split("\t")[3] for line in it.splitlines()[1:]] for it in tables]
+    lacking = [str(fold) for fold, row in enumerate(rows, 1) if len({*row}) == 1]
+    assert len(lacking) == 2
+    (note,) = [it for it in found["notes"] if "'z'" in it]
+    assert note.startswith(f"folds {' and '.join(lacking)}: all validation records or none")
+
+
+def test_of_a_metric_that_no_fold_defines_there_is_no_mean(train):
+    said = train([0.1, 0.5, 0.9], "--task", "regress", "--json", "--quiet")
+    found = json.loads(said.out)
+    assert (found["mean"]["r2"], found["deviation"]["r2"]) == (None, None)
+    assert (found["folds_in_mean"]["r2"], found["folds_in_mean"]["rmse"]) == (0, 3)
+    assert "folds 1, 2 and 3: not defined: r2, pearson and spearman" in found["notes"]
+
+
+def test_folds_that_define_everything_have_no_notes(train):
+    found = json.loads(train(["a", "b"] * 12, "--json", "--quiet").out)
+    assert found["notes"] == []
+    assert set(found["folds_in_mean"].values()) == {3}
