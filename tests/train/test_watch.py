@@ -68,6 +68,19 @@ def test_a_further_round_names_the_best_epoch_so_far():
     assert "to 0.2000 in epoch 2: another round follows, to epoch 60" in said
 
 
+def test_a_further_round_has_a_line_for_the_best_and_for_every_tenth_epoch():
+    written = io.StringIO()
+    watcher = Watch(Console(file=written, width=300))
+    watcher.on_start(PLAN)
+    for epoch in range(1, 31):
+        if epoch == 4:
+            watcher.on_more(30)
+        watcher.on_epoch(row(epoch, 0.1 if epoch == 13 else 0.5))
+    shown = [line.split()[0] for line in written.getvalue().splitlines()]
+    numbers = [int(word) for word in shown if word.isdecimal()]
+    assert numbers == [PLAN.parameters, 1, 2, 3, 10, 13, 20, 30]
+
+
 def test_an_error_takes_the_bar_down():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     watcher = Watch(console)

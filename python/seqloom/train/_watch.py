@@ -31,6 +31,9 @@ COLUMNS = {
     "valid_r2": ("valid r2", 9),
 }
 
+# Rounds of 40 and 80 epochs would push everything else off the screen.
+_IN_FURTHER_ROUNDS = 10
+
 
 def open_console() -> Console:
     """Opens standard output; a notebook gets plain lines, which every one of them shows."""
@@ -49,6 +52,7 @@ class Watch:
         self._plan: Plan | None = None
         self._lowest, self._best = float("inf"), 0
         self._is_headed = False
+        self._each = 1  # a line for each so many epochs
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +100,9 @@ class Watch:
         cells = " ".join(
             f"{_spell(row[key]):>{width}}" for key, (_, width) in shown.items()
         )
-        self._console.print(f"{cells} {self._speed(row):>10}{self._mark(row)}")
+        mark = self._mark(row)
+        if mark or not row["epoch"] % self._each:
+            self._console.print(f"{cells} {self._speed(row):>10}{mark}")
         if self._plan and row["epoch"] == self._plan.epochs:
             self._bar.update(self._task, note="scores and report")
 
@@ -104,10 +110,12 @@ class Watch:
         """Says why the run goes on and how far, and lengthens the bar."""
         samples = self._plan.samples if self._plan else 0
         self._bar.update(self._task, total=epochs * samples)
+        self._each = _IN_FURTHER_ROUNDS
         self._console.print(
             f"the validation loss fell in this round, to {self._lowest:.4f} in epoch "
             f"{self._best:,}: another round follows, to epoch {epochs:,}; the weights of "
-            "the best epoch are kept, early_stop (--early-stop) ends a run sooner"
+            "the best epoch are kept, early_stop (--early-stop) ends a run sooner. From here "
+            f"on every {self._each}th epoch has a line, and each that is the best so far"
         )
 
     def on_end(self, run: Run) -> None:
