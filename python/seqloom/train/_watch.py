@@ -114,8 +114,8 @@ class Watch:
         self._console.print(
             f"the validation loss fell in this round, to {self._lowest:.4f} in epoch "
             f"{self._best:,}: another round follows, to epoch {epochs:,}; the weights of "
-            "the best epoch are kept, early_stop (--early-stop) ends a run sooner. From here "
-            f"on every {self._each}th epoch has a line, and each that is the best so far"
+            "the best epoch are kept, early_stop (--early-stop) ends a run sooner. From "
+            f"here on the best epochs and every {self._each}th have a line"
         )
 
     def on_end(self, run: Run) -> None:
