@@ -100,7 +100,8 @@ def _table(numbers: "Numbers", columns: list[int], width: int) -> Table:
     """Makes a table of some columns; what is wider than a third goes on below."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     widest = width // _SHARE_OF_COLUMN
-    table.add_column(_heading(numbers.title.lower()), overflow="fold", max_width=widest)
+    title = printable(numbers.title.lower())
+    table.add_column(title, overflow="fold", max_width=widest)
     for it in columns:
         name = _heading(numbers.columns[it])
         table.add_column(name, justify="right", overflow="fold", max_width=widest)
