@@ -166,7 +166,8 @@ plt.show()
 #
 # Read the numbers with care. Three seeds show how far the draw of the records matters, and are too few for an interval.
 # The 1,186 test records alone leave ±0.02 around an accuracy of 0.9, and ±0.03 around one of 0.6 (95 %). And this is a
-# best case: the authors' records are of the same file as ours. A network of another species or task helps less.
+# best case: the authors' records are of the same file as ours. A network of another species or of another task may help
+# less.
 #
 # Next: [which operators of ONNX are read](../how-to/from-onnx.md#what-can-be-read);
 # [networks that are published as arrays](../how-to/published-network.md), with a map of their names.
