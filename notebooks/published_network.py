@@ -116,27 +116,40 @@ class Adapted(sl.nn.Module):
 
 # %% [markdown]
 # How much does it help? We train on 30 to 240 records of ours: the adapted network, and seqloom's own network from random
-# weights.
+# weights. Each of them three times: a seed decides which records these are, the first weights of what is new, and the
+# order of training. What the authors published is the same each time.
 
 
 # %%
-def accuracy(model, count):
+SEEDS = range(3)
+
+
+def accuracy(model, count, seed):
     """Trains on some records, and judges on the test file."""
-    few = sl.data.split(ours, (count / len(ours), 1 - count / len(ours)), stratify=True)[0]
-    run = sl.train.fit(model, few, epochs=30, lr=2e-3, batch_size=16, progress=False)
+    shares = (count / len(ours), 1 - count / len(ours))
+    few = sl.data.split(ours, shares, stratify=True, seed=seed)[0]
+    how = {"epochs": 20, "lr": 2e-3, "batch_size": 16, "seed": seed, "progress": False}
+    run = sl.train.fit(model, few, **how)
     return sl.infer.evaluate(run.trained, test)["accuracy"]
 
 
 counts = [30, 60, 120, 240]
 config = sl.models.SequenceCNNConfig.for_data(ours)
-adapted = [accuracy(Adapted().bind("numpy", 0), count) for count in counts]
-fresh = [accuracy(config, count) for count in counts]
-for row in zip(counts, adapted, fresh):
-    print("{} records: adapted {:.2f}, from random weights {:.2f}".format(*row))
+adapted = np.array(
+    [[accuracy(Adapted().bind("numpy", seed), n, seed) for seed in SEEDS] for n in counts]
+)
+fresh = np.array([[accuracy(config, n, seed) for seed in SEEDS] for n in counts])
+print("records  adapted         from random weights   (least and greatest of the seeds)")
+for n, one, other in zip(counts, adapted, fresh):
+    print(f"{n:7}  {one.min():.2f} to {one.max():.2f}", end="    ")
+    print(f"{other.min():.2f} to {other.max():.2f}")
 
-# %% alt="Accuracy by number of records: the adapted network is far ahead with 30 records, and still ahead with 240."
-plt.plot(counts, adapted, "o-", label="adapted")
-plt.plot(counts, fresh, "o-", label="from random weights")
+# %% alt="Accuracy by number of records, a point for each seed and a line through the means: the adapted network is far ahead with 30 records; with 240 both are alike."
+for number, (name, found) in enumerate(
+    {"adapted": adapted, "from random weights": fresh}.items()
+):
+    plt.plot(counts, found.mean(axis=1), "-", color=f"C{number}", label=name)
+    plt.plot(counts, found, "o", color=f"C{number}", alpha=0.6)
 plt.axhline(np.mean(test.labels == data.classes.index("N")), color="0.6", linestyle=":")
 plt.text(counts[-1], 0.52, "always the largest class", ha="right", color="0.4")
 plt.xscale("log")
@@ -148,11 +161,17 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The published network knew sites from other sequences, and not donors from acceptors; few records teach it that.
+# The published network knew sites from other sequences, and not donors from acceptors; few records teach it that. With 30
+# to 60 records it is ahead by more than the seeds differ. With 240 the two are alike: by then the records say enough.
+#
+# Read the numbers with care. Three seeds show how far the draw of the records matters, and are too few for an interval.
+# The 1,186 test records alone leave ±0.02 around an accuracy of 0.9, and ±0.03 around one of 0.6 (95 %). And this is a
+# best case: the authors' records are of the same file as ours. A network of another species or of another task may help
+# less.
 #
 # Next: [which operators of ONNX are read](../how-to/from-onnx.md#what-can-be-read);
 # [networks that are published as arrays](../how-to/published-network.md), with a map of their names.
 
 # %% tags=["check"]
-if difference > 1e-4 or adapted[0] < fresh[0] or adapted[-1] < 0.85:
+if difference > 1e-4 or adapted[0].min() < fresh[0].max() or adapted[-1].min() < 0.85:
     raise ValueError(f"difference {difference}, accuracies {adapted} and {fresh}")

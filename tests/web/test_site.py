@@ -1,8 +1,10 @@
 """The documentation that `make docs` has built, as a reader has it in Chromium."""
 
+import importlib
 import io
 import re
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +34,9 @@ axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => viol
 LOADED = re.compile(
     r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|srcset|href)=.?https?:[^>]*>"
 )
+# A module that a page of the reference documents, and where a name of one is documented.
+DOCUMENTED = re.compile(r"^::: (seqloom\.[a-z_.]+)$", re.MULTILINE)
+PLACE = re.compile(r" id=(seqloom\.[\w.]+)")
 # Where the theme puts the dialog of the search.
 SEARCH = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
 # A box that is wider than its place, and that no key reaches.
@@ -79,6 +84,25 @@ def test_the_home_page_weighs_less_than_500_kb(
         page.wait(f"document.querySelector('[src*=report-{scheme}]').complete")
     assert sum(server.sent.values()) < 500_000, server.sent
     assert f"/assets/report-{other}.webp" not in server.sent
+
+
+def test_no_page_has_more_than_500_kb_of_html():
+    sizes = {str(file): file.stat().st_size for file in SITE.rglob("*.html")}
+    assert {file: size for file, size in sizes.items() if size > 500_000} == {}
+
+
+def test_each_public_name_has_one_place_in_the_reference():
+    sources = [file.read_text() for file in (HOME / "docs/reference").glob("*.md")]
+    modules = {name for text in sources for name in DOCUMENTED.findall(text)}
+    names = {
+        f"{module}.{name}"
+        for module in modules
+        for name in getattr(importlib.import_module(module), "__all__", ())
+        if f"{module}.{name}" not in modules
+    }
+    pages = [file.read_text() for file in (SITE / "reference").rglob("index.html")]
+    places = Counter(name for page in pages for name in PLACE.findall(page))
+    assert {name: places[name] for name in names if places[name] != 1} == {}
 
 
 def test_no_page_asks_another_host(server: Server, tmp_path: Path):
