@@ -382,7 +382,8 @@ class FolderOptions:
     Args:
         out: The run folder: model, scores, pictures and report.html.
         resume: Go on with the run in OUT from its last checkpoint; without one, begin.
-            More --epochs than it was begun with make it longer.
+            FILES and options that are not given are those that it was begun with; more
+            --epochs make it longer.
         overwrite: Replace the run in OUT; files that are no run's stay.
         checkpoint_every: When to write checkpoints within an epoch: a number of steps, a
             time (90s, 10min, 2h), or "epoch" for none.
