@@ -38,6 +38,13 @@ class Sources:
         """The table of each file; None where it is none."""
         return [self.held[path].frame if path in self.held else None for path in self.paths]
 
+    def count_numbered(self, id_column: str) -> dict[str, Any]:
+        """Counts the records of tables without ids, which have numbers instead."""
+        tables = [held for held in self.held.values() if held.is_numbered(id_column)]
+        names = [held.name for held in tables]
+        count = sum(len(held.batch) for held in tables)
+        return {"numbered": count, "numbered_examples": names} if tables else {}
+
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
     """Tells sequences in memory, tables of sequences, and sequence files apart."""
