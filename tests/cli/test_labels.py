@@ -142,13 +142,18 @@ def test_ambiguous_and_soft_masked_letters_are_told(call, here):
 @pytest.fixture
 def table(tmp_path):
     """A table of sequences and labels without a column of ids."""
-    rows = [f"{'ACGT' * 3}{letter},{label}" for letter, label in zip("ACGT" * 3, "yyn" * 4)]
+    rows = [
+        f"{'ACGT' * 3}{letter},{label}"
+        for letter, label in zip("ACGT" * 3, "yyn" * 4, strict=True)
+    ]
     (tmp_path / "t.csv").write_text("\n".join(["sequence,label", *rows]) + "\n")
     return tmp_path / "t.csv"
 
 
 def test_a_table_without_ids_is_said_to_be_numbered(call, table, tmp_path):
-    said = call("train", table, "--epochs", 1, "--out", tmp_path / "run")
+    words = ["--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "run"]
+    said = call("train", table, *words)
+    assert said.code == 0, said.err
     line = "of tables without a column id, whose ids are now numbers from 0 (--id-column"
     assert line in said.out
     assert "12 (" in next(each for each in said.out.splitlines() if line in each)
@@ -158,5 +163,6 @@ def test_a_table_with_ids_is_not_said_to_be_numbered(call, table, tmp_path):
     rows = table.read_text().splitlines()
     named = [f"name,{rows[0]}", *(f"r{i},{row}" for i, row in enumerate(rows[1:]))]
     table.write_text("\n".join(named) + "\n")
-    words = ["--id-column", "name", "--epochs", 1, "--out", tmp_path / "run"]
+    words = ["--id-column", "name", "--alphabet", "dna", "--epochs", 1]
+    words += ["--out", tmp_path / "run"]
     assert "numbers from 0" not in call("train", table, *words).out
