@@ -6,6 +6,7 @@ SeqloomError
 ├── CaptureError (RuntimeError)            a step asks for what it cannot know when compiled
 ├── ClosedError (RuntimeError)             something is closed that must be open
 ├── ConfigError (ValueError)               a configuration cannot be read or does not fit
+├── DataWarning (UserWarning)              scores that may mean nothing, an id twice
 ├── DTypeError (TypeError)                 element types that an operation does not take
 ├── ExportError (ValueError)               a network that no exported graph can hold
 ├── FileError (OSError)                    a file cannot be read or written
@@ -74,6 +75,10 @@ class ClosedError(SeqloomError, RuntimeError):
 
 class ConfigError(SeqloomError, ValueError):
     """A configuration cannot be read or does not fit."""
+
+
+class DataWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+    """Records can be scored, but the scores may mean nothing or not be told apart."""
 
 
 class DTypeError(SeqloomError, TypeError):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ConfigError, FormatError, LabelError, ShapeError
+from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, ShapeError
 from seqloom.infer._loop import evaluation_batch_size, run_model
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -77,7 +77,8 @@ def test_batches_hold_little_padding_and_scores_stay_in_file_order(toy, batch_si
 
 def test_several_files_are_scored_as_one(run, toy, tmp_path):
     toy(10, name="other")
-    scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
+    with pytest.warns(DataWarning, match="2 sequences have the id"):
+        scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
     assert len(scores) == 70
 
 

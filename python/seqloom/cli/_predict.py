@@ -34,7 +34,6 @@ from seqloom.cli._options import (
     TrainedOptions,
 )
 from seqloom.cli._read import open_embeddings, show_left_out, show_letters
-from seqloom.cli._warn import warn_of_alphabet, warn_of_lengths
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -92,7 +91,6 @@ def predict(
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
-    warn_of_lengths(open_console(stderr=True), trained, data)
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out
@@ -120,7 +118,6 @@ def open_both(
     if hasattr(data, "report"):
         show_letters(console, data)
         show_left_out(console, data)
-        warn_of_alphabet(open_console(stderr=True), trained, data)
     return trained, data
 
 

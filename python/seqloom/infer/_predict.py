@@ -6,6 +6,7 @@ import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError
+from seqloom.infer._doubts import warn_of_records, warn_of_twice
 from seqloom.infer._exported import find_exported, predict_exported
 from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
@@ -49,7 +50,9 @@ def predict(
         data: Sequence files, an open one, sequences from memory (a list, a dict, a data
             frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
             are found by id and alleles, in whatever order they are. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
+            (`DataWarning`) an id that occurs twice, lengths that the model has not seen,
+            and DNA for a model of proteins.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -82,7 +85,9 @@ def predict(
     threads = count_threads(num_threads)
     if (export := find_exported(model)) is not None:
         with report_batches(progress) as tell:
-            return predict_exported(export, data, num_threads=threads, progress=tell)
+            scores = predict_exported(export, data, num_threads=threads, progress=tell)
+        warn_of_twice(scores.ids, "records", stacklevel=2)
+        return scores
     trained = find_judged(model, threads)
     with (
         limit_blas(threads),
@@ -90,6 +95,8 @@ def predict(
         open_examples(trained, data) as examples,
     ):
         warn_of_changes("data", examples, stacklevel=2)
+        warn_of_records(trained, examples, stacklevel=2)
+        warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
         return score(trained, examples, progress=tell)
 
 
@@ -106,7 +113,8 @@ def evaluate(
         model: A trained model, the run that made it, or its run folder.
         data: A dataset with labels and the model's encoder and classes; or a table of
             sequences and labels: its path, a data frame, or a dict of columns. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
+            (`DataWarning`) lengths that the model has not seen.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -136,6 +144,7 @@ def evaluate(
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_changes("data", examples, stacklevel=2)
+    warn_of_records(trained, examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
         return measure(trained, examples, score(trained, examples, progress=tell))
 
