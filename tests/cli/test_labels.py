@@ -166,3 +166,9 @@ def test_a_table_with_ids_is_not_said_to_be_numbered(call, table, tmp_path):
     words = ["--id-column", "name", "--alphabet", "dna", "--epochs", 1]
     words += ["--out", tmp_path / "run"]
     assert "numbers from 0" not in call("train", table, *words).out
+
+
+def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
+    (tmp_path / "one.fa").write_text(f">a\n{'ACGTAC' * 10}\n")
+    said = call("predict", trained, tmp_path / "one.fa", "--out", tmp_path / "s.tsv")
+    assert "scored 1 sequence: " in said.out

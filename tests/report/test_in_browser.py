@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import signal
 import threading
 from typing import Any
 
@@ -156,3 +157,13 @@ def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
         assert page.value(f"{figure}.querySelectorAll('.line').length") == 2
         legend = page.value(f"[...{figure}.querySelectorAll('li')].map(it => it.innerText)")
         assert legend == ["seed-0", "seed-1"]
+
+
+def test_a_browser_that_does_not_answer_is_an_error(tmp_path, monkeypatch):
+    with chromium.Page(tmp_path / "profile") as page:
+        page.process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(chromium, "SECONDS", 0.5)
+        with pytest.raises(
+            TimeoutError, match=r"Page\.enable: Chromium .* has not answered"
+        ):
+            page.ask("Page.enable")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from seqloom._text import printable
+from seqloom._text import count_of, printable
 from seqloom.cli._kinds import Kind, check_reading
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
@@ -124,7 +124,8 @@ def _check_kind(paths: list[Path], options: dict[str, Any]) -> Kind:
     kind = check_reading(paths, COVARIATE_DEFAULTS, **options)
     if kind not in {"sequences", "intervals"}:
         raise ArgumentError(
-            f"explain changes the letters of sequences, but FILES are {kind}; {_INSTEAD[kind]}"
+            f"explain changes the letters of sequences, but FILES are {kind}; "
+            f"{_INSTEAD[kind]}"
         )
     return kind
 
@@ -160,8 +161,7 @@ def _write(
     else:
         found.to_tsv(sys.stdout if out == STREAM else out)
     where = "standard output" if out == STREAM else out
-    noun = "sequence" if len(found) == 1 else "sequences"
-    console.print(f"explained {len(found):,} {noun}: {where}")
+    console.print(f"explained {count_of(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):
         console.print(
             f"{left_out:,} more sequences are not on the page: --limit {total} draws them, "

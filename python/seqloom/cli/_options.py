@@ -180,7 +180,8 @@ class LabelOptions:
         label_from_header: Or a regular expression: its group, in the header, is the label.
         label_from_file: Or each file is a class: pos.fa.gz or pos.bed holds the class pos.
         unlabelled: A record without a label: an error, or left out and counted.
-        missing: A text that is no label; once for each; otherwise NA, nan and the like.
+        missing: A text that is no label; once for each. They stand in place of NA, nan and
+            the like: name those that are meant, too.
     """
 
     labels: Files = ()
@@ -465,7 +466,7 @@ class QuietOption:
     """Says what is printed.
 
     Args:
-        quiet: Print warnings and errors alone; evaluate prints its table too.
+        quiet: Print warnings, errors and the results that were asked for alone.
     """
 
     quiet: Flag = False

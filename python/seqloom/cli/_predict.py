@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from seqloom._text import count_of
 from seqloom.cli._check import check_free
 from seqloom.cli._genotypes import files_read, open_unlabelled
 from seqloom.cli._kinds import (
@@ -94,7 +95,7 @@ def predict(
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out
-    console.print(f"scored {len(scores):,} {noun}: {where}")
+    console.print(f"scored {count_of(len(scores), noun)}: {where}")
 
 
 def open_both(

@@ -10,8 +10,8 @@ from seqloom._threads import count_threads, limit_blas
 from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
+from seqloom.infer._doubts import warn_of_records
 from seqloom.infer._exported import find_exported
-from seqloom.infer._loop import check_lengths
 from seqloom.infer._open import Readable, open_examples
 from seqloom.infer._predict import Model, find_judged
 from seqloom.infer._probe import (
@@ -99,7 +99,7 @@ def explain(
         report_batches(progress, noun="letters") as tell,
         open_examples(trained, data) as examples,
     ):
-        check_lengths(trained.model, examples)
+        warn_of_records(trained, examples, stacklevel=2)
         probe = Probe(trained, _letters_of(examples), tell)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
