@@ -1,5 +1,6 @@
 """Where labels come from on the command line, and what is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,36 @@ def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
     (tmp_path / "one.fa").write_text(f">a\n{'ACGTAC' * 10}\n")
     said = call("predict", trained, tmp_path / "one.fa", "--out", tmp_path / "s.tsv")
     assert "scored 1 sequence: " in said.out
+
+
+@pytest.fixture
+def headers(tmp_path):
+    """Sequences with their class behind the last bar of the header."""
+    rows = [(f"s{i} cls|{'pos' if i % 2 else 'neg'}", "ACGT" * 3) for i in range(4)]
+    (tmp_path / "h.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
+    return tmp_path / "h.fa"
+
+
+PATTERNS = {
+    "|pos": "searched for '|pos': .* in the header 's0 cls|neg' it finds '': write \\| for",
+    "zzz": "in the header 's0 cls|neg' it finds nothing: write \\| for a bar",
+    "s1.*": "3 of 4 .* in the header 's0 cls|neg' it finds nothing: .*; leave them out",
+    "cls": "have the label 'cls'; .*; in the header 's0 cls|neg' it finds 'cls': the",
+    r"(\d)?$": "in the header 's0 cls|neg' it finds '': write",
+    "(": "'(' is no regular expression: missing ), unterminated",
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_that_finds_no_labels_says_what_it_found(call, headers, pattern):
+    words = ["--alphabet", "dna", "--label-from-header", pattern, "--epochs", 1]
+    said = call("train", headers, *words, "--out", headers.parent / "run")
+    assert said.code == 2
+    pieces = map(re.escape, PATTERNS[pattern].split(".*"))
+    assert re.search(".*".join(pieces), said.err), said.err
+
+
+def test_a_single_file_as_a_class_is_refused_with_the_call_of_two(call, headers):
+    words = ["--alphabet", "dna", "--label-from-file", "--out", headers.parent / "run"]
+    said = call("train", headers, *words)
+    assert "a file of its own (seqloom train a.fa b.fa --label-from-file)" in said.err
