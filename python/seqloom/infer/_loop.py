@@ -1,7 +1,8 @@
 """The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ _GENOTYPES = 1 << 24
 _RECORDS = 256
 # How many records are compared between two epochs, to find out whether they change.
 _COMPARED = 16
+# So many records of a batch are named in an error.
+_NAMED = 5
 
 
 def run_model(
@@ -33,7 +36,8 @@ def run_model(
 ) -> NDArray[np.float32]:
     """Computes the model's outputs for every record, in the order of the records."""
     # Each batch has the same number of records, because the matrix library rounds another
-    # number of rows in another way: the last batch is filled up with its last record.
+    # number of rows in another way: the last batch is filled up with its last record. Only
+    # records too long for that many are in smaller batches, because memory is limited.
     # Records of similar length share a batch, so that little is padded.
     check_lengths(model, examples)
     model.eval()
@@ -41,15 +45,17 @@ def run_model(
     joint = find_joint()
     computed: NDArray[np.float32] | None = None
     # Equal lengths keep their order, so that the same records make the same batches.
-    order = np.argsort(count_positions(examples), kind="stable")
-    batches = _batches_of_one_size(len(examples), batch_size)
+    lengths = count_positions(examples)
+    order = np.argsort(lengths, kind="stable")
+    batches = _batches(lengths[order], batch_size, most=_most_positions(examples.encoder))
     for number, (positions, real) in enumerate(batches):
         # Of several processes each computes its share of the batches, and adds zeros in
         # place of the others. The first batch is computed by all: it shows the shape.
         is_own = joint is None or number % joint.world == joint.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
-            computed = _compute_outputs(model, batch, examples.encoder)
+            with _naming_records(examples, order[positions[:real]]):
+                computed = _compute_outputs(model, batch, examples.encoder)
         parts.append(computed[:real] if is_own else np.zeros_like(computed[:real]))
         if on_batch is not None:
             on_batch(int(positions[real - 1]) + 1, len(examples))
@@ -90,10 +96,13 @@ def _read_inputs(examples: Any, row: int, epoch: int) -> Any:
 def evaluation_batch_size(examples: Examples) -> int:
     """Chooses how many records an evaluation batch has, by the length of the longest."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
-    encoder = examples.encoder
+    return max(1, min(_RECORDS, _most_positions(examples.encoder) // longest))
+
+
+def _most_positions(encoder: Any) -> int:
+    """Gives how many positions an evaluation batch has at most."""
     is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
-    most = _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
-    return max(1, min(_RECORDS, most // longest))
+    return _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
@@ -140,11 +149,36 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
         )
 
 
-def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+def _batches(
+    lengths: NDArray[np.int64], size: int, *, most: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yields the positions of each batch, and how many of them are not filled up."""
-    for start in range(0, total, size):
-        indices = np.minimum(np.arange(start, start + size), total - 1)
-        yield indices, min(size, total - start)
+    # The number of rows hangs on a record's own length alone, and not on the other records.
+    start = 0
+    while start < len(lengths):
+        rows = size
+        while rows > 1 and rows * lengths[start] > most:
+            rows //= 2
+        fitting = int(np.searchsorted(lengths, most // rows, side="right"))
+        stop = min(start + rows, max(fitting, start + 1))
+        yield np.minimum(np.arange(start, start + rows), stop - 1), stop - start
+        start = stop
+
+
+@contextmanager
+def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
+    """Adds to an error of the network which records it was given."""
+    try:
+        yield
+    except Exception as error:
+        lengths = np.asarray(examples.lengths)[rows]
+        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_NAMED:]
+        shown = ", ".join(f"{examples.ids[row]!r} ({n:,})" for row, n in named)
+        more = "..., " if len(rows) > _NAMED else ""
+        error.add_note(
+            f"in a batch of {noun_of(examples)} (with their lengths): {more}{shown}"
+        )
+        raise
 
 
 def _compute_outputs(

@@ -169,7 +169,14 @@ def find_judged(model: Model, threads: int) -> Trained:
 def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:
     """Scores a dataset, on as many threads as the caller allows."""
     size = trained.batch_size
-    logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+    try:
+        logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+    except Exception as error:
+        if trained.trained_on is not None and (
+            taught := trained.trained_on.spell_lengths()
+        ):
+            error.add_note(f"the model was trained on records of {taught}")
+        raise
     return Scores(data.ids, trained.classes, trained.task.activate(logits))
 
 
