@@ -10,7 +10,7 @@ from cyclopts import App, ArgumentCollection, Token
 from cyclopts.argument import Argument
 
 from seqloom._files import write_atomic
-from seqloom.errors import FileError
+from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
     from seqloom.train._progress import Plan
@@ -49,6 +49,11 @@ def recall(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -
         return
     for out in arguments["--out"].tokens:
         kept = _read(Path(out.value))
+        if not kept and not arguments["FILES"].has_tokens:
+            raise ArgumentError(
+                f"{out.value}: holds no run that seqloom train began (command.json): give "
+                "FILES and all options of its first call"
+            )
         for argument in arguments:
             if not argument.has_tokens and (words := kept.get(_name_of(argument))):
                 _check_files(Path(out.value), argument, words)
@@ -72,14 +77,29 @@ def _read(out: Path) -> Mapping[str, list[str]]:
     """Reads the options of a run, or of its folds, which share them."""
     for path in _candidates(out):
         try:
-            return json.loads(path.read_bytes())
+            return _decode(path.read_bytes())
         except FileNotFoundError:
             continue
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError, AttributeError):
             raise FileError(
                 f"{path}: cannot be read: remove it and give all options of the run again"
             ) from None
     return {}
+
+
+def _decode(text: bytes) -> Mapping[str, list[str]]:
+    """Reads names with their words; anything else is a ValueError."""
+    words: dict[str, Any] = dict(json.loads(text).items())
+    if not all(map(_are_words, words.values())):
+        raise ValueError("expected lists of words")
+    return words
+
+
+def _are_words(value: Any) -> bool:
+    """Says whether a value is a list of texts."""
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(word, str) for word in cast("list[object]", value))
 
 
 def _candidates(out: Path) -> Iterator[Path]:
