@@ -1,5 +1,6 @@
 """Where labels come from on the command line, and what is refused."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -206,3 +207,12 @@ def test_a_single_file_as_a_class_is_refused_with_the_call_of_two(call, headers)
     words = ["--alphabet", "dna", "--label-from-file", "--out", headers.parent / "run"]
     said = call("train", headers, *words)
     assert "a file of its own (seqloom train a.fa b.fa --label-from-file)" in said.err
+
+
+def test_a_table_in_a_cut_gzip_file_is_said_to_be_cut(call, table, tmp_path):
+    cut = tmp_path / "t.csv.gz"
+    cut.write_bytes(gzip.compress(table.read_bytes())[:-12])
+    said = call("train", cut, "--epochs", 1, "--out", tmp_path / "run")
+    assert said.code == 2
+    assert "t.csv.gz: the gzip stream is cut or damaged" in said.err
+    assert "fetch or copy it again" in said.err

@@ -65,14 +65,16 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
         return False
     try:
         return is_parquet(path) or _begins_as_table(path, column)
-    except (OSError, EOFError, zlib.error, csv.Error, FormatError):
+    except (EOFError, zlib.error):
+        return _is_named(path)  # its reader says that it is cut
+    except (OSError, csv.Error, FormatError):
         return False  # what is wrong with the file, its reader says
 
 
 def _begins_as_table(path: str, column: str) -> bool:
     """Looks at the first line."""
     begin = _begin(path)
-    is_named = Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
+    is_named = _is_named(path)
     if is_utf16(begin):
         return is_named  # its reader says what is wrong
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
@@ -81,6 +83,11 @@ def _begins_as_table(path: str, column: str) -> bool:
         return True
     with open_text(path) as file:
         return column in header_of(path, file, (column,))
+
+
+def _is_named(path: str) -> bool:
+    """Tells a table by its name."""
+    return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
 def _begin(path: str) -> bytes:
