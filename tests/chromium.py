@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ one, other = (fcntl.fcntl(int(it), fcntl.F_DUPFD, 100) for it in sys.argv[1:3])
 os.dup2(one, 3), os.dup2(other, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
+# So long a call of the protocol may stay without an answer: a page of ours takes seconds.
+SECONDS = 120
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
@@ -94,14 +97,22 @@ class Page:
         if self.session:
             message["sessionId"] = self.session
         os.write(self.writer, json.dumps(message).encode() + b"\0")
-        while (answer := self._next()).get("id") != self.number:
+        until = time.monotonic() + SECONDS
+        while (answer := self._next(method, until)).get("id") != self.number:
             self._note(answer)
         if "error" in answer:
             raise RuntimeError(f"{method}: {answer['error']}")
         return answer["result"]
 
-    def _next(self) -> dict[str, Any]:
+    def _next(self, method: str, until: float) -> dict[str, Any]:
+        """Waits for a message, until a time at most."""
         while b"\0" not in self.rest:
+            left = max(0.0, until - time.monotonic())
+            if not select.select([self.reader], [], [], left)[0]:
+                raise TimeoutError(
+                    f"{method}: Chromium (process {self.process.pid}) has not answered for "
+                    f"{SECONDS} seconds; {self.messages}"
+                )
             piece = os.read(self.reader, 1 << 20)
             if not piece:
                 raise RuntimeError("the browser has ended")

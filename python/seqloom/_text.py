@@ -20,6 +20,11 @@ def printable(text: object, *, lines: bool = False) -> str:
     )
 
 
+def count_of(number: int, noun: str) -> str:
+    """Writes a number with its noun in the singular or the plural, such as sequences."""
+    return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
+
+
 def parse_decimal(text: str) -> float:
     """Reads a number in the digits 0 to 9; raises ValueError for anything else."""
     # Python's ``float`` also takes ``1_000`` and digits of other scripts: those are names.

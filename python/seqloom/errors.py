@@ -6,6 +6,9 @@ SeqloomError
 ├── CaptureError (RuntimeError)            a step asks for what it cannot know when compiled
 ├── ClosedError (RuntimeError)             something is closed that must be open
 ├── ConfigError (ValueError)               a configuration cannot be read or does not fit
+├── DataWarning (UserWarning)              scores that may mean nothing, an id twice
+│   ├── NoSkillWarning                     a model is no better than the mean
+│   └── SeenRecordsWarning                 records that judge a model have taught it
 ├── DTypeError (TypeError)                 element types that an operation does not take
 ├── ExportError (ValueError)               a network that no exported graph can hold
 ├── FileError (OSError)                    a file cannot be read or written
@@ -20,7 +23,6 @@ SeqloomError
 ├── InternalError (RuntimeError)           a fault of seqloom itself
 ├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
 ├── LeakWarning (RuntimeWarning)           a tensor is still held when its scope ends
-├── NoSkillWarning (UserWarning)           a model is no better than the mean
 ├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
 ├── MissingExtraError (ImportError)        a library that an extra would install
 ├── NotFiniteError (ArithmeticError)       a result is NaN or infinite where none may be
@@ -30,7 +32,6 @@ SeqloomError
 ├── RecordError (ValueError)               a model record that does not fit the module
 ├── ReleasedError (RuntimeError)           a tensor is used after its scope has ended
 ├── RunFolderError (FileExistsError)       an output folder that may not be written
-├── SeenRecordsWarning (UserWarning)       records that judge a model have taught it
 ├── ShapeError (ValueError)                arrays whose shapes do not go together
 └── WorkerError (RuntimeError)             a worker process died, hangs or cannot start
 """
@@ -75,6 +76,10 @@ class ClosedError(SeqloomError, RuntimeError):
 
 class ConfigError(SeqloomError, ValueError):
     """A configuration cannot be read or does not fit."""
+
+
+class DataWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+    """Records can be scored, but the scores may mean nothing or not be told apart."""
 
 
 class DTypeError(SeqloomError, TypeError):
@@ -196,7 +201,7 @@ class MissingExtraError(SeqloomError, ImportError):
     """A library is missing that an extra would install."""
 
 
-class NoSkillWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+class NoSkillWarning(DataWarning):
     """A trained model is no better than the mean, or than always the same answer."""
 
 
@@ -228,7 +233,7 @@ class RunFolderError(SeqloomError, FileExistsError):
     """An output folder may not be written."""
 
 
-class SeenRecordsWarning(SeqloomError, UserWarning):  # noqa: N818 - it is warned, not raised
+class SeenRecordsWarning(DataWarning):
     """Records that judge a model have the letters of records that it was trained on."""
 
 

@@ -57,7 +57,10 @@ CASES = {
     "a picture": ("inspect png.fa", "png.fa: expected FASTA or FASTQ, found a PNG"),
     "text": ("inspect text.fa", 'text.fa: .*text that begins with "Dear reader,"'),
     "another format": ("inspect sam.fa", "sam.fa: expected FASTA or FASTQ, found SAM"),
-    "a cut FASTQ": ("inspect cut.fq", r"cut.fq: record 0 \(a\), line 4, byte 12: .*ends"),
+    "a cut FASTQ": (
+        "inspect cut.fq",
+        r"cut.fq: record 0 \(a\), line 4, byte 12 of the text: .*ends",
+    ),
     "a cut to convert": ("convert cut.fq out.fq.gz", r"cut.fq: record 0 \(a\), line 4"),
     "an unknown name": ("convert two.fa out.txt", "out.txt: cannot tell the format"),
     "no qualities": ("convert two.fa out.fq", "FASTQ needs qualities"),
@@ -82,18 +85,27 @@ CASES = {
         "convert two.fa mine --format fasta",
         "mine: is not a regular file",
     ),
-    "a cut gzip": ("inspect cut.fa.gz", r"cut.fa.gz: the gzip data is cut: .* byte \d+"),
+    "a cut gzip": (
+        "inspect cut.fa.gz",
+        r"the gzip data is cut: .* byte \d+, .*; fetch or copy it again",
+    ),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*cut.*marks the end"),
     "a missing training file": (f"train none.fa {NEW}", "none.fa: no such file"),
     "a missing test file": (f"train two.fa {NEW} --test none.fa", "none.fa: no"),
     "an empty sequence": (f"train blank.fa {NEW}", r"record 1 \(b\): .*no letters"),
     "an id twice": (f"train twice.fa {NEW}", "'a' occurs twice: record 0 .*2 of"),
-    "a letter": (f"train letter.fa {NEW}", "letter.fa: .*1 .*line 4, byte 13: .*ACGT"),
+    "a letter": (
+        f"train letter.fa {NEW}",
+        "letter.fa: .*1 .*line 4, byte 13 of the text: .*ACGT",
+    ),
     "the letter itself": (
         f"train letter.fa {NEW}",
-        "looks like protein, but 'dna' is read.*, found 'E'",
+        "text: found 'E', expected .*looks like protein, but 'dna' is read",
     ),
-    "a letter to predict": ("predict run letter.fa --out s.tsv", "line 4, byte 13: .*'E'"),
+    "a letter to predict": (
+        "predict run letter.fa --out s.tsv",
+        "line 4, byte 13 of the text: .*'E'",
+    ),
     "an unclear alphabet": (
         "train two.fa --labels two.tsv --out new",
         "DNA and protein both",
@@ -240,7 +252,7 @@ def test_a_process_ends_with_code_2_and_its_error_comes_last():
     first, *_, last = done.stdout.splitlines()
     assert done.returncode == 2
     assert first.startswith("seqloom ")
-    assert last.startswith("error: letter.fa: record 1 (b), line 4, byte 13: ")
+    assert last.startswith("error: letter.fa: record 1 (b), line 4, byte 13 of the text: ")
 
 
 @pytest.mark.usefixtures("here")

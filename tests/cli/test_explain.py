@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from datetime import date
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -47,6 +49,15 @@ def test_a_page_draws_some_and_says_how_many_it_does_not(call, trained, few, tmp
     text = page.read_text()
     assert text.count("<h3>") == 2
     assert "The first 2 of 5 sequences are drawn, 3 are not" in text
+
+
+def test_a_page_names_model_files_date_and_version(call, trained, few, tmp_path):
+    call("explain", trained, few, "--out", tmp_path / "letters.html")
+    text = (tmp_path / "letters.html").read_text()
+    today = date.today().isoformat()  # noqa: DTZ011 - the day of this machine
+    for fact in (trained.name, "few.fa", today, f"seqloom {metadata.version('seqloom')}"):
+        assert f">{fact}<" in text
+    assert str(tmp_path) not in text
 
 
 def test_a_window_is_passed_on(call, trained, few, tmp_path):

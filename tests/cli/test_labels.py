@@ -1,5 +1,7 @@
 """Where labels come from on the command line, and what is refused."""
 
+import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -137,3 +139,80 @@ def test_ambiguous_and_soft_masked_letters_are_told(call, here):
     assert told in Path("run/report.html").read_text()
     assert told in call("predict", "run", "a.fa", "--out", "s.tsv").out
     assert told in call("evaluate", "run", "a.fa", "--labels", "a.tsv").out
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of sequences and labels without a column of ids."""
+    rows = [
+        f"{'ACGT' * 3}{letter},{label}"
+        for letter, label in zip("ACGT" * 3, "yyn" * 4, strict=True)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["sequence,label", *rows]) + "\n")
+    return tmp_path / "t.csv"
+
+
+def test_a_table_without_ids_is_said_to_be_numbered(call, table, tmp_path):
+    words = ["--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "run"]
+    said = call("train", table, *words)
+    assert said.code == 0, said.err
+    line = "of tables without a column id, whose ids are now numbers from 0 (--id-column"
+    assert line in said.out
+    assert "12 (" in next(each for each in said.out.splitlines() if line in each)
+
+
+def test_a_table_with_ids_is_not_said_to_be_numbered(call, table, tmp_path):
+    rows = table.read_text().splitlines()
+    named = [f"name,{rows[0]}", *(f"r{i},{row}" for i, row in enumerate(rows[1:]))]
+    table.write_text("\n".join(named) + "\n")
+    words = ["--id-column", "name", "--alphabet", "dna", "--epochs", 1]
+    words += ["--out", tmp_path / "run"]
+    assert "numbers from 0" not in call("train", table, *words).out
+
+
+def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
+    (tmp_path / "one.fa").write_text(f">a\n{'ACGTAC' * 10}\n")
+    said = call("predict", trained, tmp_path / "one.fa", "--out", tmp_path / "s.tsv")
+    assert "scored 1 sequence: " in said.out
+
+
+@pytest.fixture
+def headers(tmp_path):
+    """Sequences with their class behind the last bar of the header."""
+    rows = [(f"s{i} cls|{'pos' if i % 2 else 'neg'}", "ACGT" * 3) for i in range(4)]
+    (tmp_path / "h.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
+    return tmp_path / "h.fa"
+
+
+PATTERNS = {
+    "|pos": "searched for '|pos': .* in the header 's0 cls|neg' it finds '': write \\| for",
+    "zzz": "in the header 's0 cls|neg' it finds nothing: write \\| for a bar",
+    "s1.*": "3 of 4 .* in the header 's0 cls|neg' it finds nothing: .*; leave them out",
+    "cls": "have the label 'cls'; .*; in the header 's0 cls|neg' it finds 'cls': the",
+    r"(\d)?$": "in the header 's0 cls|neg' it finds '': write",
+    "(": "'(' is no regular expression: missing ), unterminated",
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_that_finds_no_labels_says_what_it_found(call, headers, pattern):
+    words = ["--alphabet", "dna", "--label-from-header", pattern, "--epochs", 1]
+    said = call("train", headers, *words, "--out", headers.parent / "run")
+    assert said.code == 2
+    pieces = map(re.escape, PATTERNS[pattern].split(".*"))
+    assert re.search(".*".join(pieces), said.err), said.err
+
+
+def test_a_single_file_as_a_class_is_refused_with_the_call_of_two(call, headers):
+    words = ["--alphabet", "dna", "--label-from-file", "--out", headers.parent / "run"]
+    said = call("train", headers, *words)
+    assert "a file of its own (seqloom train a.fa b.fa --label-from-file)" in said.err
+
+
+def test_a_table_in_a_cut_gzip_file_is_said_to_be_cut(call, table, tmp_path):
+    cut = tmp_path / "t.csv.gz"
+    cut.write_bytes(gzip.compress(table.read_bytes())[:-12])
+    said = call("train", cut, "--epochs", 1, "--out", tmp_path / "run")
+    assert said.code == 2
+    assert "t.csv.gz: the gzip stream is cut or damaged" in said.err
+    assert "fetch or copy it again" in said.err

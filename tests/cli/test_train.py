@@ -152,7 +152,51 @@ def test_other_settings_are_no_resume(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *PARTS, *words)
     assert said.code == 2
-    assert "begun with lr 0.001, not 1.0; resume with the same (lr=, --lr)" in said.err
+    assert "begun with lr 0.001, not 1.0 (lr=, --lr): resume with what it was" in said.err
+
+
+@pytest.fixture
+def begun(call, few):
+    """The folder of a run of two epochs with options that are not the default."""
+    words = ["--labels", few / "few.tsv", "--label-column", "rich", "--lr", 0.01]
+    words += ["--width", 8, 16, "--batch-size", 7, "--seed", 5, "--reverse-complement"]
+    assert (
+        call("train", few / "few.fa", *words, "--epochs", 2, "--out", few / "run").code == 0
+    )
+    return few / "run"
+
+
+def test_resume_alone_takes_all_else_from_the_run_folder(call, begun):
+    before = (begun / "model.safetensors").read_bytes()
+    said = call("train", "--out", begun, "--resume")
+    assert (said.code, said.err) == (0, "")
+    assert (begun / "model.safetensors").read_bytes() == before
+
+
+def test_resume_takes_what_is_given_and_keeps_it_for_the_next_time(call, begun):
+    assert call("train", "--out", begun, "--resume", "--epochs", 3).code == 0
+    said = call("train", "--out", begun, "--resume")
+    assert said.code == 0
+    assert len((begun / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+def test_resume_names_all_options_that_differ_at_once(call, begun):
+    words = ["--lr", 1, "--seed", 0, "--width", 8, "--batch-size", 64]
+    said = call("train", "--out", begun, "--resume", *words)
+    assert said.code == 2
+    for found in ("lr 0.01, not 1.0", "seed 5, not 0", "batch_size 7, not 64", "width"):
+        assert found in said.err
+
+
+def test_resume_elsewhere_asks_for_the_files(call, few, begun):
+    kept = json.loads((begun / "command.json").read_text())
+    kept["files"] = ["gone.fa"]
+    (begun / "command.json").write_text(json.dumps(kept))
+    said = call("train", "--out", begun, "--resume")
+    assert said.code == 2
+    assert "gone.fa: is not here" in said.err
+    assert "name its FILES again" in said.err
+    assert call("train", few / "few.fa", "--out", begun, "--resume").code == 0
 
 
 def test_another_augmentation_is_named_by_its_option(call, trained):
@@ -160,7 +204,7 @@ def test_another_augmentation_is_named_by_its_option(call, trained):
     said = call(*words, "--reverse-complement")
     assert said.code == 2
     assert "augmentation None, not ReverseComplement(p=0.5" in said.err
-    assert "resume with the same (augment=, --reverse-complement)" in said.err
+    assert "(augment=, --reverse-complement): resume with what it was" in said.err
 
 
 @pytest.fixture

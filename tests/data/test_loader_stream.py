@@ -130,7 +130,9 @@ def test_what_stands_before_a_foreign_letter_is_handed_out_first(tmp_path, worke
     path.write_text(f"{good}>bad\nACJT\n")
     loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 4, num_workers=workers)
     found = []
-    with pytest.raises(LetterError, match=r"record 40 \(bad\), line 82, byte .*: expected"):
+    with pytest.raises(
+        LetterError, match=r"record 40 \(bad\), line 82, byte .*: found 'J'"
+    ):
         found.extend(batch["id"][0] for batch in loader)
     assert found == [f"r{i}" for i in range(0, 40, 4)]
 

@@ -135,7 +135,7 @@ def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path, fasta, ope
     with opener(tmp_path / "bad.fa", "wb") as file:
         file.write(b">a one\nACGT\nAC\n>b two\nAC\nGJT\n")
     with pytest.raises(
-        LetterError, match=r"bad\.fa: record 1 \(b\), line 6, byte 26: "
+        LetterError, match=r"bad\.fa: record 1 \(b\), line 6, byte 26 of the text: "
     ) as caught:
         SequenceDataset([good, tmp_path / "bad.fa"], encoder=OneHot("dna"))
     error = caught.value

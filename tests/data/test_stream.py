@@ -279,7 +279,9 @@ def test_records_without_a_label_are_left_out_and_counted(files):
 def test_a_bad_letter_is_named_by_file_record_line_and_byte(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\nAJ\n")
     stream = SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna"))
-    with pytest.raises(LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10: "):
+    with pytest.raises(
+        LetterError, match=r"a\.fa: record 1 \(b\), line 4, byte 10 of the text: "
+    ):
         list(stream)
 
 

@@ -41,6 +41,29 @@ def test_the_results_of_a_run_are_as_their_schema_says(run):
     check("results", json.loads((run / "results.json").read_text()))
 
 
+def test_the_options_of_a_run_are_as_their_schema_says(tmp_path, without_pictures):
+    rows = "".join(
+        f"ACGTAC{letter}T,{label}\n" for letter, label in ["Ay", "Cn", "Gy", "Tn"]
+    )
+    (tmp_path / "t.csv").write_text(f"sequence,label\n{rows}")
+    words = [
+        "--alphabet",
+        "dna",
+        "--epochs",
+        "1",
+        "--valid-share",
+        "0",
+        "--width",
+        "4",
+        "8",
+    ]
+    with pytest.raises(SystemExit):
+        main(["train", str(tmp_path / "t.csv"), *words, "--out", str(tmp_path / "made")])
+    kept = json.loads((tmp_path / "made/command.json").read_text())
+    check("command", kept)
+    assert kept["width"] == ["4", "8"]
+
+
 def test_runs_that_are_compared_are_as_their_schema_says(run, toy, small, tmp_path, capsys):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "unjudged")
     stopped = shutil.copytree(run, tmp_path / "stopped")

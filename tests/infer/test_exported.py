@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from exported_networks import Recurrent, ready
 from seqloom.cli import main
-from seqloom.errors import ArgumentError, FormatError
+from seqloom.errors import ArgumentError, DataWarning, FormatError
 
 DNA = sl.encode.OneHot("dna")
 TASK = sl.models.Classify(("no", "yes"))
@@ -42,7 +42,8 @@ def test_scores_are_those_of_the_network(model, fasta, threads):
 
 def test_several_files_are_one_after_the_other(model, fasta):
     _, export, _ = model
-    both = sl.infer.predict(str(export), [fasta, str(fasta)])
+    with pytest.warns(DataWarning, match="2 records have the id 'r0', and 49 more ids"):
+        both = sl.infer.predict(str(export), [fasta, str(fasta)])
     assert both.ids == [f"r{row}" for row in range(50)] * 2
 
 

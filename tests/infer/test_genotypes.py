@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ConfigError, FormatError, LabelError
+from seqloom.errors import ArgumentError, ConfigError, FormatError, LabelError
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -114,3 +114,16 @@ def test_a_dataset_of_codes_is_refused_with_what_to_say(cohort):
     config = sl.models.GenotypeMLPConfig.for_data(data)
     with pytest.raises(sl.errors.ArgumentError, match='give it output="numbers"'):
         sl.train.fit(config, data, epochs=1)
+
+
+def test_explain_says_what_weighs_variants_instead(run, cohort):
+    with pytest.raises(ArgumentError, match=r"what variants weigh, sl\.tensor\.grad\("):
+        sl.infer.explain(run, cohort())
+
+
+def test_the_gradient_that_explain_names_is_one_number_a_variant(run, cohort):
+    data = cohort()
+    model = run.model.eval()
+    x = model.backend.tensor(data.batch([0])["inputs"])
+    gradient = sl.tensor.grad(lambda x: model.logits(x)[0, 0])(x)
+    assert gradient.shape == x.shape

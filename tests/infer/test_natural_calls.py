@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, LetterError
+from seqloom.errors import ArgumentError, LetterError, MissingFileError
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -47,6 +47,14 @@ def test_a_run_stands_for_its_model(run, data, tmp_path, expected):
 def test_an_open_file_gives_the_scores_of_its_path(run, tmp_path, expected, open_file):
     with open_file(tmp_path / "toy.fa") as file:
         assert sl.infer.predict(run, file).to_numpy().tobytes() == expected
+
+
+def test_a_single_sequence_is_said_to_stand_in_a_list(run):
+    for call in (sl.infer.predict, sl.infer.explain):
+        with pytest.raises(
+            MissingFileError, match=r'no such file; .* in a list: \["ACGT"\]'
+        ):
+            call(run, "ACGT")
 
 
 def test_an_open_file_that_is_faulty_is_named_as_it_was_opened(run, tmp_path):

@@ -1,10 +1,14 @@
 """Predicting and judging: every record once, in order, the same bits each time."""
 
+import warnings
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import ConfigError, FormatError, LabelError, ShapeError
+from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, ShapeError
+from seqloom.infer import _loop
 from seqloom.infer._loop import evaluation_batch_size, run_model
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
@@ -77,7 +81,8 @@ def test_batches_hold_little_padding_and_scores_stay_in_file_order(toy, batch_si
 
 def test_several_files_are_scored_as_one(run, toy, tmp_path):
     toy(10, name="other")
-    scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
+    with pytest.warns(DataWarning, match="2 sequences have the id"):
+        scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
     assert len(scores) == 70
 
 
@@ -171,3 +176,35 @@ def test_fit_warns_of_a_part_that_moves_where_it_judges(toy, small, name):
     with pytest.warns(UserWarning, match="part is augmented .* drawn anew") as told:
         sl.train.fit(small, data, epochs=1, **{"valid": data, **moving})
     assert told[0].filename == __file__
+
+
+class Counting(sl.nn.Module):
+    """Counts letters of each kind, of which padding has none; keeps the shapes it saw."""
+
+    head: sl.nn.Linear
+    seen: ClassVar[list] = []
+
+    def __init__(self):
+        self.head = sl.nn.Linear(4, 2)
+
+    def logits(self, inputs):
+        self.seen.append(inputs.shape)
+        return self.head(inputs.sum(axis=2))
+
+
+def test_batches_of_records_longer_than_those_that_taught_are_smaller(monkeypatch):
+    monkeypatch.setattr(_loop, "_LETTERS", 64)
+    table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
+    run = sl.train.fit(Counting(), data, epochs=1)
+    run.model.seen.clear()
+    assert run.trained.batch_size == 16
+    texts = ["ACGT", "A" * 200, "CC", *["ACGTACGTAC"] * 12]
+    with pytest.warns(DataWarning, match="have 2 to 200 letters"):
+        scores = sl.infer.predict(run, texts).to_numpy()
+    assert run.model.seen == [(16, 4, 4), (4, 4, 10), (4, 4, 10), (4, 4, 10), (1, 4, 200)]
+    for text, row in zip(texts, scores, strict=True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            alone = sl.infer.predict(run, [text]).to_numpy()
+        np.testing.assert_allclose(alone[0], row, rtol=1e-5)

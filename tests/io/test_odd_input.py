@@ -198,7 +198,9 @@ def test_white_space_is_left_out_where_asked(text):
 def test_a_quality_below_the_declared_encoding_is_an_error():
     text = b"@a\nACGT\n+\nhh;h\n"
     assert read(Trickle(text, 1), quality="solexa") == fastq(("a", b"ACGT", b"hh;h"))
-    with pytest.raises(FormatError, match=r"record 0 .*line 4, byte 12: .*'@' to '~'"):
+    with pytest.raises(
+        FormatError, match=r"record 0 .*line 4, byte 12 of the text: .*'@' to '~'"
+    ):
         read(Trickle(text, 1), quality="phred64")
 
 

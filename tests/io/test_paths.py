@@ -54,7 +54,7 @@ ERRORS = {
     "a socket": (make_socket, FileError, ""),
     "a link to itself": (make_loop, FileError, "symbolic links"),
     "a link to nothing": (make_link_to_nothing, MissingFileError, "no such file"),
-    "zeros up to 5 GiB": (make_sparse, FormatError, r"line 3, byte 8: .* NUL"),
+    "zeros up to 5 GiB": (make_sparse, FormatError, r"line 3, byte 8 of the text: .* NUL"),
 }
 
 

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import shutil
+import signal
 import threading
 from typing import Any
 
@@ -169,3 +170,13 @@ def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
         assert page.value(f"{figure}.querySelectorAll('.line').length") == RUNS
         legend = page.value(f"[...{figure}.querySelectorAll('li')].map(it => it.innerText)")
         assert legend == [f"...seed-{seed}" for seed in range(RUNS)]
+
+
+def test_a_browser_that_does_not_answer_is_an_error(tmp_path, monkeypatch):
+    with chromium.Page(tmp_path / "profile") as page:
+        page.process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(chromium, "SECONDS", 0.5)
+        with pytest.raises(
+            TimeoutError, match=r"Page\.enable: Chromium .* has not answered"
+        ):
+            page.ask("Page.enable")

@@ -96,7 +96,10 @@ def test_a_newer_version_is_refused_by_name(program, copied):
         (b"", "the file is empty"),
         (b"hello", "expected"),
         (b">x\n\n", "record 0 (x): the sequence has no letters"),
-        (f">x\n{SIXTY[:-1]}!\n".encode(), "record 0 (x), line 2, byte 62: expected"),
+        (
+            f">x\n{SIXTY[:-1]}!\n".encode(),
+            "record 0 (x), line 2, byte 62 of the text: found '!', expected",
+        ),
         (b">x\nACGT\n", "this model reads sequences of 60 letters, but 'x' has 4"),
         (b"\x1f\x8b\x08\x00damaged", "gzip"),
     ],

@@ -34,6 +34,35 @@ def weights(run):
     return [np.asarray(array).tobytes() for array in run.model.to_record().values()]
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("epoch", "epochs"), ("learning_rate", "lr"), ("optimiser", "optimizer")],
+)
+def test_an_argument_that_is_none_is_refused_with_the_nearest_one(fit, given, meant):
+    with pytest.raises(TypeError, match=f"no argument {given}=; did you mean {meant}="):
+        fit(**{given: 3})
+
+
+def test_an_argument_like_no_other_is_refused_with_all_that_there_are(fit):
+    with pytest.raises(TypeError, match=r"no argument zzz=; it takes model, train, valid,"):
+        fit(zzz=1)
+
+
+def test_an_optimiser_of_torch_is_refused_with_ours(fit):
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(2, 2)
+    for given in (torch.optim.RMSprop, torch.optim.RMSprop(layer.parameters(), lr=0.1)):
+        with pytest.raises(ArgumentError, match=r"optimizer=sl.optim.RMSProp\(\) .*lr= of"):
+            fit(optimizer=given)
+    with pytest.raises(ArgumentError, match=r"pass optimizer=one of seqloom\.optim"):
+        fit(optimizer=torch.optim.LBFGS(layer.parameters()))
+
+
+def test_the_class_of_an_optimiser_is_refused_with_an_object(fit):
+    with pytest.raises(ArgumentError, match=r"pass optimizer=sl.optim.SGD\(\) with"):
+        fit(optimizer=sl.optim.SGD)
+
+
 NUMBERS = {
     "epochs": (1, np.int64(1)),
     "batch_size": (8, np.int32(8)),

@@ -141,6 +141,14 @@ def test_resume_refuses_another_setting_by_name(start, name, other):
         start(resume=True, **other)
 
 
+def test_resume_names_all_settings_that_differ(start):
+    with pytest.raises(KeyboardInterrupt):
+        start(progress=Stop(2, 1))
+    said = r"epochs 4, not 3.*batch_size 16, not 8.*lr 0.01, not 0.001.*seed 0, not 1"
+    with pytest.raises(RunFolderError, match=said):
+        start(resume=True, epochs=3, batch_size=8, lr=1e-3, seed=1)
+
+
 def test_resume_says_which_setting_of_a_task_differs(start):
     with pytest.raises(KeyboardInterrupt):
         start(progress=Stop(2, 1))

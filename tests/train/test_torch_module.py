@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, BackendError
+from seqloom.errors import ArgumentError, BackendError, DataWarning
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 STEPS, SIZE = 20, 16
@@ -220,3 +220,30 @@ def test_another_number_of_outputs_is_refused_with_the_classes(toy, outputs):
         ArgumentError, match=rf"gives {outputs} outputs .* needs 2: no, yes"
     ):
         sl.train.fit(make(classes=outputs), toy(), backend="torch", epochs=1)
+
+
+def test_lazy_layers_are_refused_until_they_have_seen_a_batch(toy):
+    data = toy()
+    net = nn.Sequential(nn.Flatten(), nn.LazyLinear(2))
+    with pytest.raises(
+        ArgumentError, match=r"lazy layers, .* \(1\.weight, 1\.bias\): call it"
+    ):
+        sl.train.fit(net, data, backend="torch", epochs=1)
+    net(torch.as_tensor(data.batch([0])["inputs"]))
+    assert len(sl.train.fit(net, data, backend="torch", epochs=1).history) == 1
+
+
+def test_an_error_of_a_network_names_the_records_and_the_lengths_that_taught(toy):
+    data = toy()
+    letters = int(data.lengths[0])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(4 * letters, 2))
+    run = sl.train.fit(net, data, backend="torch", epochs=1)
+    with (
+        pytest.warns(DataWarning, match="1 of 1 sequences have 3 letters"),
+        pytest.raises(RuntimeError, match="shapes cannot be multiplied") as error,
+    ):
+        sl.infer.predict(run, {"short": "ACG"})
+    assert error.value.__notes__ == [
+        "in a batch of sequences (with their lengths): 'short' (3)",
+        f"the model was trained on records of {letters} letters",
+    ]

@@ -171,7 +171,8 @@ fn no_end(at: u64) -> Trouble {
     Trouble::Damage(Fault::compressed(
         at,
         format!(
-            "the file was cut: its bgzip data ends at byte {at} without the block that marks the end"
+            "the file was cut: its bgzip data ends at byte {at} without the block that marks the end; \
+             fetch or copy it again"
         ),
     ))
 }

@@ -193,7 +193,9 @@ impl<C: Codec> Streams<C> {
         let (name, end, part) = (C::NAME, self.used, C::PART);
         Fault::compressed(
             end,
-            format!("the {name} data is cut: the file ends at byte {end}, inside a {part}"),
+            format!(
+                "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
+            ),
         )
     }
 }

@@ -58,7 +58,7 @@ pub enum Error {
         message: String,
     },
     /// A letter that the encoder does not take.
-    #[error("sequence {record}, position {position}: expected {expected}, found {:?}", char::from(*letter))]
+    #[error("sequence {record}, position {position}: found {:?}, expected {expected}", char::from(*letter))]
     Letter {
         /// Index of the sequence in the call.
         record: usize,
@@ -222,17 +222,18 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// "record 3 (id), line 9, byte 120: ", or nothing for a fault that says
-    /// itself which byte it means.
+    /// "record 3 (id), line 9, byte 120 of the text: ", or nothing for a fault that
+    /// says itself which byte it means.
     fn location(&self) -> Option<String> {
         let line = self.line?;
-        let byte = self.byte.unwrap_or(0);
+        let byte = self.byte.map(|byte| format!(", byte {byte} of the text"));
+        let byte = byte.unwrap_or_default();
         let record = match (self.record, &self.id) {
             (Some(record), Some(id)) => format!("record {record} ({id}), "),
             (Some(record), None) => format!("record {record}, "),
             (None, _) => String::new(),
         };
-        Some(format!("{record}line {line}, byte {byte}: "))
+        Some(format!("{record}line {line}{byte}: "))
     }
 }
 
@@ -252,7 +253,7 @@ mod tests {
         };
         assert_eq!(
             Error::format(Path::new("a.fa"), fault).to_string(),
-            "a.fa: record 3 (seq4), line 9, byte 120: expected a letter, found a space"
+            "a.fa: record 3 (seq4), line 9, byte 120 of the text: expected a letter, found a space"
         );
     }
 

@@ -19,6 +19,7 @@ from seqloom.cli._index import index
 from seqloom.cli._inspect import inspect
 from seqloom.cli._machine import version
 from seqloom.cli._predict import predict
+from seqloom.cli._recall import recall
 from seqloom.cli._run import run as run_program
 from seqloom.cli._train import train
 
@@ -33,6 +34,7 @@ app = App(
         "n (143: SIGTERM, 138: SIGUSR1)."
     ),
     version=version,
+    config=recall,
     default_parameter=Parameter(negative=""),
     suppress_keyboard_interrupt=False,
     result_action="return_value",

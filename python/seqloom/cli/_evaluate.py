@@ -23,7 +23,7 @@ from seqloom.cli._options import (
 )
 from seqloom.cli._read import read_like, show_left_out, show_letters
 from seqloom.cli._show import show_metrics
-from seqloom.cli._warn import telling, warn_of_judges, warn_of_lengths
+from seqloom.cli._warn import warn_of_judges
 
 
 def evaluate(
@@ -70,10 +70,9 @@ def evaluate(
     show_letters(console, data)
     show_left_out(console, data)
     warnings = open_console(stderr=True) if shown.quiet else console
-    warn_of_judges(warnings, trained, data, files=intervals.intervals or files)
-    with telling(warnings), score_bar(console) as tell:
+    warn_of_judges(warnings, trained, intervals.intervals or files)
+    with score_bar(console) as tell:
         metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
-    warn_of_lengths(warnings, trained, data)
     if shown.json:
         print_json({"model": str(model), "task": trained.task.name, "metrics": metrics})
         return

@@ -4,8 +4,11 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Sequence
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
@@ -13,7 +16,7 @@ from seqloom._text import printable
 from seqloom.cli._fault import name_fault
 from seqloom.cli._others import number_among_others, silencing_others
 from seqloom.cli._signals import STOPPED
-from seqloom.errors import SeqloomError, WorkerError
+from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2
 # As Rich does, which prints most of what we print.
@@ -23,7 +26,7 @@ UNWANTED = 1
 def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     """Runs a command line and gives its exit code; a fault of ours shows its trace."""
     try:
-        with silencing_others():
+        with silencing_others(), spelling_warnings():
             app(words, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         message = name_fault(app, error, words)
@@ -37,6 +40,23 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
     except KeyboardInterrupt as stop:
         return _stop(str(stop), words)
     return 0
+
+
+@contextmanager
+def spelling_warnings() -> Generator[None]:
+    """Prints a warning of records as a line; all others are shown as before."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        show = warnings.showwarning
+
+        def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if not issubclass(category, DataWarning):
+                return show(message, category, *where, **more)
+            sys.stderr.write(f"warning: {printable(str(message))}\n")
+            return None
+
+        warnings.showwarning = spell
+        yield
 
 
 def _leave() -> int:

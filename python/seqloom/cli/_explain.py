@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from seqloom._text import count_of, printable
 from seqloom.cli._kinds import Kind, check_reading
 from seqloom.cli._machine import announce, open_console
 from seqloom.cli._options import (
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
     from seqloom.infer import Attributions
 
 _PAGE, _TABLE = ".html", ".tsv"
+_INSTEAD = {
+    "genotypes": "what variants weigh, Python gives: sl.tensor.grad of "
+    "model.logits(x) by x, a row of a batch",
+    "embeddings": "explain a model that seqloom train made of the sequences themselves",
+}
 
 
 def explain(
@@ -100,7 +106,8 @@ def explain(
         chosen = _first(examples, limit) if out.endswith(_PAGE) else examples
         settings |= {"num_threads": machine.threads, "progress": tell}
         found = weigh(trained, chosen, **settings)
-    _write(console, found, out, total=len(examples))
+    sources = _name_sources(model, [*paths, *intervals.intervals])
+    _write(console, found, out, total=len(examples), sources=sources)
 
 
 def _check_ending(out: str) -> None:
@@ -117,7 +124,8 @@ def _check_kind(paths: list[Path], options: dict[str, Any]) -> Kind:
     kind = check_reading(paths, COVARIATE_DEFAULTS, **options)
     if kind not in {"sequences", "intervals"}:
         raise ArgumentError(
-            f"explain changes the letters of sequences, but FILES are {kind}"
+            f"explain changes the letters of sequences, but FILES are {kind}; "
+            f"{_INSTEAD[kind]}"
         )
     return kind
 
@@ -129,17 +137,31 @@ def _first(examples: Any, limit: int) -> Any:
     return Subset(examples, range(limit)) if len(examples) > limit else examples
 
 
-def _write(console: "Console", found: "Attributions", out: str, *, total: int) -> None:
+def _name_sources(model: Path, files: list[Path]) -> dict[str, str]:
+    """Names the model and the files without their folders, for the page."""
+    from seqloom.models._trained_on import names_of
+
+    names = ["standard input" if it == STREAM else it for it in names_of(files)]
+    return {"model": printable(model.absolute().name), "files": ", ".join(names)}
+
+
+def _write(
+    console: "Console",
+    found: "Attributions",
+    out: str,
+    *,
+    total: int,
+    sources: dict[str, str],
+) -> None:
     """Writes the page or the table, and says what is in it."""
     from seqloom.infer._attributions import write_page
 
     if out.endswith(_PAGE):
-        write_page(Path(out), found, most=len(found), total=total)
+        write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:
         found.to_tsv(sys.stdout if out == STREAM else out)
     where = "standard output" if out == STREAM else out
-    noun = "sequence" if len(found) == 1 else "sequences"
-    console.print(f"explained {len(found):,} {noun}: {where}")
+    console.print(f"explained {count_of(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):
         console.print(
             f"{left_out:,} more sequences are not on the page: --limit {total} draws them, "

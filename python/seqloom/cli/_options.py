@@ -180,7 +180,8 @@ class LabelOptions:
         label_from_header: Or a regular expression: its group, in the header, is the label.
         label_from_file: Or each file is a class: pos.fa.gz or pos.bed holds the class pos.
         unlabelled: A record without a label: an error, or left out and counted.
-        missing: A text that is no label; once for each; otherwise NA, nan and the like.
+        missing: A text that is no label; once for each. They stand in place of NA, nan and
+            the like: name those that are meant, too.
     """
 
     labels: Files = ()
@@ -382,7 +383,8 @@ class FolderOptions:
     Args:
         out: The run folder: model, scores, pictures and report.html.
         resume: Go on with the run in OUT from its last checkpoint; without one, begin.
-            More --epochs than it was begun with make it longer.
+            FILES and options that are not given are those that it was begun with; more
+            --epochs make it longer.
         overwrite: Replace the run in OUT; files that are no run's stay.
         checkpoint_every: When to write checkpoints within an epoch: a number of steps, a
             time (90s, 10min, 2h), or "epoch" for none.
@@ -464,7 +466,7 @@ class QuietOption:
     """Says what is printed.
 
     Args:
-        quiet: Print warnings and errors alone; evaluate prints its table too.
+        quiet: Print warnings, errors and the results that were asked for alone.
     """
 
     quiet: Flag = False

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
+from seqloom._text import count_of
 from seqloom.cli._check import check_free
 from seqloom.cli._genotypes import files_read, open_unlabelled
 from seqloom.cli._kinds import (
@@ -34,7 +35,6 @@ from seqloom.cli._options import (
     TrainedOptions,
 )
 from seqloom.cli._read import open_embeddings, show_left_out, show_letters
-from seqloom.cli._warn import warn_of_alphabet, warn_of_lengths
 from seqloom.errors import ArgumentError, FileError
 
 STREAM = "-"
@@ -92,11 +92,10 @@ def predict(
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
         scores = score(trained, data, num_threads=machine.threads, progress=tell)
-    warn_of_lengths(open_console(stderr=True), trained, data)
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out
-    console.print(f"scored {len(scores):,} {noun}: {where}")
+    console.print(f"scored {count_of(len(scores), noun)}: {where}")
 
 
 def open_both(
@@ -120,7 +119,6 @@ def open_both(
     if hasattr(data, "report"):
         show_letters(console, data)
         show_left_out(console, data)
-        warn_of_alphabet(open_console(stderr=True), trained, data)
     return trained, data
 
 

@@ -43,6 +43,8 @@ _LEFT_OUT = {
     "unlabelled": "{} left out, without a label",
     "missing_labels": "{} left out, their label is missing",
     "missing_covariates": "{} without a covariate, filled in by its mean",
+    "numbered": "{} of tables without a column id, whose ids are now numbers from 0 "
+    "(--id-column names the column)",
     "flipped": "variants with exchanged alleles, flipped",
 }
 

@@ -34,9 +34,9 @@ from seqloom.cli._options import (
 )
 from seqloom.cli._parts import DataPart, parts_of
 from seqloom.cli._read import read_parts, show_left_out
+from seqloom.cli._recall import Keep
 from seqloom.cli._show import show_run
 from seqloom.cli._warn import (
-    telling,
     warn_of_classes,
     warn_of_files,
     warn_of_overlaps,
@@ -76,6 +76,8 @@ def train(
 
     A table of sequences and labels: seqloom train table.csv --out runs/t
 
+    A run that was stopped goes on: seqloom train --out runs/splice --resume
+
     A file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
 
     Parts of a genome: seqloom train hg.fa --intervals peaks.bed --label-column name
@@ -102,8 +104,13 @@ def train(
     """
     # With --intervals, --valid and --test name intervals in the same genome.
     all_files = files if intervals.intervals else [*files, *parts.valid, *parts.test]
-    reading: Any = {"options": data, "sequences": sequences}
-    reading |= {"intervals": intervals, "genotypes": genotypes}
+    reading: Any = {
+        "options": data,
+        "sequences": sequences,
+        "intervals": intervals,
+        "genotypes": genotypes,
+    }
+    keep = Keep(files, *reading.values(), folder, parts, learning, network, machine)
     kind = check_options(all_files, **reading)
     check_labels(data, files, sequences=sequences, kind=kind)
     check_parts(parts, kind)
@@ -123,8 +130,9 @@ def train(
         warn_of_overlaps(warnings, part, test)
         settings = learning.to_keywords(network.weight_decay) | machine.to_keywords()
         config = network_for(network, part.train, *_drop_absent(part.valid, test))
-        with telling(warnings):
-            runs.append(_fit(console, part, folder, config=config, test=test, **settings))
+        runs.append(
+            _fit(console, part, folder, config=config, test=test, keep=keep, **settings)
+        )
     _show(console, runs, shown, has_folds=bool(parts.folds))
 
 
@@ -153,6 +161,7 @@ def _fit(
     *,
     config: "Config",
     test: "Whole | None",
+    keep: Keep,
     **settings: Any,
 ) -> "Run":
     """Trains one network, and shows its progress."""
@@ -170,6 +179,7 @@ def _fit(
             test=test,
             out=part.folder,
             progress=watch,
+            callbacks=[keep],
             **folder.to_keywords(),
             **settings,
         )

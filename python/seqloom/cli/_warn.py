@@ -1,8 +1,6 @@
 """What is allowed, but seldom meant: a line each."""
 
-import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +10,12 @@ from rich.console import Console
 from seqloom.cli._intervals import are_intervals, count_overlaps
 from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import DataPart
-from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from seqloom.cli._read import Whole
     from seqloom.models import Trained
-    from seqloom.models._trained_on import TrainedOn
 
 _EXAMPLES = 3
-_LOOKED_AT = 1000  # records that tell what sequences are made of
 
 
 def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -133,65 +128,8 @@ def warn_of_overlaps(console: Console, part: DataPart, test: "Whole | None") -> 
             )
 
 
-@contextmanager
-def telling(console: Console) -> Generator[None]:
-    """Prints what the library warns of, a line each, when the block ends."""
-    found: list[warnings.WarningMessage] = []
-    try:
-        with warnings.catch_warnings(record=True) as found:
-            warnings.simplefilter("always", UserWarning)
-            yield
-    finally:
-        for each in found:
-            _tell(console, each)
-
-
-def _tell(console: Console, each: warnings.WarningMessage) -> None:
-    """Prints a warning for users; what is for programmers goes on as Python shows it."""
-    if issubclass(each.category, UserWarning):
-        console.print(f"warning: {each.message}")
-        return
-    where = each.filename, each.lineno
-    warnings.warn_explicit(each.message, each.category, *where, source=each.source)
-
-
-def warn_of_lengths(console: Console, trained: Any, data: Any) -> None:
-    """Says how many records are of lengths that the model has not seen."""
-    known: TrainedOn | None = getattr(trained, "trained_on", None)  # an export has none
-    if known is not None and (strange := known.describe_strange_lengths(data)):
-        console.print(f"warning: {strange}")
-
-
-def warn_of_alphabet(console: Console, trained: "Trained", data: Any) -> None:
-    """Says that sequences look like DNA or RNA, where a model reads proteins."""
-    from seqloom.data._items import letters_of
-
-    if getattr(trained.encoder, "alphabet", None) != "protein":
-        return
-    letters = letters_of(data, np.arange(min(len(data), _LOOKED_AT)))
-    found = _guess(b"".join(letters or ()))
-    if found in {"dna", "rna"}:
-        console.print(
-            f"warning: the sequences look like {found}, but the model was trained on "
-            "protein: such scores mean nothing; translate the sequences first"
-        )
-
-
-def _guess(letters: bytes) -> str | None:
-    """Tells what letters are of; None where they are too few to tell."""
-    from seqloom.io._tally import find_alphabet
-
-    try:
-        return find_alphabet(np.bincount(np.frombuffer(letters, np.uint8), minlength=256))
-    except ArgumentError:
-        return None
-
-
-def warn_of_judges(
-    console: Console, trained: "Trained", data: Any, *, files: Sequence[Path]
-) -> None:
-    """Says what is wrong with files that judge a model, such as that they taught it."""
-    warn_of_alphabet(console, trained, data)
+def warn_of_judges(console: Console, trained: "Trained", files: Sequence[Path]) -> None:
+    """Says which of the files that judge a model have taught it."""
     known = trained.trained_on
     for file in () if known is None else known.find_again(files):
         console.print(

@@ -115,10 +115,12 @@ def in_file(
     else:
         line, byte = _line_and_byte(path, record, error.position or 0)
         where += (
-            f", letter {error.position}" if line is None else f", line {line}, byte {byte}"
+            f", letter {error.position}"
+            if line is None
+            else f", line {line}, byte {byte} of the text"
         )
     found = LetterError(
-        f"{where}: expected {error.expected}, found {error.letter!r}",
+        f"{where}: found {error.letter!r}, expected {error.expected}",
         record=record,
         position=error.position,
         letter=error.letter,

@@ -45,6 +45,11 @@ class MemoryRecords:
     batch: SequenceBatch  # the records
     frame: Frame | None = None  # the table they come from, with labels perhaps
 
+    def is_numbered(self, id_column: str) -> bool:
+        """Says whether they come from a table without a column of ids or names of rows."""
+        frame = self.frame
+        return frame is not None and id_column not in frame.names and frame.index() is None
+
 
 def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
     """Takes records from memory."""

@@ -79,7 +79,8 @@ class SequenceDataset(SequenceItems):
         classes: The order of the classes; a label outside is an error. None sorts them.
         max_length: A longer sequence is an error.
         seed: Seed of the augmentation.
-        id_column: The tables' column of ids.
+        id_column: The tables' column of ids; without one records are numbered from 0, and
+            ``report`` counts them.
         label_column: The tables' column of labels, or several of numbers.
         sequence_column: The column of sequences, of a table of sequences.
         label_from_header: A regular expression instead of tables; its group named
@@ -177,6 +178,7 @@ class SequenceDataset(SequenceItems):
         source = choose_source(self._records, labels, sources.frames)
         if source is not None:
             self._label(drop_missing(source, labels), labels)
+        self._report |= sources.count_numbered(id_column)
         self._records.store.forget_headers()
         self._check_letters()
 

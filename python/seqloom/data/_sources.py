@@ -38,6 +38,13 @@ class Sources:
         """The table of each file; None where it is none."""
         return [self.held[path].frame if path in self.held else None for path in self.paths]
 
+    def count_numbered(self, id_column: str) -> dict[str, Any]:
+        """Counts the records of tables without ids, which have numbers instead."""
+        tables = [held for held in self.held.values() if held.is_numbered(id_column)]
+        names = [held.name for held in tables]
+        count = sum(len(held.batch) for held in tables)
+        return {"numbered": count, "numbered_examples": names} if tables else {}
+
 
 def sources_of(data: Any, options: SourceOptions) -> Sources:
     """Tells sequences in memory, tables of sequences, and sequence files apart."""
@@ -58,14 +65,16 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
         return False
     try:
         return is_parquet(path) or _begins_as_table(path, column)
-    except (OSError, EOFError, zlib.error, csv.Error, FormatError):
+    except (EOFError, zlib.error):
+        return _is_named(path)  # its reader says that it is cut
+    except (OSError, csv.Error, FormatError):
         return False  # what is wrong with the file, its reader says
 
 
 def _begins_as_table(path: str, column: str) -> bool:
     """Looks at the first line."""
     begin = _begin(path)
-    is_named = Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
+    is_named = _is_named(path)
     if is_utf16(begin):
         return is_named  # its reader says what is wrong
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
@@ -74,6 +83,11 @@ def _begins_as_table(path: str, column: str) -> bool:
         return True
     with open_text(path) as file:
         return column in header_of(path, file, (column,))
+
+
+def _is_named(path: str) -> bool:
+    """Tells a table by its name."""
+    return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
 def _begin(path: str) -> bytes:

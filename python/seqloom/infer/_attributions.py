@@ -1,8 +1,10 @@
 """Attributions: what each letter of some sequences counts, as numbers and as a page."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from importlib import metadata
 from io import TextIOBase
 from typing import IO, Any
 
@@ -114,9 +116,10 @@ class Attributions:
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
         """Writes a page that colours the letters, one file of HTML, whole or not at all.
 
-        The page says how many sequences it does not draw. Of mutations it colours what
-        `by_letter` gives, and lists the strongest ones. Of a sequence of more than 600
-        letters it draws the 600 that count most in sum.
+        The page says how many sequences it does not draw, the date and the
+        version. Of mutations it colours what `by_letter` gives, and lists the strongest
+        ones. Of a sequence of more than 600 letters it draws the 600 that count most in
+        sum.
 
         Args:
             path: The file; an older one is replaced.
@@ -158,7 +161,12 @@ class Attributions:
 
 
 def write_page(
-    path: os.PathLike[str], found: Attributions, *, most: int, total: int
+    path: os.PathLike[str],
+    found: Attributions,
+    *,
+    most: int,
+    total: int,
+    sources: Mapping[str, str] | None = None,
 ) -> None:
     """Writes the page of the first records, and says how many of all are not on it."""
     drawn = min(most, len(found))
@@ -172,6 +180,11 @@ def write_page(
         lead=_lead(found),
         notes=(note,) if left_out else (),
         sections=tuple(_sections(found, drawn)),
+        facts={
+            **(sources or {}),
+            "date": datetime.now().astimezone().date().isoformat(),
+            "version": f"seqloom {metadata.version('seqloom')}",
+        },
     )
     write_atomic(path, make_page(report))
 

@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_choice, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
+from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
+from seqloom.infer._doubts import warn_of_records
 from seqloom.infer._exported import find_exported
-from seqloom.infer._loop import check_lengths
 from seqloom.infer._open import Readable, open_examples
 from seqloom.infer._predict import Model, find_judged
 from seqloom.infer._probe import (
@@ -98,7 +99,7 @@ def explain(
         report_batches(progress, noun="letters") as tell,
         open_examples(trained, data) as examples,
     ):
-        check_lengths(trained.model, examples)
+        warn_of_records(trained, examples, stacklevel=2)
         probe = Probe(trained, _letters_of(examples), tell)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
@@ -142,7 +143,7 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
     if not members_of(trained.encoder):
         raise ArgumentError(
             f"the model reads {trained.encoder}, and its encoder has no alphabet, but "
-            "explain changes the letters of sequences; give a model of sequences"
+            f"explain changes the letters of sequences; {_instead_of(trained.encoder)}"
         )
     reason = why_not_hidden(trained.encoder) if method == "occlusion" else None
     if reason is not None:
@@ -151,6 +152,16 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
             'method="mutations" (--method mutations) needs no such letter'
         )
     return trained
+
+
+def _instead_of(encoder: object) -> str:
+    """Says what tells more of a model that reads no letters."""
+    if isinstance(encoder, GenotypeEncoder):
+        return (
+            "what variants weigh, sl.tensor.grad(lambda x: model.logits(x)[0, 0]) gives "
+            "for a row x of a batch"
+        )
+    return "give a model of sequences"
 
 
 def _find_column(task: Task, target: str | None) -> int | None:

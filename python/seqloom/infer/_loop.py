@@ -1,7 +1,8 @@
 """The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from seqloom.data import GenotypeEncoder, Subset
 from seqloom.data._numbered import NumberedItems
-from seqloom.errors import FormatError, ShapeError
+from seqloom.errors import DataWarning, FormatError, ShapeError
 from seqloom.infer._forward import Forward
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples
@@ -27,6 +28,8 @@ _GENOTYPES = 1 << 24
 _RECORDS = 256
 # How many records are compared between two epochs, to find out whether they change.
 _COMPARED = 16
+# So many records of a batch are named in an error.
+_NAMED = 5
 
 
 def run_model(
@@ -42,18 +45,16 @@ def run_model(
     # Equal lengths keep their order, so that the same records make the same batches.
     lengths = count_positions(examples)
     order = np.argsort(lengths, kind="stable")
-    batches = (
-        _batches_of_one_length(lengths[order], batch_size)
-        if reads_padding(model, examples)
-        else _batches_of_one_size(len(examples), batch_size)
-    )
+    make = _batches_of_one_length if reads_padding(model, examples) else _batches
+    batches = make(lengths[order], batch_size, most=_most_positions(examples.encoder))
     for number, (positions, real) in enumerate(batches):
         # Of several processes each computes its share of the batches, and adds zeros in
         # place of the others. The first batch is computed by all: it shows the shape.
         is_own = joint is None or number % joint.world == joint.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
-            computed = _compute_outputs(model, batch, examples.encoder)
+            with _naming_records(examples, order[positions[:real]]):
+                computed = _compute_outputs(model, batch, examples.encoder)
         shape = (real, *computed.shape[1:])
         parts.append(computed[:real] if is_own else np.zeros(shape, computed.dtype))
         if on_batch is not None:
@@ -88,6 +89,7 @@ def warn_of_padding(model: Any, examples: Examples, *, stacklevel: int) -> None:
         "parameter mask (1 at letters, 0 at padding) and leave padding out, as "
         "nn.functional.masked_mean does, or cut all to one length. Validation and predict "
         "compute records of one length together, without padding",
+        DataWarning,
         stacklevel=stacklevel + 1,
     )
 
@@ -99,6 +101,7 @@ def warn_of_changes(what: str, examples: Any, *, stacklevel: int) -> None:
             f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
             "not of the records as they stand; a dataset without augment= and jitter= "
             "stands still, as do parts that split() makes for validation",
+            DataWarning,
             stacklevel=stacklevel + 1,
         )
 
@@ -122,10 +125,13 @@ def _read_inputs(examples: Any, row: int, epoch: int) -> Any:
 def evaluation_batch_size(examples: Examples) -> int:
     """Chooses how many records an evaluation batch has, by the length of the longest."""
     longest = max(1, int(count_positions(examples).max(initial=1)))
-    encoder = examples.encoder
+    return max(1, min(_RECORDS, _most_positions(examples.encoder) // longest))
+
+
+def _most_positions(encoder: Any) -> int:
+    """Gives how many positions an evaluation batch has at most."""
     is_flat = isinstance(encoder, GenotypeEncoder) or counts_words(encoder)
-    most = _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
-    return max(1, min(_RECORDS, most // longest))
+    return _TOKENS if is_of_tokens(encoder) else _GENOTYPES if is_flat else _LETTERS
 
 
 def check_lengths(model: Module, examples: Examples) -> None:
@@ -172,24 +178,51 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
         )
 
 
-def _batches_of_one_size(total: int, size: int) -> Iterator[tuple[NDArray[np.int64], int]]:
+def _batches(
+    lengths: NDArray[np.int64], size: int, *, most: int
+) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yields the positions of each batch, and how many of them are not filled up."""
     # The matrix library rounds another number of rows in another way: the last batch is
-    # filled up with its last record.
-    for start in range(0, total, size):
-        indices = np.minimum(np.arange(start, start + size), total - 1)
-        yield indices, min(size, total - start)
+    # filled up with its last record, and the number of rows hangs on a record's own length
+    # alone. Only records too long for `size` of them are in smaller batches, because memory
+    # is limited.
+    start = 0
+    while start < len(lengths):
+        rows = size
+        while rows > 1 and rows * lengths[start] > most:
+            rows //= 2
+        fitting = int(np.searchsorted(lengths, most // rows, side="right"))
+        stop = min(start + rows, max(fitting, start + 1))
+        yield np.minimum(np.arange(start, start + rows), stop - 1), stop - start
+        start = stop
+
+
+@contextmanager
+def _naming_records(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
+    """Adds to an error of the network which records it was given."""
+    try:
+        yield
+    except Exception as error:
+        lengths = np.asarray(examples.lengths)[rows]
+        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_NAMED:]
+        shown = ", ".join(f"{examples.ids[row]!r} ({n:,})" for row, n in named)
+        more = "..., " if len(rows) > _NAMED else ""
+        error.add_note(
+            f"in a batch of {noun_of(examples)} (with their lengths): {more}{shown}"
+        )
+        raise
 
 
 def _batches_of_one_length(
-    lengths: NDArray[np.int64], size: int
+    lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yields the positions of batches without padding, and how many they are."""
     # Not filled up: of many lengths most batches would be copies of one record.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
-        for first in range(start, stop, size):
-            indices = np.arange(first, min(first + size, stop))
+        rows = max(1, min(size, most // int(lengths[start])))
+        for first in range(start, stop, rows):
+            indices = np.arange(first, min(first + rows, stop))
             yield indices, indices.size
 
 

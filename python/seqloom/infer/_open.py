@@ -18,7 +18,13 @@ from seqloom.data import (
 )
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
-from seqloom.errors import ArgumentError, ConfigError, LabelError, SeqloomError
+from seqloom.errors import (
+    ArgumentError,
+    ConfigError,
+    LabelError,
+    MissingFileError,
+    SeqloomError,
+)
 from seqloom.infer.embedding._load import load
 from seqloom.io._settings import replace_remedies
 from seqloom.models import Examples, Trained
@@ -100,9 +106,20 @@ def _open_for_encoder(encoder: Any, data: object) -> Examples:
         return _genotypes(encoder, _paths_of(data))
     if isinstance(encoder, EmbeddingEncoder):
         return EmbeddingDataset(_folder_of(data), layer=encoder.layer)
+    if isinstance(data, str):
+        _check_file(data)
     if not isinstance(data, (str, os.PathLike)) and Frame.of(data) is None:
         data = _rows_of(data)
     return SequenceDataset(data, encoder=encoder, labels=False)
+
+
+def _check_file(name: str) -> None:
+    """Says how a single sequence is given, which would be the name of a file."""
+    if name.isascii() and name.isalpha() and not Path(name).exists():
+        raise MissingFileError(
+            f'{name}: no such file; a single sequence is given in a list: ["{name[:20]}'
+            + ('..."]' if len(name) > 20 else '"]')  # noqa: PLR2004 - enough to be known
+        )
 
 
 def _folder_of(data: object) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
+from seqloom.infer._doubts import warn_of_records, warn_of_twice
 from seqloom.infer._exported import find_exported, predict_exported
 from seqloom.infer._known import describe_known
 from seqloom.infer._loop import run_model, warn_of_changes
@@ -52,7 +53,9 @@ def predict(
         data: Sequence files, an open one, sequences from memory (a list, a dict, a data
             frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
             are found by id and alleles, in whatever order they are. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning.
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
+            (`DataWarning`) an id that occurs twice, lengths that the model has not seen,
+            and DNA for a model of proteins.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -85,7 +88,9 @@ def predict(
     threads = count_threads(num_threads)
     if (export := find_exported(model)) is not None:
         with report_batches(progress) as tell:
-            return predict_exported(export, data, num_threads=threads, progress=tell)
+            scores = predict_exported(export, data, num_threads=threads, progress=tell)
+        warn_of_twice(scores.ids, "records", stacklevel=2)
+        return scores
     trained = find_judged(model, threads)
     with (
         limit_blas(threads),
@@ -93,6 +98,8 @@ def predict(
         open_examples(trained, data) as examples,
     ):
         warn_of_changes("data", examples, stacklevel=2)
+        warn_of_records(trained, examples, stacklevel=2)
+        warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
         return score(trained, examples, progress=tell)
 
 
@@ -109,8 +116,9 @@ def evaluate(
         model: A trained model, the run that made it, or its run folder.
         data: A dataset with labels and the model's encoder and classes; or a table of
             sequences and labels: its path, a data frame, or a dict of columns. What a
-            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning, and so
-            are records that have the letters of a training record (`SeenRecordsWarning`).
+            dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
+            (`DataWarning`) lengths that the model has not seen, and records that have the
+            letters of a training record (`SeenRecordsWarning`).
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -140,6 +148,7 @@ def evaluate(
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_changes("data", examples, stacklevel=2)
+    warn_of_records(trained, examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
         scores = score(trained, examples, progress=tell)
     _warn_of_known(trained, examples, scores)
@@ -173,7 +182,14 @@ def find_judged(model: Model, threads: int) -> Trained:
 def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:
     """Scores a dataset, on as many threads as the caller allows."""
     size = trained.batch_size
-    logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+    try:
+        logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+    except Exception as error:
+        if trained.trained_on is not None and (
+            taught := trained.trained_on.spell_lengths()
+        ):
+            error.add_note(f"the model was trained on records of {taught}")
+        raise
     return Scores(data.ids, trained.classes, trained.task.activate(logits))
 
 

@@ -83,7 +83,8 @@ def _make_fault(path: str, fault: Fault) -> FormatError:
     """Makes the error of a fault."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
-    where = "" if line is None else f"{who}line {line}, byte {byte or 0}: "
+    at = "" if byte is None else f", byte {byte} of the text"
+    where = "" if line is None else f"{who}line {line}{at}: "
     return FormatError(
         f"{path}: {where}{message}",
         kind=kind,

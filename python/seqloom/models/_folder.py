@@ -20,11 +20,14 @@ WEIGHTS = "model.safetensors"
 CARD = "README.md"
 _OWN = b"<!-- Written by seqloom."
 _CONFIG = "config.json"
+# The options that the command line began a run with.
+COMMAND = "command.json"
 _CHECKPOINTS = "checkpoint"
 _LAST = f"{_CHECKPOINTS}/last.safetensors"
 _STEP = re.compile(r"step-(\d{8,})\.safetensors")
 _FILES = (
     _CONFIG,
+    COMMAND,
     _LAST,
     ENCODER,
     LETTERS,

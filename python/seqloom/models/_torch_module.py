@@ -54,6 +54,7 @@ class TorchModule(Module):
             raise ArgumentError(
                 f"module must be a torch.nn.Module, got {type(module).__name__}"
             )
+        _check_sizes(module)
         self.module = module
         self.stored = {path: _declare(tensor) for path, tensor in _list_tensors(module)}
         if not self.stored:
@@ -253,6 +254,18 @@ def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
     kept = module.state_dict(keep_vars=True)
     yield from module.named_parameters()
     yield from ((path, it) for path, it in module.named_buffers() if path in kept)
+
+
+def _check_sizes(module: Any) -> None:
+    """Refuses lazy layers, which have no parameters before they have seen a batch."""
+    tensors = (*module.named_parameters(), *module.named_buffers())
+    is_lazy: Any = sys.modules["torch"].nn.parameter.is_lazy
+    if lazy := [path for path, tensor in tensors if is_lazy(tensor)]:
+        raise ArgumentError(
+            f"{type(module).__name__} has lazy layers, whose sizes are not known yet "
+            f"({', '.join(lazy[:3])}): call it once on a batch first, such as "
+            'net(torch.as_tensor(data.batch([0])["inputs"])), or give the sizes'
+        )
 
 
 def _declare(tensor: Any) -> Param | Buffer:

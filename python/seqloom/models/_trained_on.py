@@ -60,6 +60,10 @@ class TrainedOn(JsonConfig):
         files = (path for path in paths if path.is_file())
         return [path for path in files if file_digest(str(path)) in self.digests]
 
+    def spell_lengths(self) -> str:
+        """Says how long the records were that taught; nothing of those without letters."""
+        return "" if self.lengths is None else f"{_range(*self.lengths)} letters"
+
     def describe_strange_lengths(self, data: Any) -> str:
         """Says how many records are shorter or longer than all that taught, if any is."""
         if self.lengths is None or not _has_letters(data):

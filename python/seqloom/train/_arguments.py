@@ -1,13 +1,41 @@
 """Checks of the arguments of `fit` that need no data."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from seqloom import optim
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.nn import Config, Module
-from seqloom.optim import Optimizer
 from seqloom.train._rates import check_schedule
 
 LR = 1e-3  # the learning rate by default
+# What other libraries call an argument of `fit`.
+_NAMES = {
+    "criterion": "loss",
+    "device": "backend",
+    "learning_rate": "lr",
+    "loss_fn": "loss",
+    "max_epochs": "epochs",
+    "num_epochs": "epochs",
+    "output_dir": "out",
+    "patience": "early_stop",
+    "random_state": "seed",
+    "threads": "num_threads",
+    "val": "valid",
+    "validation_data": "valid",
+    "verbose": "progress",
+}
+
+
+def check_known(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses an argument that `fit` does not have, and names the nearest one."""
+    names = [*known]
+    for name in given:
+        near = [_NAMES[name]] if name in _NAMES else get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
+        raise TypeError(f"fit() has no argument {name}=; {hint}")
 
 
 def check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
@@ -33,10 +61,10 @@ def check_optimizer(
     optimizer: object, schedule: object, *, lr: object, weight_decay: object
 ) -> None:
     """Refuses an optimiser or a schedule of another kind, and what they make useless."""
-    if not (optimizer is None or isinstance(optimizer, Optimizer)):
+    if not (optimizer is None or isinstance(optimizer, optim.Optimizer)):
         raise ArgumentError(
             f"optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
-            f"{quote(optimizer)}"
+            f"{quote(optimizer)}{_instead_of(optimizer)}"
         )
     check_schedule(schedule)
     if optimizer is not None and weight_decay is not None:
@@ -48,6 +76,17 @@ def check_optimizer(
         raise ArgumentError(
             "lr and schedule both give the learning rate: leave out lr (--lr), or schedule"
         )
+
+
+def _instead_of(optimizer: object) -> str:
+    """Says what to pass instead of an optimiser of torch, and of a class."""
+    kind = optimizer if isinstance(optimizer, type) else type(optimizer)
+    is_ours = issubclass(kind, optim.Optimizer)
+    if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
+        return ""
+    name = {"RMSprop": "RMSProp", "Adagrad": "AdaGrad"}.get(kind.__name__, kind.__name__)
+    made = f"sl.optim.{name}()" if hasattr(optim, name) else "one of seqloom.optim"
+    return f"; pass optimizer={made} with its settings, and the learning rate as lr= of fit"
 
 
 def check_step(step: object, loss: object) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from seqloom._arguments import as_integer, quote
 from seqloom._files import sync
+from seqloom._text import count_of
 from seqloom.errors import ArgumentError, FileError
 from seqloom.models._folder import checkpoint_path, list_steps, step_path
 from seqloom.record import load
@@ -157,14 +158,9 @@ def how_to_resume(folder: Path | None) -> str:
         return f"stopped before the first step; nothing is saved in {folder} yet"
     record = load(checkpoint)
     epochs = len(record.metadata["history"])
-    kept = [_count(epochs, "epoch")] if epochs else []
+    kept = [count_of(epochs, "epochs")] if epochs else []
     if STEPS in record:
         place = "the next" if epochs else "the first epoch"
-        kept.append(f"{_count(record[STEPS].shape[0], 'step')} of {place}")
+        kept.append(f"{count_of(record[STEPS].shape[0], 'steps')} of {place}")
     kept = " and ".join(kept)
     return f"stopped; {folder} keeps {kept}: go on with resume=True (--resume)"
-
-
-def _count(number: int, noun: str) -> str:
-    """Writes a number with its noun, in the plural where needed."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

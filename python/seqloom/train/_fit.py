@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, Never
 
 from seqloom._arguments import as_flag, as_integer, as_path
 from seqloom._threads import limit_blas
@@ -13,6 +14,7 @@ from seqloom.train._arguments import (
     LR,
     check_compiled_step,
     check_kinds,
+    check_known,
     check_optimizer,
     check_step,
 )
@@ -64,6 +66,7 @@ def fit(
     report: bool = True,
     progress: Progress | bool | None = None,
     callbacks: Sequence[Any] = (),
+    **unknown: Never,
 ) -> Run:
     """Trains a network: by default with AdamW, whose learning rate rises and then falls.
 
@@ -159,6 +162,7 @@ def fit(
             Or an object with some of the methods of `Progress`.
         callbacks: More such objects, called in this order after `progress`: your own, or
             `TensorBoard`, `MLflow` and `WandB`.
+        unknown: An argument that there is not is an error that names the nearest one.
 
     Returns:
         The trained model, its history, and how it does on ``valid`` and ``test``.
@@ -172,6 +176,7 @@ def fit(
         KeyboardInterrupt: The run was stopped; the message says how to go on.
         LabelError: The labels cannot teach the task, or differ between the parts.
         RunFolderError: ``out`` holds something else, or a run of other data or settings.
+        TypeError: There is no such argument.
         WorkerError: Another process that trains the network has ended.
 
     Examples:
@@ -186,6 +191,7 @@ def fit(
         >>> len(run.history), sl.models.load("run").classes
         (2, ('no', 'yes'))
     """
+    check_known(unknown, [*signature(fit).parameters][:-1])
     model = as_module(model)
     check_kinds(model, loss, resume=resume, has_folder=out is not None)
     check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)

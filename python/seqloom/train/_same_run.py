@@ -25,16 +25,27 @@ _ARGUMENTS = {
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses to go on with something else than what was begun."""
-    for name, value in now.items():
-        if name == "epochs":
-            _check_epochs(path, saved.get(name), value)
-        elif saved.get(name, _BEFORE.get(name)) != value:
-            raise RunFolderError(
-                f"{path}: this run was begun with {_difference(name, saved, value)}; "
-                f"resume with the same ({_argument(name)}), or begin anew (overwrite=True, "
-                "--overwrite)"
-            )
+    """Refuses to go on with something else than what was begun; names all differences."""
+    found = [
+        _spell_epochs(saved.get(name), value)
+        if name == "epochs"
+        else f"{_difference(name, saved, value)} ({_argument(name)})"
+        for name, value in now.items()
+        if _differs(name, saved.get(name, _BEFORE.get(name)), value)
+    ]
+    if found:
+        raise RunFolderError(
+            f"{path}: this run was begun with {'; '.join(found)}: resume with what it was "
+            "begun with, or begin anew (overwrite=True, --overwrite)"
+        )
+
+
+def _differs(name: str, saved: Any, now: Any) -> bool:
+    """Says whether a setting is another one; there may be more epochs, but not fewer."""
+    # A number may follow epochs that were chosen by the run, not the reverse.
+    if name == "epochs" and (saved is None or (type(saved) is int and now is not None)):
+        return saved is not None and now < saved
+    return name == "epochs" or saved != now
 
 
 def _argument(name: str) -> str:
@@ -42,33 +53,24 @@ def _argument(name: str) -> str:
     return _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")
 
 
-def _check_epochs(path: Path, saved: Any, now: Any) -> None:
-    """Lets a run have more epochs than it was begun with, but not fewer."""
-    # A number may follow epochs that were chosen by the run, not the reverse.
-    is_number = type(saved) is int
-    if saved is not None and (not is_number or now is None or now < saved):
-        found = "" if now is None else f", not {now}"
-        raise RunFolderError(
-            f"{path}: this run was begun with epochs {saved}{found}; resume with as many "
-            "or more (epochs=, --epochs), or begin anew (overwrite=True, --overwrite)"
-        )
+def _spell_epochs(saved: Any, now: Any) -> str:
+    """Says how many epochs the run had."""
+    found = "" if now is None else f", not {now}"
+    return f"epochs {saved}{found}; as many or more are allowed (epochs=, --epochs)"
 
 
 def _difference(name: str, saved: Mapping[str, Any], value: object) -> str:
     """Says what the run had; of data the fingerprints would tell nobody anything."""
-    if name.endswith("data") and value is not None and saved.get(name) is not None:
+    was: Any = saved.get(name, _BEFORE.get(name))
+    if name.endswith("data") and value is not None and was is not None:
         return f"other {name}"
-    inner = _first_difference(saved.get(name), value)
-    return f"{name} {inner or f'{_shorten(saved.get(name))}, not {_shorten(value)}'}"
-
-
-def _first_difference(saved: Any, now: Any) -> str:
-    """Says which entry of two descriptions differs first; nothing of other values."""
-    if not (isinstance(saved, Mapping) and isinstance(now, Mapping)):
-        return ""
-    was, wanted = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (saved, now))
-    names = [name for name in {**was, **wanted} if was.get(name) != wanted.get(name)]
-    return _difference(names[0], was, wanted.get(names[0])) if names else ""
+    if not (isinstance(was, Mapping) and isinstance(value, Mapping)):
+        return f"{name} {_shorten(saved.get(name))}, not {_shorten(value)}"
+    old, new = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (was, value))
+    names = [each for each in {**old, **new} if old.get(each) != new.get(each)]
+    return f"{name} " + " and ".join(
+        _difference(each, old, new.get(each)) for each in names
+    )
 
 
 def _shorten(value: object) -> str:

@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from seqloom._text import printable
+from seqloom._text import count_of, printable
 from seqloom.infer._score_bar import Speed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Watch:
         compiled = "; the step is compiled" if plan.is_compiled else ""
         self._console.print(
             f"{plan.parameters:,} parameters learn from {_amount(plan, noun)}, "
-            f"{plan.epochs:,} times{_place(plan)}{task}{compiled}"
+            f"{count_of(plan.epochs, 'times')}{_place(plan)}{task}{compiled}"
         )
         done = (plan.first_epoch - 1) * plan.samples
         done += (plan.first_batch - 1) * plan.samples // max(plan.batches, 1)
@@ -159,8 +159,10 @@ def _place(plan: Plan) -> str:
 
 def _amount(plan: Plan, noun: str) -> str:
     """Says how many records and batches there are, as far as the loader knows."""
-    batches = f"{plan.batches:,} batches" if plan.batches else "the batches of a loader"
-    return f"{plan.samples:,} {noun} in {batches}" if plan.samples else batches
+    is_known, is_one = plan.batches, plan.batches == 1
+    batches = f"{plan.batches:,} batch{'' if is_one else 'es'}"
+    batches = batches if is_known else "the batches of a loader"
+    return f"{count_of(plan.samples, noun)} in {batches}" if plan.samples else batches
 
 
 def _lowest_before(plan: Plan) -> tuple[float, int]:

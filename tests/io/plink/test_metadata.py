@@ -110,7 +110,8 @@ def test_what_is_no_whole_number_is_an_error_that_says_where(text):
     with pytest.raises(FormatError) as caught:
         read_columns(table, "bim", ["bp_position"], name="a.bim")
     assert str(caught.value) == (
-        f'a.bim: line 2, byte 18: bp_position: expected an integer, found "{text}"'
+        "a.bim: line 2, byte 18 of the text: bp_position: "
+        f'expected an integer, found "{text}"'
     )
 
 
@@ -138,17 +139,33 @@ def test_centimorgans_are_rounded_as_numpy_rounds_them(number):
 @pytest.mark.parametrize(
     ("text", "suffix", "message"),
     [
-        (b"f i 0 0 1\n", "fam", r"line 1, byte 0: expected 6 columns .*found 5"),
+        (
+            b"f i 0 0 1\n",
+            "fam",
+            r"line 1, byte 0 of the text: expected 6 columns .*found 5",
+        ),
         (b"f i 0 0 1 2 3\nf j 0 0 1 2\n", "fam", r"line 2.*expected 7 columns.*found 6"),
-        (b"f i 0 0 1 2\n\nf j 0 0 1 2\n", "fam", r"line 2, byte 12: .*a blank line"),
-        (b"\nf i 0 0 1 2\n", "fam", r"line 1, byte 0: .*a blank line"),
+        (
+            b"f i 0 0 1 2\n\nf j 0 0 1 2\n",
+            "fam",
+            r"line 2, byte 12 of the text: .*a blank line",
+        ),
+        (b"\nf i 0 0 1 2\n", "fam", r"line 1, byte 0 of the text: .*a blank line"),
         (b"1 s 0 1 A G\n1 s 1 A G\n", "bim", r"line 2.*expected 6 columns.*found 5"),
-        (b"1 s 1 A G\n1 s 0 1 A G\n", "bim", r"line 2, byte 10: .* as in line 1, found 6"),
-        (b"f i 0 0 1 2\nf \xe9 0 0 1 2", "fam", r"line 2, byte 14: .*UTF-8.*0xe9"),
-        (b"f i 0 0 1 2\rg j 0 0 1 2", "fam", r"line 1, byte 11: .*a lone \\r"),
-        (b"f i\x00 0 0 1 2\n", "fam", r"line 1, byte 3: .*control byte 0x00"),
+        (
+            b"1 s 1 A G\n1 s 0 1 A G\n",
+            "bim",
+            r"line 2, byte 10 of the text: .* as in line 1, found 6",
+        ),
+        (
+            b"f i 0 0 1 2\nf \xe9 0 0 1 2",
+            "fam",
+            r"line 2, byte 14 of the text: .*UTF-8.*0xe9",
+        ),
+        (b"f i 0 0 1 2\rg j 0 0 1 2", "fam", r"line 1, byte 11 of the text: .*a lone \\r"),
+        (b"f i\x00 0 0 1 2\n", "fam", r"line 1, byte 3 of the text: .*control byte 0x00"),
         (b"\x1f\x8b\x08\x00", "bim", r"gzip: .*damaged or cut"),
-        (b"1 \x8b\x08\x00", "bim", r"line 1, byte 2: .*UTF-8"),
+        (b"1 \x8b\x08\x00", "bim", r"line 1, byte 2 of the text: .*UTF-8"),
     ],
 )
 def test_what_is_no_table_is_an_error_that_says_where(text, suffix, message):

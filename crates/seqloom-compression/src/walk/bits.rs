@@ -158,7 +158,9 @@ impl Bits {
         let end = self.input.seen();
         Trouble::Damage(Fault::compressed(
             end,
-            format!("the gzip data is cut: the file ends at byte {end}, inside a member"),
+            format!(
+                "the gzip data is cut: the file ends at byte {end}, inside a member; fetch or copy it again"
+            ),
         ))
     }
 

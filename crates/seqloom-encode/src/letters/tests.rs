@@ -140,9 +140,8 @@ fn the_error_names_the_first_foreign_letter_and_what_is_taken() {
     let table = letters("dna", Policy::default());
     assert_eq!(
         met(&table, b"AUU").unwrap_err().to_string(),
-        "sequence 0, position 1: expected one of ACGT or a code of RYSWKMBDHVN; \
-         U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads it as T, \
-         found 'U'"
+        "sequence 0, position 1: found 'U', expected one of ACGT or a code of RYSWKMBDHVN; \
+         U is a letter of alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train) reads it as T"
     );
 }
 

@@ -68,23 +68,23 @@ fn a_fault_says_line_and_byte() {
     let cases: [(&[u8], &str); 5] = [
         (
             b"a b 0 0 1 2\na b 0 0 1\n",
-            "line 2, byte 12: expected 6 columns",
+            "line 2, byte 12 of the text: expected 6 columns",
         ),
         (
             b"a b 0 0 1 2\n \na b 0 0 1 2",
-            "line 2, byte 12: expected a line of the table",
+            "line 2, byte 12 of the text: expected a line of the table",
         ),
         (
             b"a b 0 0 1 2\na \xFF 0 0 1 2",
-            "line 2, byte 14: expected text in UTF-8",
+            "line 2, byte 14 of the text: expected text in UTF-8",
         ),
         (
             b"a b 0 0 1\r2\n",
-            "line 1, byte 9: expected lines that end in",
+            "line 1, byte 9 of the text: expected lines that end in",
         ),
         (
             b"a \x07 0 0 1 2\n",
-            "line 1, byte 2: expected text, found the control byte 0x07",
+            "line 1, byte 2 of the text: expected text, found the control byte 0x07",
         ),
     ];
     for (text, expected) in cases {

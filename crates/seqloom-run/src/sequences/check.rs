@@ -63,12 +63,12 @@ fn refused(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     };
     let (path, record) = records.locate(row);
     let place = match find(records, row, position) {
-        Some((line, byte)) => format!("line {line}, byte {byte}"),
+        Some((line, byte)) => format!("line {line}, byte {byte} of the text"),
         None => format!("letter {position}"),
     };
     let name = String::from_utf8_lossy(records.names.get(row));
     let found = quote(char::from(letter).to_string().as_bytes());
-    let message = format!("record {record} ({name}), {place}: expected {expected}, found {found}");
+    let message = format!("record {record} ({name}), {place}: found {found}, expected {expected}");
     Ok(Error::format(path, Fault::whole(message)))
 }
 

@@ -96,7 +96,7 @@ fn records_before_a_fault_come_first_and_the_fault_stays() {
         let error = reader.read(9, 99).unwrap_err().to_string();
         assert_eq!(
             error,
-            "x.fa: record 1 (b), line 4, byte 10: expected a letter, found a space in column 2; \
+            "x.fa: record 1 (b), line 4, byte 10 of the text: expected a letter, found a space in column 2; \
              whitespace=\"strip\" (--whitespace strip) leaves blanks out"
         );
     }

@@ -78,10 +78,13 @@ def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
 
 def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
     """Keeps the kind of a list, a tuple or a named tuple."""
+    if _TEXTS.issuperset(map(type, rows)):  # names of files: nothing to convert
+        return rows
     values = [_convert(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)
 
 
+_TEXTS = frozenset((str, bytes))
 _RULES: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
     (Ids, lambda ids, _: ids),  # a list, which must not be looked at here
     (np.ndarray, _array),

@@ -240,7 +240,7 @@ def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterE
         return error
     return LetterError(
         f"sequence {_name(items[error.record])}, position {error.position}: "
-        f"expected {error.expected}, found {error.letter!r}",
+        f"found {error.letter!r}, expected {error.expected}",
         record=items[error.record].get("ordinal", error.record),
         position=error.position,
         letter=error.letter,

@@ -43,7 +43,8 @@ def read_rows(path: str) -> Rows:
         raise MissingFileError(f"{path}: no such file") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FormatError(
-            f"{path}: the gzip stream is cut or damaged: {error}", path=path
+            f"{path}: the gzip stream is cut or damaged ({error}); fetch or copy it again",
+            path=path,
         ) from error
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error

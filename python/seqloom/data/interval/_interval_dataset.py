@@ -341,7 +341,7 @@ class IntervalDataset(SequenceItems):
         where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
         found = LetterError(
             f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
-            f"expected {error.expected}, found {error.letter!r}",
+            f"found {error.letter!r}, expected {error.expected}",
             record=int(spans.chroms[0]),
             position=error.position,
             letter=error.letter,

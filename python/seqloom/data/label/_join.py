@@ -125,7 +125,9 @@ def _unlabelled_error(
     )
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     if len(bare) == len(ids):
-        way_out = "" if alike else _other_ids(source)
+        way_out = "" if alike else source.note(bare[0]) or _other_ids(source)
+    elif source.found is not None:
+        way_out = source.note(bare[0]) + way_out
     return LabelError(
         f"{records.locate(bare[0])[0]}: {len(bare):,} of {len(ids):,} sequences have no "
         f"label in {source.what}: {names}{more}{missing_note(source, key)}{alike}{way_out}"

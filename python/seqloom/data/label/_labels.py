@@ -45,8 +45,9 @@ class Labels:
         task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
         coding: What a phenotype of 0, 1 and 2 means: ``"01"`` and ``"12"`` are control and
             case; ``"auto"`` finds out. Only for ``GenotypeDataset``.
-        missing: The texts that are no label. None is NA, NaN, a point and the like; for
-            samples of a .bed also -9. A name that ``classes`` has is a class.
+        missing: The texts that are no label; all others are one. None is NA, NaN, a point
+            and the like; for samples of a .bed also -9. A name that ``classes``
+            has is a class.
         unlabelled: ``"error"`` for a record without a label, ``"skip"`` to leave it out.
 
     Raises:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_FOR_FILES = "; in Python a dict from file to label names them otherwise"
+_FOR_FILES = (
+    ": give each class a file of its own (seqloom train a.fa b.fa --label-from-file); in "
+    "Python a dict from file to label names them otherwise"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +117,7 @@ def _check_several(source: Source, classes: Cells, n: int) -> None:
         raise LabelError(
             f"{source.what}: all {n:,} sequences have the label {classes[0]!r}; "
             "a classifier needs two classes or more"
-            f"{_FOR_FILES if source.is_of_files else ''}"
+            f"{_FOR_FILES if source.is_of_files else source.note(0)}"
         )
 
 

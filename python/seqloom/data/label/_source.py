@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,11 @@ class Source:
     is_of_files: bool = False  # a label belongs to a whole file
     is_of_lists: bool = False  # a label is a list of names
     where: Callable[[str], str] | None = None  # describes the location of a label
+    found: Callable[[int], str] | None = None  # says where a record's label was looked for
+
+    def note(self, record: int) -> str:
+        """Says what was found of a record, where the source knows more than its label."""
+        return "" if self.found is None else f"; {self.found(record)}"
 
     def locate(self, name: str) -> str:
         """Says where the label of an id stands."""
@@ -358,7 +364,22 @@ def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells
     ids = (decode_header(parse_id(header)) for header in headers)
     found = zip(ids, map(search, map(decode_header, headers)), strict=True)
     cells = {name: (_group(match),) for name, match in found if match}
-    return Source(f"headers searched for '{text}'", names[:1], cells)
+    what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
+    return Source(what, names[:1], cells, found=found_in)
+
+
+def _found_in(
+    search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
+) -> str:
+    """Says what a pattern finds in a header, and how a pattern is written."""
+    header = decode_header(headers[record])
+    match = search(header)
+    found = "nothing" if match is None else repr(_group(match))
+    if match is None or not _group(match):
+        advice = r"write \| for a bar and \. for a point, and the label in parentheses"
+    else:
+        advice = 'the label is what stands in parentheses, as in "class=(\\w+)"'
+    return f"in the header {header!r} it finds {found}: {advice}"
 
 
 def _group(match: re.Match[str]) -> str:

@@ -108,7 +108,9 @@ def reading_table(path: str) -> Generator[None]:
             yield
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise FormatError(
-                f"{path}: the gzip stream is cut or damaged: {error}", path=path
+                f"{path}: the gzip stream is cut or damaged ({error}); "
+                "fetch or copy it again",
+                path=path,
             ) from error
 
 

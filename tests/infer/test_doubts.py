@@ -1,0 +1,53 @@
+"""Warnings of records whose scores may mean nothing, or cannot be told apart."""
+
+import warnings
+
+import pytest
+
+import seqloom as sl
+from seqloom.errors import DataWarning
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@pytest.fixture(scope="module")
+def run():
+    """A model of proteins of 8 to 10 residues."""
+    table = {"sequence": ["MKLVWYHE", "MKLVWYHEDF"], "label": ["yes", "no"]}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    return sl.train.fit(config, data, epochs=1, report=False)
+
+
+def test_an_id_that_occurs_twice_is_a_warning_with_its_count(run):
+    pairs = [("a", "MKLVWYHE"), ("b", "MKLVWYHE"), ("b", "MKLVWYHED"), ("c", "MKLVWYHE")]
+    with pytest.warns(DataWarning, match="2 sequences have the id 'b': .*joined by id"):
+        assert sl.infer.predict(run, pairs).ids == ["a", "b", "b", "c"]
+
+
+def test_lengths_that_the_model_has_not_seen_are_a_warning(run):
+    said = "1 of 2 sequences have 12 letters, but the model was trained on 8 to 10"
+    with pytest.warns(DataWarning, match=said):
+        sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHEDFGH"])
+
+
+def test_dna_for_a_model_of_proteins_is_a_warning(run):
+    with pytest.warns(DataWarning, match="look like dna, but the model was trained on"):
+        sl.infer.predict(run, ["ACGTTGCA", "TTGGCCAAA"] * 80)
+
+
+def test_the_warning_points_at_the_call_of_predict(run):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sl.infer.predict(run, {"sequence": ["MKLVWYHE", "MKLVWYHE"], "id": ["a", "a"]})
+    assert [each.filename for each in caught] == [__file__]
+
+
+def test_evaluate_warns_of_lengths_too(run):
+    table = {"sequence": ["MKLVW", "MKLVWYHED"], "label": ["yes", "no"]}
+    with pytest.warns(DataWarning, match="1 of 2 sequences have 5 letters"):
+        sl.infer.evaluate(run, table)
+
+
+def test_records_like_those_that_taught_are_no_warning(run):
+    assert len(sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHED"])) == 2
