@@ -80,7 +80,7 @@ def test_the_command_warns(toy, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*words.split(), "--valid-share", "0.5", "--out", str(tmp_path / "run")])
     assert ended.value.code in {None, 0}
-    assert "warning: the model is no better than the mean" in capsys.readouterr().out
+    assert "warning: the model is no better than the mean" in capsys.readouterr().err
 
 
 def test_the_trait_of_the_example_is_predicted():

@@ -55,6 +55,7 @@ def test_of_a_linear_model_a_letter_weighs_what_its_weights_differ_by(linear):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:.*the model was trained on 20:UserWarning")
 def test_of_a_long_sequence_windows_are_hidden(toy, small):
     run = sl.train.fit(small, toy(), epochs=1)
     sequence = b"ACGTTGCA" * 20
