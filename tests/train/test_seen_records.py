@@ -38,7 +38,7 @@ def test_fit_tells_how_many_and_how_the_model_does_on_the_others():
         run = fit(test=read(ASKED, "q"))
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
-    figures = f"on the other 8 accuracy {right[:8].mean():.4f}, on all {right.mean():.4f}"
+    figures = f"accuracy {right[:8].mean():.4f} on the other 8, {right.mean():.4f} on all"
     assert str(found[0].message).endswith(figures)
     assert found[0].filename == __file__
     assert part.known.tolist() == [False] * 8 + [True] * 4

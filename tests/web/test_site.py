@@ -91,6 +91,11 @@ def test_no_page_has_more_than_500_kb_of_html():
     assert {file: size for file, size in sizes.items() if size > 500_000} == {}
 
 
+def test_no_page_shows_a_warning_or_a_path_of_the_machine_that_built_it():
+    pages = {str(file): file.read_text(encoding="utf-8") for file in SITE.rglob("*.html")}
+    assert [name for name, text in pages.items() if "/ipykernel_" in text] == []
+
+
 def test_each_public_name_has_one_place_in_the_reference():
     sources = [file.read_text() for file in (HOME / "docs/reference").glob("*.md")]
     modules = {name for text in sources for name in DOCUMENTED.findall(text)}

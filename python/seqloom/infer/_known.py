@@ -19,13 +19,10 @@ def describe_known(
     """Says how many records have taught the model, and how it does on the others."""
     if known is None or not known.any():
         return ""
-    counts = f"{known.sum():,} of {known.size:,} {what}"
-    text = (
-        f"{counts} have the letters of a training record, so that the figures are too good"
-    )
+    text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
     if known.all():
         return f"{text}: give records that the model has not seen"
     name, value = next(iter(task.measure(labels, scores).items()))
     other = task.measure(labels[~known], scores[~known])[name]
-    figures = f"{name.replace('_', ' ')} {other:.4f}, on all {value:.4f}"
-    return f"{text}: on the other {(~known).sum():,} {figures}"
+    name = name.replace("_", " ")
+    return f"{text}: {name} {other:.4f} on the other {(~known).sum():,}, {value:.4f} on all"
