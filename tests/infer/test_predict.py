@@ -182,7 +182,7 @@ class Counting(sl.nn.Module):
     """Counts letters of each kind, of which padding has none; keeps the shapes it saw."""
 
     head: sl.nn.Linear
-    seen: ClassVar[list] = []
+    seen: ClassVar[list[tuple[int, ...]]] = []
 
     def __init__(self):
         self.head = sl.nn.Linear(4, 2)
@@ -197,12 +197,12 @@ def test_batches_of_records_longer_than_those_that_taught_are_smaller(monkeypatc
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     run = sl.train.fit(Counting(), data, epochs=1)
-    run.model.seen.clear()
+    Counting.seen.clear()
     assert run.trained.batch_size == 16
     texts = ["ACGT", "A" * 200, "CC", *["ACGTACGTAC"] * 12]
     with pytest.warns(DataWarning, match="have 2 to 200 letters"):
         scores = sl.infer.predict(run, texts).to_numpy()
-    assert run.model.seen == [(16, 4, 4), (4, 4, 10), (4, 4, 10), (4, 4, 10), (1, 4, 200)]
+    assert Counting.seen == [(16, 4, 4), (4, 4, 10), (4, 4, 10), (4, 4, 10), (1, 4, 200)]
     for text, row in zip(texts, scores, strict=True):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
