@@ -80,12 +80,15 @@ def test_a_sequence_in_two_classes_is_a_warning(call, tmp_path):
     (tmp_path / "one.fa").write_text(">a\nACGTAC\n>b\nTTTTGA\n>c\nACACAC\n")
     (tmp_path / "two.fa").write_text(">d\nGGGTAC\n>e\nttttga\n>f\nCCACAC\n")
     files = [tmp_path / "one.fa", tmp_path / "two.fa"]
-    words = ["--label-from-file", "--alphabet", "dna", "--epochs", 1]
+    words = ["--label-from-file", "--alphabet", "dna", "--epochs", 1, "--valid-share", 0]
     said = call("train", *files, *words, "--out", tmp_path / "r")
     assert (
         "warning: 1 sequence stands in more than one class, such as 'b' (one) and 'e' (two)"
-        in said.out
+        in said.err
     )
+    for name in ("report.html", "README.md"):
+        text = (tmp_path / "r" / name).read_text()
+        assert "1 sequence stands in more than one class" in text
 
 
 def test_the_model_card_names_the_input_files(trained):

@@ -57,6 +57,11 @@ def test_after_a_resume_the_best_is_still_the_best_of_all(tmp_path):
     assert "best" not in watch(terminal=False, losses=[0.3], plan=plan)
 
 
+def test_a_run_that_is_resumed_after_its_end_says_how_it_goes_on():
+    said = watch(terminal=False, losses=[], plan=replace(PLAN, first_epoch=3))
+    assert "2 times, all of them already: a higher epochs (--epochs) goes on" in said
+
+
 def test_a_further_round_names_the_best_epoch_so_far():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 
 from seqloom.cli._intervals import are_intervals, count_overlaps
@@ -42,33 +41,6 @@ def warn_of_classes(console: Console, whole: "Whole") -> None:
     else:
         _warn_of_single_records(console, whole.class_counts, noun.removesuffix("s"))
     _warn_of_similar_names(console, whole.classes)
-    _warn_of_several_labels(console, whole, noun)
-
-
-def _warn_of_several_labels(console: Console, whole: Any, noun: str) -> None:
-    """Says how many sequences stand in several classes."""
-    from seqloom.data._items import hash_letters
-
-    if (hashes := hash_letters(whole)) is None or whole.labels is None:
-        return
-    labels = np.asarray(whole.labels)
-    order = np.lexsort((labels, hashes))
-    hashes, labels = hashes[order], labels[order]
-    differs = np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1]))
-    if differs.size:
-        pair = order[differs[0] : differs[0] + 2].tolist()
-        count = len(np.unique(hashes[differs]))
-        verb = f"{noun} stand" if count > 1 else f"{noun.removesuffix('s')} stands"
-        console.print(
-            f"warning: {count:,} {verb} in more than one class, such as "
-            f"{_record(whole, pair[0])} and {_record(whole, pair[1])}, which have the same "
-            "letters: no model can tell them apart"
-        )
-
-
-def _record(whole: Any, row: int) -> str:
-    """Names a record and its class."""
-    return f"{whole.ids[row]!r} ({whole.classes[int(whole.labels[row])]})"
 
 
 def _warn_of_single_records(console: Console, counts: Mapping[str, int], noun: str) -> None:

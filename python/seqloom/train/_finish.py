@@ -20,6 +20,7 @@ from seqloom.train._baseline import no_better
 from seqloom.train._card import limits_of, write_card
 from seqloom.train._checkpoint import State
 from seqloom.train._class_logos import class_logos
+from seqloom.train._conflicts import describe_conflicts
 from seqloom.train._judged import Part
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
@@ -118,6 +119,7 @@ class Ended:
             facts=self._facts(),
             notes=(
                 *left_out(self.parts),
+                *(f"{it}." for it in (describe_conflicts(self.parts.train),) if it),
                 *(f"{it}." for it in self._seen(valid, test)),
                 *(f"{it[0].upper()}{it[1:]}." for it in self._poor(valid, test)),
             ),

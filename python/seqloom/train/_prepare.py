@@ -1,10 +1,17 @@
 """Checks of a run's network and data, before any work."""
 
 import json
+import warnings
 from typing import Any
 
 from seqloom._key import Key
-from seqloom.errors import ArgumentError, FormatError, RecordError, SeqloomError
+from seqloom.errors import (
+    ArgumentError,
+    DataWarning,
+    FormatError,
+    RecordError,
+    SeqloomError,
+)
 from seqloom.infer._forward import Forward
 from seqloom.infer._loop import (
     check_lengths,
@@ -21,6 +28,7 @@ from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
 from seqloom.train._arrays import Arrays, LoaderBatches
+from seqloom.train._conflicts import describe_conflicts
 from seqloom.train._describe import ClassWeight, describe
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
@@ -72,6 +80,8 @@ def _warn(network: Module, parts: Parts, *, has_step: bool) -> None:
     for name, part in parts.list_named():
         if name != "training":
             warn_of_changes(f"the {name} part", part, stacklevel=_FIT)
+    if text := describe_conflicts(parts.train):
+        warnings.warn(text, DataWarning, stacklevel=_FIT - 1)
     if not has_step:
         warn_of_padding(network, parts.train, stacklevel=_FIT)
 
