@@ -59,7 +59,8 @@ def test_after_a_resume_the_best_is_still_the_best_of_all(tmp_path):
 
 def test_a_run_that_is_resumed_after_its_end_says_how_it_goes_on():
     said = watch(terminal=False, losses=[], plan=replace(PLAN, first_epoch=3))
-    assert "2 times, all of them already: a higher epochs (--epochs) goes on" in said
+    expected = "2 times, all done already: raise epochs (--epochs) to go on"
+    assert expected in " ".join(said.split())
 
 
 def test_a_further_round_names_the_best_epoch_so_far():

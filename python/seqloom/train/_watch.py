@@ -150,7 +150,7 @@ class Watch:
 def _place(plan: Plan) -> str:
     """Says where a run goes on."""
     if plan.first_epoch > plan.epochs:
-        return ", all of them already: a higher epochs (--epochs) goes on"
+        return ", all done already: raise epochs (--epochs) to go on"
     batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
     return (
         f", from epoch {plan.first_epoch}{batch} on"
