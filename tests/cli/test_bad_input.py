@@ -27,6 +27,7 @@ FILES = {
     "other.fa": ">a\nACGT\n>b\nGGCA\n",
     "twice.fa": TWO + ">a\nTTTT\n",
     "letter.fa": ">a\nACGT\n>b\nGGEC\n",
+    "one.fa": ">a\nACGTACGTACGTACGT\n>b\nGGCCGGCCGGJCGGCC\n",
     "blank.fa": ">a\nACGT\n>b\n\n",
     "sam.fa": "@HD\tVN:1.6\n",
     "cut.fq": "@a\nACGT\n+\nII",
@@ -109,6 +110,10 @@ CASES = {
     "an unclear alphabet": (
         "train two.fa --labels two.tsv --out new",
         "DNA and protein both",
+    ),
+    "another letter among bases": (
+        "train one.fa --labels two.tsv --out new",
+        r"one.fa: record 1 \(b\), line 4, byte 33 of .* 'J', .*--alphabet protein",
     ),
     "no labels": ("train two.fa --out new", "--labels TABLE"),
     "labels of no table": (

@@ -225,6 +225,19 @@ def few(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize(
+    ("letter", "options"),
+    [("-", ["--symbols", "zeros"]), (".", ["--symbols", "keep"]), ("U", ["--rna-as-dna"])],
+)
+def test_an_option_that_allows_a_letter_needs_no_alphabet(call, few, letter, options):
+    file = few / "few.fa"
+    file.write_text(file.read_text().replace("T", letter, 1))
+    words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, *options]
+    assert call("train", file, *words, "--out", few / "run").code == 0
+    told = json.loads((few / "run/config.json").read_text())
+    assert told["encoder"]["alphabet"] == "dna"
+
+
 def test_labels_come_from_headers(call, few):
     words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, "--valid-share", 0]
     said = call("train", few / "few.fa", *words, "--out", few / "run")

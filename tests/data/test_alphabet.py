@@ -1,8 +1,8 @@
 import pytest
 
-from seqloom._demo import path
+from seqloom import _demo
 from seqloom.data import guess_alphabet
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, LetterError
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,94 @@ def test_few_letters_that_fit_both_are_an_error_that_says_how_to_go_on(fasta, le
         guess_alphabet(fasta({"a": letters}))
 
 
-def test_letters_of_no_alphabet_are_an_error(fasta):
-    with pytest.raises(ArgumentError, match="no alphabet holds all of the letters"):
-        guess_alphabet(fasta({"a": "ACGT-MEEPQ"}))
+@pytest.fixture
+def path(tmp_path):
+    """A file to write."""
+    return tmp_path / "a.fa"
+
+
+# Sixty letters in each of 40 records, as nobody would take for proteins.
+BASES = "ACGTTGCAAC" * 6
+RECORDS = 40
+
+
+def write_with(path, letter, *, base="T", at=(27, 33)):
+    """Writes DNA (or RNA) with one other letter; tells its line and byte by the text."""
+    rows = [BASES.replace("T", base)] * RECORDS
+    record, position = at
+    rows[record] = f"{rows[record][:position]}{letter}{rows[record][position + 1 :]}"
+    text = "".join(f">r{i} of many\n{row}\n" for i, row in enumerate(rows))
+    path.write_text(text)
+    before = sum(len(f">r{i} of many\n") + 61 for i in range(record))
+    return 2 * record + 2, before + len(f">r{record} of many\n") + position
+
+
+@pytest.mark.parametrize("letter", "EFIJLOPQXZU*-.1jx")
+def test_one_other_letter_among_bases_is_an_error_with_its_place(path, letter):
+    line, byte = write_with(path, letter)
+    with pytest.raises(LetterError) as raised:
+        guess_alphabet(path)
+    error = raised.value
+    assert (error.path, error.record, error.position) == (str(path), 27, 33)
+    assert (error.line, error.byte, error.letter) == (line, byte, letter)
+
+
+def test_the_error_counts_the_other_letters(path):
+    write_with(path, "J")
+    said = r"record 27 \(r27\), .* expected dna, as the other 2,399 of 2,400 .*not: J 1\)"
+    with pytest.raises(LetterError, match=said):
+        guess_alphabet(path)
+
+
+def test_a_t_among_rna_is_an_error(path):
+    write_with(path, "T", base="U")
+    with pytest.raises(LetterError, match=r"found 'T', expected rna, .*--rna-as-dna"):
+        guess_alphabet(path)
+
+
+@pytest.mark.parametrize("symbols", ["zeros", "keep"])
+@pytest.mark.parametrize("gap", "-.")
+def test_gaps_that_an_option_allows_are_left_out_of_the_guess(path, symbols, gap):
+    write_with(path, gap)
+    assert guess_alphabet(path, symbols=symbols) == "dna"
+
+
+@pytest.mark.parametrize(
+    ("letter", "remedy"),
+    [
+        ("J", "--alphabet protein"),
+        ("-", "--symbols zeros"),
+        ("U", "--rna-as-dna"),
+        ("1", "correct the file$"),
+    ],
+)
+def test_the_error_names_an_option_that_reads_the_letter(path, letter, remedy):
+    write_with(path, letter)
+    with pytest.raises(LetterError, match=f"{remedy}"):
+        guess_alphabet(path)
+
+
+def test_a_gap_in_a_protein_is_an_error_with_its_place(fasta):
+    with pytest.raises(
+        LetterError, match="line 2, byte 6 of the text: found '-', expected"
+    ):
+        guess_alphabet(fasta({"a": "MEE-PQSDPSV"}))
+
+
+def test_dna_masked_by_x_is_no_protein(fasta):
+    with pytest.raises(LetterError, match="found 'X', expected dna"):
+        guess_alphabet(fasta({"a": "ACGT" * 20 + "X" * 900}))
+
+
+def test_another_letter_in_memory_is_an_error_with_its_record():
+    with pytest.raises(LetterError, match=r"record 1 \(b\), letter 4: found 'J'"):
+        guess_alphabet({"id": ["a", "b"], "sequence": ["ACGT" * 300, "ACGTJACGT"]})
 
 
 def test_all_files_are_looked_at(fasta):
-    files = [fasta({"a": "ACGT" * 999}), fasta({"b": "MEEPQSD"}, "b.fa")]
+    files = [fasta({"a": "ACGT" * 99}), fasta({"b": "MEEPQSD" * 99}, "b.fa")]
     assert guess_alphabet(files) == "protein"
 
 
 def test_the_demo_is_dna():
-    assert guess_alphabet([path("train.fa.gz"), path("test.fa.gz")]) == "dna"
+    assert guess_alphabet([_demo.path("train.fa.gz"), _demo.path("test.fa.gz")]) == "dna"

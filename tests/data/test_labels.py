@@ -328,7 +328,7 @@ def test_one_id_with_the_same_value_twice_is_no_error(labelled):
 
 def test_a_sequence_without_a_label_is_an_error_that_says_how_to_go_on(labelled):
     with pytest.raises(
-        LabelError, match=r"2 of 4 sequences have no label in .*: c, d; .*skip"
+        LabelError, match=r"2 of 4 sequences have no label in .*: c, d .*skip"
     ):
         labelled("id\tlabel\na\tx\nb\ty\nc\t\n")
 
@@ -834,3 +834,38 @@ def test_a_line_end_between_quotes_is_part_of_the_cell(labelled, separator):
 def test_a_table_of_no_rows_labels_nothing(labelled, unlabelled):
     with pytest.raises(LabelError, match="4 of 4 sequences have no label in"):
         labelled("id,label\n", unlabelled=unlabelled)
+
+
+def test_a_label_of_no_class_comes_with_a_way_out_that_works(labelled):
+    text = "id,label\na,other\nb,prom\nc,promoter\nd,other\n"
+    classes = ["other", "promoter"]
+    said = "did you mean 'promoter'.*--missing prom --unlabelled skip"
+    with pytest.raises(LabelError, match=said):
+        labelled(text, classes=classes)
+    kept = labelled(text, classes=classes, missing=["prom"], unlabelled="skip")
+    assert values(kept) == [0, 1, 0]
+
+
+def test_an_empty_label_is_an_error_with_its_line(labelled):
+    with pytest.raises(LabelError, match=r"line 3, id 'b': the label is empty"):
+        labelled("id,label\na,x\nb,\nc,y\nd,x\n")
+
+
+def test_exchanged_columns_are_named_as_a_possible_cause(labelled):
+    with pytest.raises(LabelError, match=r"columns may be exchanged.*--id-column"):
+        labelled("id,label\nx,a\ny,b\nx,c\ny,d\n")
+
+
+def test_two_labels_of_one_id_are_no_sign_of_exchanged_columns(labelled):
+    with pytest.raises(LabelError, match=r"line 2 says 'x'$"):
+        labelled("id,label\na,x\na,y\nc,x\nd,y\n")
+
+
+def test_a_table_without_a_line_of_names_is_told_by_the_id_in_its_first_line(labelled):
+    with pytest.raises(LabelError, match=r"'a' is the id of a record.*names the columns"):
+        labelled("a,x\nb,y\nc,x\nd,y\n")
+
+
+def test_a_table_of_one_column_is_told_that_it_needs_two(labelled):
+    with pytest.raises(LabelError, match=r"names 'kind'; it needs two columns"):
+        labelled("kind\nx\ny\nx\ny\n")

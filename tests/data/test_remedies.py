@@ -80,6 +80,7 @@ REMEDIES = [
     (dataset, {"text": COMMENT}, {"comments": "skip"}),
     (stream, {"text": COMMENT}, {"comments": "skip"}),
     (guess, {"text": COMMENT}, {"comments": "skip"}),
+    (guess, {"text": ">a\nAC-GT\n"}, {"symbols": "zeros"}),
     (packed, {"text": BLANK}, {"whitespace": "strip"}),
     (packed, {"text": COMMENT}, {"comments": "skip"}),
     (packed, {"text": ">a\n>b\nACGT\n"}, {"empty": "keep"}),

@@ -36,6 +36,17 @@ def test_dna_for_a_model_of_proteins_is_a_warning(run):
         sl.infer.predict(run, ["ACGTTGCA", "TTGGCCAAA"] * 80)
 
 
+def test_proteins_of_letters_that_are_codes_are_a_warning_for_a_model_of_dna():
+    table = {"sequence": ["ACGTTGCA", "TTGGCCAAA"], "label": ["yes", "no"]}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    trained = sl.train.fit(config, data, epochs=1, report=False)
+    # Of ACDGHKMNR all but A, C, G and N are codes.
+    said = r"look like protein \(10 of 18 letters .*, but the model was trained on dna"
+    with pytest.warns(DataWarning, match=said):
+        sl.infer.predict(trained, ["ACDGHKMNR", "ACDGHKMNR"])
+
+
 def test_the_warning_points_at_the_call_of_predict(run):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -59,6 +59,12 @@ def test_an_unclear_alphabet_is_no_failure(summary):
     assert (found.alphabet, found.gc) == (None, 0.5)
 
 
+def test_dna_with_other_letters_is_said_to_look_like_dna(summary):
+    found = summary(">a\n" + "ACGT" * 300 + "JEE\n")
+    said = "looks like dna with other letters, 3 of 1,203: E 2, J 1"
+    assert (found.alphabet, found.facts()["alphabet"]) == ("dna", said)
+
+
 def test_letters_are_counted_in_either_case_the_commonest_first(summary):
     found = summary(">a\nGGg\n>b\nTa\nT\n")
     assert list(found.letters.items()) == [("G", 3), ("T", 2), ("A", 1)]

@@ -207,7 +207,6 @@ def _encoding(
     network: NetworkOptions,
 ) -> dict[str, Any]:
     """Chooses the encoder and the augmentation, by the alphabet given or found."""
-    from seqloom.data import guess_alphabet
     from seqloom.encode import OneHot, Tokens
 
     if network.finetune:
@@ -216,14 +215,29 @@ def _encoding(
         return {"encoder": encoder, "augment": augment_for("protein", network)}
     alphabet = options.alphabet
     if alphabet == "auto":
-        reading = sequences.to_reading()
-        reading.pop("quality")
-        alphabet = guess_alphabet(files, **reading)
-        console.print(f"alphabet {alphabet}, by all letters of the training files")
+        alphabet = _find_alphabet(console, files, sequences)
     return {
         "encoder": OneHot(alphabet, **sequences.to_policy()),
         "augment": augment_for(alphabet, network),
     }
+
+
+def _find_alphabet(
+    console: Console, files: Sequence[Path], sequences: LetterOptions
+) -> str:
+    """Takes the alphabet that an option implies, or that the letters tell."""
+    from seqloom.data import guess_alphabet
+
+    if sequences.rna_as_dna:
+        console.print("alphabet dna, by --rna-as-dna")
+        return "dna"
+    reading = sequences.to_reading()
+    reading.pop("quality")
+    if sequences.symbols is not None:
+        reading["symbols"] = sequences.symbols
+    alphabet = guess_alphabet(files, **reading)
+    console.print(f"alphabet {alphabet}, by all letters of the training files")
+    return alphabet
 
 
 def _check_protein(alphabet: str, sequences: LetterOptions) -> None:

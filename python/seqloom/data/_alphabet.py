@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from seqloom._rust import _native
+from seqloom.data._encoded import in_file
 from seqloom.data._source_options import SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.data._store import Inputs
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, LetterError
 from seqloom.io._origin import check_regular
-from seqloom.io._tally import find_alphabet
+from seqloom.io._tally import LETTERS, count_letters, find_alphabet, list_counts
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
+
+    from seqloom.io._tally import FoundAlphabet
+
+_GAPS = "-."
 
 
 def guess_alphabet(
@@ -25,8 +32,12 @@ def guess_alphabet(
     comments: str = "error",
     whitespace: str = "error",
     ids: str = "error",
+    symbols: str = "strip_terminal_stop",
 ) -> str:
     """Decides on all letters of some sequences whether they are DNA, RNA or protein.
+
+    Sequences of which nearly all letters are A, C, G, T, U or N are no proteins: any letter
+    among them that DNA or RNA does not have is an error, and so are T and U together.
 
     Args:
         paths: A file, a pattern, several of them, or whatever else ``SequenceDataset``
@@ -35,6 +46,8 @@ def guess_alphabet(
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among letters.
         ids: ``"number"`` takes headers without a word.
+        symbols: What the encoder is told: with ``"zeros"`` or ``"keep"``, the symbols -
+            and . may stand anywhere.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``: a name that ``OneHot`` knows.
@@ -42,7 +55,8 @@ def guess_alphabet(
     Raises:
         FileError: A file cannot be read.
         FormatError: A file is no sequence file.
-        ArgumentError: DNA and protein both fit, or no alphabet does.
+        ArgumentError: DNA and protein both fit.
+        LetterError: A letter is not in the alphabet that nearly all others are of.
 
     Examples:
         >>> from pathlib import Path
@@ -60,10 +74,18 @@ def guess_alphabet(
     held = {path: held.batch for path, held in sources.held.items()}
     inputs = Inputs(sources.paths, options, held)
     counts = np.sum([_counts(path, inputs) for path in inputs.paths], axis=0)
-    try:
-        return find_alphabet(counts)
-    except ArgumentError as error:
-        raise ArgumentError(f"{', '.join(inputs.paths)}: {error}") from None
+    if symbols in {"zeros", "keep"}:
+        counts[list(_GAPS.encode())] = 0
+    found = find_alphabet(counts)
+    if found.strange:
+        _refuse(found, inputs, total=int(counts.sum()))
+    if found.name is None:
+        raise ArgumentError(
+            f"{', '.join(inputs.paths)}: DNA and protein both fit {counts.sum():,} letters "
+            f"{''.join(sorted(count_letters(counts)))}; say which: --alphabet dna or "
+            "--alphabet protein"
+        )
+    return found.name
 
 
 def _counts(path: str, inputs: Inputs) -> NDArray[np.int64]:
@@ -74,3 +96,45 @@ def _counts(path: str, inputs: Inputs) -> NDArray[np.int64]:
     for batch in inputs.batches(path):
         counts += _native.count_letters(batch.sequences.data)
     return counts
+
+
+def _refuse(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
+    """Refuses letters that do not belong, with the place of the first."""
+    strange = found.strange
+    rest = total - sum(strange.values())
+    expected = (
+        f"{found.name}, as the other {rest:,} of {total:,} letters are (not: "
+        f"{list_counts(strange)}); correct the file{_name_remedy(found)}"
+    )
+    for path, record, name, letters in _records_with(inputs, "".join(strange)):
+        position = next(i for i, it in enumerate(letters) if it.upper() in strange)
+        letter = letters[position]
+        error = LetterError("", position=position, letter=letter, expected=expected)
+        raise in_file(error, (path, record), name, augmented=False)
+    raise LetterError(f"{', '.join(inputs.paths)}: expected {expected}")
+
+
+def _name_remedy(found: FoundAlphabet) -> str:
+    """Names the option that reads letters which do not belong, if there is one."""
+    strange = found.strange.keys()
+    if strange <= set(_GAPS):
+        return ', or symbols="zeros" (--symbols zeros) reads - and . as nothing known'
+    if strange <= {"T", "U"}:
+        return ', or rna_as_dna=True of OneHot("dna") (--rna-as-dna) reads U as T'
+    if strange <= LETTERS["protein"].difference("UO*"):
+        return ', or, if it holds proteins, say OneHot("protein") (--alphabet protein)'
+    return ""
+
+
+def _records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
+    """Goes through the records that have some letters: file, number, id and letters."""
+    wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
+    for path in inputs.paths:
+        before = 0
+        for batch in inputs.batches(path):
+            hits = np.isin(batch.sequences.data, wanted).nonzero()[0]
+            rows = np.searchsorted(batch.sequences.offsets, hits, side="right") - 1
+            for row in np.unique(rows).tolist():
+                record = batch[row]
+                yield path, before + row, record.id, record.sequence.decode("latin-1")
+            before += len(batch)

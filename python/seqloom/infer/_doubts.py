@@ -1,18 +1,27 @@
 """Warnings of records whose scores may mean nothing, or cannot be told apart."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.data._items import letters_of
-from seqloom.errors import ArgumentError, DataWarning
+from seqloom.errors import DataWarning
 from seqloom.infer._loop import check_lengths
-from seqloom.io._tally import find_alphabet
-from seqloom.models import Examples, Trained
+from seqloom.io._tally import count_letters, find_alphabet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.models import Examples, Trained
 
 _LOOKED_AT = 1000  # records that tell what sequences are made of
+_CODES = "RYSWKMBDHV"  # each stands for several bases
+_MOST_CODES = 0.25  # a larger share of codes is no DNA
 
 
 def warn_of_records(trained: Trained, examples: Examples, *, stacklevel: int) -> None:
@@ -45,22 +54,34 @@ def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
 
 
 def _describe_alphabet(trained: Trained, examples: Any) -> str:
-    """Says that sequences look like DNA or RNA, where a model reads proteins."""
-    if getattr(trained.encoder, "alphabet", None) != "protein":
+    """Says that sequences look like DNA, RNA or protein where a model reads another."""
+    alphabet = getattr(trained.encoder, "alphabet", None)
+    if alphabet not in {"dna", "rna", "protein"}:
         return ""
     letters = letters_of(examples, np.arange(min(len(examples), _LOOKED_AT)))
-    found = _guess(b"".join(letters or ()))
-    if found not in {"dna", "rna"}:
+    joined = np.frombuffer(b"".join(letters or ()), np.uint8)
+    counts = np.bincount(joined, minlength=256)
+    return (_describe_bases if alphabet == "protein" else _describe_codes)(counts, alphabet)
+
+
+def _describe_bases(counts: NDArray[np.int64], alphabet: str) -> str:
+    """Says that letters look like DNA or RNA."""
+    found = find_alphabet(counts)
+    if found.name not in {"dna", "rna"} or found.strange:
         return ""
     return (
-        f"the sequences look like {found}, but the model was trained on protein: such "
-        "scores mean nothing; translate the sequences first"
+        f"the sequences look like {found.name}, but the model was trained on {alphabet}: "
+        "such scores mean nothing; translate the sequences first"
     )
 
 
-def _guess(letters: bytes) -> str | None:
-    """Tells what letters are of; None where they are too few to tell."""
-    try:
-        return find_alphabet(np.bincount(np.frombuffer(letters, np.uint8), minlength=256))
-    except ArgumentError:
-        return None
+def _describe_codes(counts: NDArray[np.int64], alphabet: str) -> str:
+    """Says that letters look like protein: too many of them stand for several bases."""
+    met = count_letters(counts)
+    codes, total = sum(met.get(code, 0) for code in _CODES), sum(met.values())
+    if codes <= _MOST_CODES * total:
+        return ""
+    return (
+        f"the sequences look like protein ({codes:,} of {total:,} letters are of {_CODES})"
+        f", but the model was trained on {alphabet}: such scores mean nothing"
+    )

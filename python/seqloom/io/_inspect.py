@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, FormatError, SeqloomError
+from seqloom.errors import FormatError, SeqloomError
 from seqloom.io._open import open_sequences
 from seqloom.io._origin import StandardInput, count_bytes, find_origin
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
@@ -156,7 +156,7 @@ def _suggest_readers() -> Generator[None]:
 
 def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:
     """Describes the letters by their alphabet."""
-    alphabet = _alphabet(counts)
+    alphabet = find_alphabet(counts).name
     return {
         "alphabet": alphabet,
         "outside": _outside(counts, alphabet),
@@ -169,14 +169,6 @@ def _letters(counts: NDArray[np.int64]) -> dict[str, int]:
     """Counts letters without regard to case, the most frequent first."""
     met = sorted(count_letters(counts).items())
     return dict(sorted(met, key=lambda pair: -pair[1]))
-
-
-def _alphabet(counts: NDArray[np.int64]) -> str | None:
-    """Returns the alphabet; None where the letters do not tell."""
-    try:
-        return find_alphabet(counts)
-    except ArgumentError:
-        return None
 
 
 def _outside(counts: NDArray[np.int64], alphabet: str | None) -> dict[str, int]:

@@ -14,6 +14,7 @@ from seqloom.io._profile import (
     plot_means,
     plot_quality,
 )
+from seqloom.io._tally import LETTERS, list_counts
 from seqloom.report import write_panels
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Summary:
         mean: The mean length.
         longest: The length of the longest sequence.
         histogram: The numbers of sequences by length.
-        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``; None where the letters
-            do not tell.
+        alphabet: ``"dna"``, ``"rna"`` or ``"protein"``, whichever all letters or nearly
+            all are of; None where the letters do not tell.
         outside: Counts of the letters that are not plain members of the alphabet.
         lower_case: The number of lower-case letters.
         gc: The share of G and C among plain bases; None where not all letters are
@@ -146,8 +147,8 @@ class Summary:
             "records": f"{self.records:,}",
             "letters": _shares(self.letters),
             "lengths": self._lengths(),
-            "alphabet": self.alphabet or "unclear",
-            "outside": _outside(self.outside),
+            "alphabet": self._alphabet(),
+            "outside": list_counts(self.outside) or "none",
             "lower case": f"{self.lower_case:,}",
         }
         if self.gc is not None:
@@ -170,6 +171,20 @@ class Summary:
         ]
         # Proteins have too many letters for a line each.
         yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
+
+    def _alphabet(self) -> str:
+        """Names the alphabet, and says how many letters are not in it."""
+        known = LETTERS.get(self.alphabet or "")
+        if known is None:
+            return "unclear"
+        strange = {it: n for it, n in self.outside.items() if it not in known}
+        if not strange:
+            return f"{self.alphabet}"
+        total = sum(self.letters.values())
+        return (
+            f"looks like {self.alphabet} with other letters, {sum(strange.values()):,} of "
+            f"{total:,}: {list_counts(strange)}"
+        )
 
     def _lengths(self) -> str:
         """Describes the lengths in one line."""
@@ -203,11 +218,6 @@ def _qualities(quality: QualitySummary) -> dict[str, str]:
         "quality": f"mean {quality.mean:.1f}, read as {quality.encoding}",
         "encodings": f"{possible}, by the letters {letters}",
     }
-
-
-def _outside(letters: dict[str, int]) -> str:
-    """Lists letters with their counts."""
-    return ", ".join(f"{letter} {n:,}" for letter, n in letters.items()) or "none"
 
 
 def _same_ids(number: int, examples: tuple[str, ...]) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,20 +61,29 @@ LETTERS = {
 }
 _FEW = 1000  # letters: fewer of them tell nothing
 _MOSTLY = 0.9
+_UNKNOWN = "X*"  # in no base's and in no residue's place: they tell nothing
 
 
-def find_alphabet(counts: NDArray[np.int64]) -> str:
-    """Decides whether letters are DNA, RNA or protein."""
+class FoundAlphabet(NamedTuple):
+    """What letters look like, and those that do not belong to it."""
+
+    name: str | None  # dna, rna or protein; None where DNA and protein both fit
+    strange: dict[str, int]  # the other letters, with their counts
+
+
+def find_alphabet(counts: NDArray[np.int64]) -> FoundAlphabet:
+    """Decides whether letters are DNA, RNA or protein, all or nearly all of them."""
+    # No real protein is nearly all A, C, G, T and N: a few other letters among those are
+    # errors of the file. Deciding for protein because of them would train on nonsense.
     met = count_letters(counts)
-    fitting = [name for name, letters in LETTERS.items() if met.keys() <= letters]
-    if not fitting:
-        raise ArgumentError(
-            f"no alphabet holds all of the letters {''.join(sorted(met))}: check the "
-            "file, or name the alphabet"
-        )
-    if fitting == ["protein"]:
-        return "protein"
-    return _nucleic_or_protein(met, fitting)
+    nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
+    if _is_mostly_bases(met):
+        strange = _others(met, nucleic)
+        is_clear = strange or sum(met.values()) >= _FEW or "U" in met
+        return FoundAlphabet(nucleic if is_clear else None, strange)
+    if _others(met, nucleic) or sum(met.values()) >= _FEW:
+        return FoundAlphabet("protein", _others(met, "protein"))
+    return FoundAlphabet(None, {})
 
 
 def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
@@ -87,17 +95,19 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
     return met
 
 
-def _nucleic_or_protein(met: dict[str, int], fitting: list[str]) -> str:
-    """Decides between a nucleic acid and a protein where both have all letters."""
-    # All of these letters but B are amino acids too. Two things tell: how often they are
-    # plain bases and, where they always are, whether they are too many for a protein.
-    total = sum(met.values())
+def _is_mostly_bases(met: dict[str, int]) -> bool:
+    """Says whether nearly all letters that tell something are bases or N."""
+    telling = LETTERS["protein"].difference(_UNKNOWN)
     plain = sum(met.get(letter, 0) for letter in "ACGTUN")
-    if plain >= _MOSTLY * total and (total >= _FEW or "U" in met):
-        return fitting[0]
-    if total >= _FEW:
-        return "protein"
-    raise ArgumentError(
-        f"DNA and protein both fit {total:,} letters {''.join(sorted(met))}; say which: "
-        "--alphabet dna or --alphabet protein"
-    )
+    return plain >= _MOSTLY * sum(met.get(letter, 0) for letter in telling)
+
+
+def _others(met: dict[str, int], alphabet: str) -> dict[str, int]:
+    """Takes the letters that are not in an alphabet, the most frequent first."""
+    others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
+    return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
+
+
+def list_counts(letters: dict[str, int]) -> str:
+    """Lists letters with their counts."""
+    return ", ".join(f"{letter} {n:,}" for letter, n in letters.items())

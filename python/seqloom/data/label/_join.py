@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data.label._cells import MISSING
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -93,9 +94,12 @@ def drop_missing(source: Source, labels: Labels) -> Source:
 
 def missing_note(source: Source, name: str) -> str:
     """Says why a label that is written somewhere is none, and how to keep it."""
-    mark = next((cell for cell in source.missing.get(name, ()) if cell), None)
-    if mark is None:
+    cells = source.missing.get(name)
+    if cells is None:
         return ""
+    if "" in cells:
+        return f" ({source.locate(name)}: the label is empty)"
+    mark = next((cell for cell in cells if cell in MISSING), cells[0])
     return (
         f" ({source.locate(name)}: {mark!r} is read as missing; where it is a class, name "
         "other marks with missing= (--missing))"

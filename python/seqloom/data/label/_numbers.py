@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from seqloom._text import parse_decimal
 from seqloom.data.label._cells import BETWEEN_NAMES, Cells
 from seqloom.data.label._guess import MARKS, guess_task, has_comma
+from seqloom.data.label._header_line import name_nearest
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -123,9 +125,14 @@ def _check_several(source: Source, classes: Cells, n: int) -> None:
 
 def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
     """Says that a label is none of the classes."""
+    way_out = (
+        f"; correct it, or leave such records out with missing=[{label!r}], "
+        f'unlabelled="skip" (--missing {shlex.quote(label)} --unlabelled skip)'
+    )
     return LabelError(
         f"{source.locate(name)}: label {label!r} is none of the classes "
-        f"{', '.join(classes)}{_FOR_FILES if source.is_of_files else ''}"
+        f"{', '.join(classes)}{name_nearest(label, classes)}"
+        f"{_FOR_FILES if source.is_of_files else way_out}"
     )
 
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import quote
+from seqloom._text import parse_decimal
 from seqloom.data._frame import Frame, index_of, is_array, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
-from seqloom.data.label._header_line import column_position
+from seqloom.data.label._header_line import FIRST_LINE, column_position
 from seqloom.data.label._parquet import parquet_frame
 from seqloom.data.label._table import LabelTable, read_table, reading_table
 from seqloom.errors import ArgumentError, LabelError
@@ -165,7 +166,25 @@ def _source_of(labels: Labels, records: Records) -> Source:
         return call_source(source, records, names)
     if _is_one_each(source):
         return each_source(values_of(source), len(records), names)
-    return labels_by_id(labels)
+    try:
+        return labels_by_id(labels)
+    except LabelError as error:
+        if note := _data_note(str(error), records):
+            raise LabelError(f"{error}{note}") from None
+        raise
+
+
+def _data_note(message: str, records: Records) -> str:
+    """Says that the first line of a table is data, where it holds the id of a record."""
+    named = message.partition(FIRST_LINE)[2].partition(";")[0].split(", ")
+    ids = records.store.ids(np.arange(len(records))) if FIRST_LINE in message else []
+    data = next((name for name in ids if repr(name) in named), None)
+    if data is None:
+        return ""
+    return (
+        f"; {data!r} is the id of a record, so the first line is data: add a line before "
+        "it that names the columns"
+    )
 
 
 def _is_one_each(labels: Any) -> bool:
@@ -269,8 +288,29 @@ def _check_agreement(tables: list[LabelTable]) -> None:
             if first != row:
                 raise LabelError(
                     f"{table.path}, line {line}: id {name!r} has the label {_quote(row)}, "
-                    f"but {path}, line {where} says {_quote(first)}"
+                    f"but {path}, line {where} says {_quote(first)}{_exchange_note(tables)}"
                 )
+
+
+def _exchange_note(tables: list[LabelTable]) -> str:
+    """Asks whether ids and labels are exchanged, where each label is another name."""
+    rows = [row for table in tables for row in table.rows]
+    is_number = any(_is_number(cell) for row in rows for cell in row)
+    if is_number or len(set(rows)) < len(rows):
+        return ""
+    return (
+        "; all labels differ, so the columns may be exchanged: choose with id_column and "
+        "label_column (--id-column, --label-column)"
+    )
+
+
+def _is_number(cell: str) -> bool:
+    """Tells a text that is a number."""
+    try:
+        parse_decimal(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _quote(cells: Cells) -> str:
