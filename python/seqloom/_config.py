@@ -158,7 +158,8 @@ def _find(values: dict[str, Any]) -> type[Any]:
     name = values.get("class")
     if not isinstance(name, str) or name not in _known:
         raise ConfigError(
-            f"unknown settings class {name!r}; import the module that defines it first"
+            f"unknown settings class {name!r}; import the module that defines it first, in "
+            "Python; sl.export.save writes such a model for commands"
         )
     found = _known[name]
     version = values.get("version", 1)

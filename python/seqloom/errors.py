@@ -1,39 +1,41 @@
 """What seqloom raises: one tree, and every branch is also a builtin's.
 
-SeqloomError
-├── ArgumentError (ValueError)             an argument of a call makes no sense
-├── BackendError (ValueError)              a backend is unknown, absent, or two are mixed
-├── CaptureError (RuntimeError)            a step asks for what it cannot know when compiled
-├── ClosedError (RuntimeError)             something is closed that must be open
-├── ConfigError (ValueError)               a configuration cannot be read or does not fit
-├── DataWarning (UserWarning)              scores that may mean nothing, an id twice
-│   ├── NoSkillWarning                     a model is no better than the mean
-│   └── SeenRecordsWarning                 records that judge a model have taught it
-├── DTypeError (TypeError)                 element types that an operation does not take
-├── ExportError (ValueError)               a network that no exported graph can hold
-├── FileError (OSError)                    a file cannot be read or written
-│   ├── MissingFileError (FileNotFoundError)
-│   │   └── MissingObjectError
-│   └── RemoteError (ValueError)           an object in the cloud cannot be reached or read
-│       └── MissingObjectError             no such object: a MissingFileError too
-├── FormatError (ValueError)               a file does not hold what it should
-│   └── LetterError                        a letter outside the alphabet
-├── GradientError (RuntimeError)           a gradient is asked for where there is none
-├── IdError (KeyError)                     an id that no record of a file has, or several
-├── InternalError (RuntimeError)           a fault of seqloom itself
-├── LabelError (ValueError)                labels are missing, double, or of the wrong kind
-├── LeakWarning (RuntimeWarning)           a tensor is still held when its scope ends
-├── MemoryLimitError (MemoryError)         a request larger than the memory it may use
-├── MissingExtraError (ImportError)        a library that an extra would install
-├── NotFiniteError (ArithmeticError)       a result is NaN or infinite where none may be
-├── NumberRangeError (OverflowError)       a number does not fit its type
-├── OperationError (RuntimeError)          a library could not compute an operation
-├── OutOfRangeError (IndexError)           an index beyond the size
-├── RecordError (ValueError)               a model record that does not fit the module
-├── ReleasedError (RuntimeError)           a tensor is used after its scope has ended
-├── RunFolderError (FileExistsError)       an output folder that may not be written
-├── ShapeError (ValueError)                arrays whose shapes do not go together
-└── WorkerError (RuntimeError)             a worker process died, hangs or cannot start
+In parentheses stands the builtin that `except` may name too:
+
+    SeqloomError
+    ├── ArgumentError (ValueError)         an argument of a call makes no sense
+    ├── BackendError (ValueError)          a backend is unknown, absent, or two are mixed
+    ├── CaptureError (RuntimeError)        a step asks for what it cannot know when compiled
+    ├── ClosedError (RuntimeError)         something is closed that must be open
+    ├── ConfigError (ValueError)           a configuration cannot be read or does not fit
+    ├── DataWarning (UserWarning)          scores that may mean nothing, an id twice
+    │   ├── NoSkillWarning                 a model is no better than the mean
+    │   └── SeenRecordsWarning             records that judge a model have taught it
+    ├── DTypeError (TypeError)             element types that an operation does not take
+    ├── ExportError (ValueError)           a network that no exported graph can hold
+    ├── FileError (OSError)                a file cannot be read or written
+    │   ├── MissingFileError (FileNotFoundError)
+    │   │   └── MissingObjectError
+    │   └── RemoteError (ValueError)       an object in the cloud cannot be reached or read
+    │       └── MissingObjectError         no such object: a MissingFileError too
+    ├── FormatError (ValueError)           a file does not hold what it should
+    │   └── LetterError                    a letter outside the alphabet
+    ├── GradientError (RuntimeError)       a gradient is asked for where there is none
+    ├── IdError (KeyError)                 an id that no record of a file has, or several
+    ├── InternalError (RuntimeError)       a fault of seqloom itself
+    ├── LabelError (ValueError)            labels are missing, double, or of the wrong kind
+    ├── LeakWarning (RuntimeWarning)       a tensor is still held when its scope ends
+    ├── MemoryLimitError (MemoryError)     a request larger than the memory it may use
+    ├── MissingExtraError (ImportError)    a library that an extra would install
+    ├── NotFiniteError (ArithmeticError)   a result is NaN or infinite where none may be
+    ├── NumberRangeError (OverflowError)   a number does not fit its type
+    ├── OperationError (RuntimeError)      a library could not compute an operation
+    ├── OutOfRangeError (IndexError)       an index beyond the size
+    ├── RecordError (ValueError)           a model record that does not fit the module
+    ├── ReleasedError (RuntimeError)       a tensor is used after its scope has ended
+    ├── RunFolderError (FileExistsError)   an output folder that may not be written
+    ├── ShapeError (ValueError)            arrays whose shapes do not go together
+    └── WorkerError (RuntimeError)         a worker process died, hangs or cannot start
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class SeqloomError(Exception):
     ``args`` have them as they are.
 
     Examples:
-        >>> print(SeqloomError("no record a\x1b[31m"))
+        >>> print(SeqloomError("no record a\\x1b[31m"))
         no record a\\x1b[31m
     """
 

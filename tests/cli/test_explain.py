@@ -113,3 +113,10 @@ def test_a_file_is_replaced_only_when_asked(call, trained, few, tmp_path):
 def test_quiet_explain_prints_nothing(call, trained, few, tmp_path):
     said = call("explain", trained, few, "--out", tmp_path / "t.html", "--quiet")
     assert (said.code, said.out, said.err) == (0, "", "")
+
+
+def test_an_exported_model_is_refused(call, trained, few, tmp_path):
+    sl.export.save(trained, tmp_path / "x.zip")
+    said = call("explain", tmp_path / "x.zip", few, "--out", tmp_path / "letters.html")
+    assert said.code == 2
+    assert "model is an exported model" in said.err

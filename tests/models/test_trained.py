@@ -1,6 +1,7 @@
 """The run folder's face: what a saved model needs to come back."""
 
 import json
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,6 +10,14 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, RecordError
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
+
+
+@dataclass(frozen=True)
+class LinearConfig(sl.nn.Config):
+    """Builds a network that does not keep it."""
+
+    def build(self):
+        return Linear(sl.nn.Linear(4, 2))
 
 
 class Linear(sl.nn.Module):
@@ -98,8 +107,21 @@ def test_a_module_without_settings_is_loaded_into_a_module(toy, tmp_path):
 
 def test_a_module_without_settings_is_asked_for(toy, tmp_path):
     sl.train.fit(Linear(sl.nn.Linear(4, 2)), toy(), epochs=1, out=tmp_path / "run")
-    with pytest.raises(ArgumentError, match=r"load\(folder, model=module\)"):
+    with pytest.raises(ArgumentError, match=r"load\(folder, model=Net\(\)\)"):
         sl.models.load(tmp_path / "run")
+
+
+def test_a_network_that_does_not_keep_its_config_is_loaded_by_the_config(toy, tmp_path):
+    run = sl.train.fit(LinearConfig(), toy(), epochs=1, out=tmp_path / "run")
+    loaded = sl.models.load(tmp_path / "run", model=LinearConfig())
+    weights = [dict(it.model.parameters())["layer.weight"].numpy() for it in (run, loaded)]
+    assert (weights[0] == weights[1]).all()
+
+
+def test_what_is_no_network_is_named_in_its_place(toy, tmp_path):
+    sl.train.fit(LinearConfig(), toy(), epochs=1, out=tmp_path / "run")
+    with pytest.raises(ArgumentError, match="which model=dict does not give"):
+        sl.models.load(tmp_path / "run", model={})
 
 
 @pytest.mark.parametrize(

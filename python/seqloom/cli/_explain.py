@@ -86,6 +86,7 @@ def explain(
         shown: What is printed.
     """
     from seqloom.infer import explain as weigh
+    from seqloom.infer._explain import refuse_exported
     from seqloom.infer._open import open_examples
     from seqloom.infer._score_bar import score_bar
 
@@ -97,6 +98,7 @@ def explain(
     kind = _check_kind(paths, options)
     check_out(out, [*paths, *intervals.intervals], overwrite=overwrite)
     options |= {"kind": kind, "id_column": id_column, "covariates": COVARIATE_DEFAULTS}
+    refuse_exported(model)
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     settings: dict[str, Any] = {"method": method, "window": window, "target": target}
     with (

@@ -34,7 +34,10 @@ def split(
     groups: Groups | None = None,
     seed: int = 0,
 ) -> tuple[Subset, ...]:
-    """Cuts a dataset into parts that have no sequence in common.
+    """Cuts a dataset into parts that have no record in common.
+
+    Two records with equal letters may fall into different parts, so that a network is
+    judged by what it learned; ``groups="sequence"`` keeps them in one part.
 
     Sizes are the shares of the whole to the nearest sequence (largest remainder), and each
     part keeps the order of the whole. What falls where depends on the seed alone. Only the

@@ -132,13 +132,18 @@ def _check_settings(method: Method, window: int) -> None:
         )
 
 
-def _find_explained(model: Model, threads: int, method: Method) -> Trained:
-    """Finds a trained model whose encoder reads letters that can be changed."""
+def refuse_exported(model: object) -> None:
+    """Refuses an exported model, whose network cannot be asked about other letters."""
     if find_exported(model) is not None:
         raise ArgumentError(
             "model is an exported model, which gives scores of files only; give the run "
-            "folder that it was exported from"
+            "folder that it was exported from, or in Python the model itself"
         )
+
+
+def _find_explained(model: Model, threads: int, method: Method) -> Trained:
+    """Finds a trained model whose encoder reads letters that can be changed."""
+    refuse_exported(model)
     trained = find_judged(model, threads)
     if not members_of(trained.encoder):
         raise ArgumentError(

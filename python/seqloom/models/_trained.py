@@ -115,8 +115,8 @@ def load(
 
     Args:
         folder: A run folder, as `seqloom.train.fit` writes it.
-        model: The network to take the numbers; needed only where `fit` was given a
-            module that has no config, or one of torch.
+        model: The network to take the numbers, or the Config that builds it; needed only
+            where the network of `fit` has no field `config`, or is of torch.
         base: Folder of the network that adapters are for, where it has moved since `fit`.
         backend: What computes, and where: a name or a backend.
         num_threads: The threads it may use; default: what the machine allows.
@@ -288,11 +288,15 @@ def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
         found = replace(cast("Any", found), base=str(as_path("base", base)))
     if found is not None:
         return found.build()
-    model = as_module(model)
-    if not isinstance(model, Module):
-        raise ArgumentError(
-            f"{home}: was trained from a module, whose class the folder does not name; "
-            "in Python, pass a module of that class: sl.models.load(folder, model=module), "
-            'and of a network of PyTorch backend="torch" too'
+    network = as_module(model.build() if isinstance(model, NetworkConfig) else model)
+    if not isinstance(network, Module):
+        found = (
+            "" if model is None else f", which model={type(model).__name__} does not give"
         )
-    return model
+        raise ArgumentError(
+            f"{home}: does not name the class of its network{found}; in Python give a new "
+            "network or the Config that builds it: trained = sl.models.load(folder, "
+            'model=Net()), of PyTorch with backend="torch" too; sl.export.save(trained, '
+            '"model.seqloom") then writes what `seqloom predict` takes'
+        )
+    return network

@@ -200,9 +200,12 @@ def _few(trained: Trained, name: str, part: Part) -> Iterator[str]:
     if not isinstance(trained.task, Classify) or not len(part.scores):
         return
     counts = np.bincount(np.asarray(part.labels, int), minlength=len(trained.task.columns))
-    for title, count in zip(trained.task.columns, counts.tolist(), strict=True):
-        if count < _FEW:
-            yield f"The {name} part holds {count} records of {title}: too few to judge it."
+    named = zip(trained.task.columns, counts.tolist(), strict=True)
+    if few := [f"{count} of {title}" for title, count in named if count < _FEW]:
+        yield (
+            f"The {name} part holds few records of some classes: {', '.join(few)}. Below "
+            f"{_FEW} a class can hardly be judged."
+        )
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
