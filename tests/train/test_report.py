@@ -123,6 +123,6 @@ def test_the_report_says_what_its_figures_do_not_show(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30, name="valid"), epochs=1, out=tmp_path / "run")
     limits = next(it for it in run.report.sections if it.title == "Limits")
     assert "The validation part chose the epoch" in limits.note
-    assert "The validation part holds 15 records of no" in limits.note
+    assert "few records of some classes: 15 of no, 15 of yes" in limits.note
     card = (tmp_path / "run" / "README.md").read_text()
     assert "The validation part chose the epoch" in card

@@ -66,7 +66,8 @@ def test_nothing_is_said_of_records_that_are_new():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SeenRecordsWarning)
         run = fit(valid=read(NEW, "v"))
-        sl.infer.evaluate(run, read(NEW, "v"))
+        assert sl.infer.evaluate(run, read(NEW, "v"))["n"] == len(NEW)
+    assert not run.valid.known.any()
 
 
 def test_the_report_and_the_model_card_say_it(tmp_path):
