@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import SeenRecordsWarning
+from seqloom.errors import DataWarning, SeenRecordsWarning
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 RNG = np.random.default_rng(3)
@@ -112,3 +112,11 @@ def test_the_hashes_lie_in_the_run_folder(tmp_path):
     fit(out=tmp_path / "run", report=False)
     record = sl.record.load(tmp_path / "run" / "letters.safetensors")
     assert record["hashes"].shape == (24,)
+
+
+def test_a_sequence_of_two_classes_is_warned_of_where_fit_was_called():
+    data = read([*TAUGHT, TAUGHT[0]], "t")
+    data.labels = np.append(data.labels[:-1], 1 - data.labels[0])
+    with pytest.warns(DataWarning, match="1 sequence stands in more than one") as found:
+        sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=1)
+    assert found[0].filename == __file__

@@ -50,6 +50,7 @@ def spelling_warnings() -> Generator[None]:
         show = warnings.showwarning
 
         def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            """Prints one warning."""
             if not issubclass(category, DataWarning):
                 return show(message, category, *where, **more)
             sys.stderr.write(f"warning: {printable(str(message))}\n")

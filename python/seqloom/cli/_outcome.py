@@ -56,7 +56,7 @@ class Outcome:
         """Says how many windows stand in both parts of the official split."""
         return (
             f"{self.shared:,} of the {self.tests:,} test windows are also in the "
-            "official training part, a tenth of which chose the epoch."
+            "official training part."
         )
 
 

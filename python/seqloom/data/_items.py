@@ -13,6 +13,8 @@ from seqloom.data._columns import items_of
 from seqloom.data._subset import Subset
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 # The most records and letters that are compared: more would take minutes, and memory.
@@ -82,28 +84,12 @@ class SequenceItems(SequenceBatches):
         plain = self.plain()
         return plain._fetch(rows, 0, 1)[1][0].to_list()  # noqa: SLF001 - same class
 
-    def group(self, name: str) -> list[Any]:
-        """Lists the values of a column, or the letters, to split the dataset by them.
+    def _groupings(self) -> dict[str, Callable[[], list[Any]]]:
+        """Adds the letters in capitals, so that equal sequences are one group."""
+        return super()._groupings() | {"sequence": self._capitals}
 
-        Args:
-            name: Name of the column: ``"file"`` for sequences of files. ``"sequence"``
-                gives the letters in capitals, so that equal sequences are one group.
-
-        Returns:
-            One value for each item.
-
-        Raises:
-            ArgumentError: There is no such column.
-
-        Examples:
-            >>> from pathlib import Path
-            >>> from seqloom.data import SequenceDataset
-            >>> _ = Path("a.fa").write_text(">x\\nACGT\\n>y\\nacgt\\n")
-            >>> SequenceDataset("a.fa").group("sequence")
-            [b'ACGT', b'ACGT']
-        """
-        if name != "sequence":
-            return super().group(name)
+    def _capitals(self) -> list[bytes]:
+        """Fetches the letters of all items, in capitals."""
         return [letters.upper() for letters in self.letters_at(np.arange(len(self)))]
 
     def plain(self) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from seqloom.data._position import positions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -157,10 +158,11 @@ class MapDataset(ABC):
             yield from self.items_at(rows, epoch)
 
     def group(self, name: str) -> list[Any]:
-        """Lists the values of a column, to split the dataset by them.
+        """Lists the values of a column, or the letters, to split the dataset by them.
 
         Args:
-            name: Name of the column; ``"file"`` for sequences of files.
+            name: Name of the column; ``"file"`` for sequences of files. ``"sequence"``
+                gives the letters in capitals, so that equal sequences are one group.
 
         Returns:
             One value for each item.
@@ -175,14 +177,19 @@ class MapDataset(ABC):
             >>> SequenceDataset("a.fa").group("file")
             ['a.fa', 'a.fa']
         """
-        columns = self._about(np.arange(len(self)), 0)
-        if name not in list(columns):
+        columns = self._groupings()
+        if name not in columns:
             known = ", ".join(map(repr, columns))
             raise ArgumentError(
                 f"items have no column {name!r} to group by; their columns are "
                 f"{known or 'none'}"
             )
-        return list(columns[name])
+        return columns[name]()
+
+    def _groupings(self) -> dict[str, Callable[[], list[Any]]]:
+        """Names what items can be split by; values are made when they are asked for."""
+        columns = self._about(np.arange(len(self)), 0)
+        return {name: partial(list, values) for name, values in columns.items()}
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the items that are fetched next, in all worker processes too.

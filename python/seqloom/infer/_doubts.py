@@ -1,4 +1,4 @@
-"""Warnings of records whose scores may mean nothing, or cannot be told apart."""
+"""Warnings of records whose scores may mean nothing, cannot be told apart, or flatter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.models import Examples, Trained
+    from seqloom.models import Examples, Task, Trained
 
 _LOOKED_AT = 1000  # records that tell what sequences are made of
 _CODES = "RYSWKMBDHV"  # each stands for several bases
@@ -51,6 +51,26 @@ def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
         DataWarning,
         stacklevel=stacklevel + 1,
     )
+
+
+def describe_known(
+    task: Task,
+    labels: NDArray[Any],
+    scores: NDArray[Any],
+    *,
+    known: NDArray[np.bool_] | None,
+    what: str = "records",
+) -> str:
+    """Says how many records have taught the model, and how it does on the others."""
+    if known is None or not known.any():
+        return ""
+    text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
+    if known.all():
+        return f"{text}: give records that the model has not seen"
+    name, value = next(iter(task.measure(labels, scores).items()))
+    other = task.measure(labels[~known], scores[~known])[name]
+    name = name.replace("_", " ")
+    return f"{text}: {name} {other:.4f} on the other {(~known).sum():,}, {value:.4f} on all"
 
 
 def _describe_alphabet(trained: Trained, examples: Any) -> str:

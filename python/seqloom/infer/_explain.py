@@ -204,6 +204,7 @@ def _measure_of(task: Task, columns: NDArray[np.int64]) -> Measure:
     """Makes the measure: for each record the score of its target."""
 
     def measure(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:
+        """Computes the score of each record's target from the outputs."""
         rows, targets = np.arange(len(outputs)), columns[records]
         wide = outputs.astype(np.float64)
         own = wide[rows, targets]

@@ -78,10 +78,8 @@ def warn_of_padding(model: Any, examples: Examples, *, stacklevel: int) -> None:
     """Warns of records of several lengths, where a network is not told what is padding."""
     if not reads_padding(model, examples):
         return
-    lengths, name = (
-        count_positions(examples),
-        type(getattr(model, "module", model)).__name__,
-    )
+    lengths = count_positions(examples)
+    name = type(getattr(model, "module", model)).__name__
     warnings.warn(
         f"{name} takes neither mask nor lengths, but the {noun_of(examples)} have "
         f"{lengths.min():,} to {lengths.max():,} positions: a batch of training pads the "
@@ -183,9 +181,9 @@ def _batches(
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yields the positions of each batch, and how many of them are not filled up."""
     # The matrix library rounds another number of rows in another way: the last batch is
-    # filled up with its last record, and the number of rows hangs on a record's own length
-    # alone. Only records too long for `size` of them are in smaller batches, because memory
-    # is limited.
+    # filled up with its last record, and a record's own length alone decides how many rows
+    # its batch has. Records too long for `size` of them are in smaller batches, because
+    # memory is limited.
     start = 0
     while start < len(lengths):
         rows = size

@@ -7,9 +7,8 @@ import numpy as np
 
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
-from seqloom.infer._doubts import warn_of_records, warn_of_twice
+from seqloom.infer._doubts import describe_known, warn_of_records, warn_of_twice
 from seqloom.infer._exported import find_exported, predict_exported
-from seqloom.infer._known import describe_known
 from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
     FilePath,

@@ -70,6 +70,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
     extra = (positives + negatives) / 2 - 1
 
     def is_inside(other: float) -> bool:
+        """Says whether the area lies in the interval that another true area would have."""
         spread = 1 + extra * (1 - other) / (2 - other) + extra * other / (1 + other)
         variance = other * (1 - other) * spread / (positives * negatives)
         return abs(area - other) <= _Z * math.sqrt(variance)

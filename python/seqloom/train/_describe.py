@@ -1,15 +1,17 @@
 """From a training part to its task: which labels there are and what each counts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._arguments import as_number, quote
+from seqloom.data._items import hash_letters
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._predict import check_values
 from seqloom.models import Classify, Examples, Multilabel, Regress, Task
+from seqloom.models._examples import noun_of
 
 ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
 
@@ -138,3 +140,34 @@ def _multilabel(train: Examples) -> Multilabel:
 def _labels(train: Examples) -> NDArray[np.int64] | NDArray[np.float32]:
     """Gives the labels, which `describe` has seen to be there."""
     return np.asarray(train.labels)
+
+
+def describe_conflicts(train: Any) -> str:
+    """Says how many sequences stand in more than one class; nothing where none does."""
+    if getattr(train, "task", None) != Classify.name or train.labels is None:
+        return ""
+    if (hashes := hash_letters(train)) is None:
+        return ""
+    labels = np.asarray(train.labels)
+    order = np.lexsort((labels, hashes))
+    hashes, labels = hashes[order], labels[order]
+    differs = np.flatnonzero((hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1]))
+    if not differs.size:
+        return ""
+    one, other = (_name_record(train, row) for row in order[differs[0] :][:2].tolist())
+    subject = _count_with_verb(train, len(np.unique(hashes[differs])))
+    return (
+        f"{subject} in more than one class, such as {one} and {other}, which have the same "
+        "letters: no model can tell them apart"
+    )
+
+
+def _count_with_verb(train: Any, count: int) -> str:
+    """Counts sequences, with their verb."""
+    noun = noun_of(train)
+    return f"{count:,} {noun} stand" if count > 1 else f"1 {noun.removesuffix('s')} stands"
+
+
+def _name_record(train: Any, row: int) -> str:
+    """Names a record and its class."""
+    return f"{train.ids[row]!r} ({train.classes[int(train.labels[row])]})"

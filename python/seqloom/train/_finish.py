@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
-from seqloom.infer._known import describe_known
+from seqloom.infer._doubts import describe_known
 from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._trained import config_of
@@ -20,7 +20,7 @@ from seqloom.train._baseline import no_better
 from seqloom.train._card import limits_of, write_card
 from seqloom.train._checkpoint import State
 from seqloom.train._class_logos import class_logos
-from seqloom.train._conflicts import describe_conflicts
+from seqloom.train._describe import describe_conflicts
 from seqloom.train._judged import Part
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts

@@ -28,12 +28,11 @@ from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
 from seqloom.train._arrays import Arrays, LoaderBatches
-from seqloom.train._conflicts import describe_conflicts
-from seqloom.train._describe import ClassWeight, describe
+from seqloom.train._describe import ClassWeight, describe, describe_conflicts
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
 
-# How far above here `fit` was called, where a warning points to.
+# How far above a function here, which `prepare` calls, `fit` was called.
 _FIT = 5
 
 
@@ -81,7 +80,7 @@ def _warn(network: Module, parts: Parts, *, has_step: bool) -> None:
         if name != "training":
             warn_of_changes(f"the {name} part", part, stacklevel=_FIT)
     if text := describe_conflicts(parts.train):
-        warnings.warn(text, DataWarning, stacklevel=_FIT - 1)
+        warnings.warn(text, DataWarning, stacklevel=_FIT)
     if not has_step:
         warn_of_padding(network, parts.train, stacklevel=_FIT)
 
@@ -101,11 +100,11 @@ def _prepare_custom(
             '"multilabel"'
         )
     network = _network(model, settings, backend)
-    parts = parts.fit_encoder()
     if settings.step is None:
         Forward.of(network)
-        if not isinstance(parts.train, LoaderBatches):
-            warn_of_padding(network, parts.train, stacklevel=_FIT)
+    parts = parts.fit_encoder()
+    if settings.step is None and not isinstance(parts.train, LoaderBatches):
+        warn_of_padding(network, parts.train, stacklevel=_FIT)
     size = settings.batch_size
     return Trained(network, parts.train.encoder, Custom(), size), parts
 
