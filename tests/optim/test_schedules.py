@@ -111,6 +111,28 @@ SAVED = {
 }
 
 
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("highest", [False, True])
+@pytest.mark.parametrize(
+    "values", [[NAN, 3.0, 2.0, 1.0, 1.0], [2.0, NAN, NAN, 1.0], [float("inf"), 2.0]]
+)
+def test_a_plateau_that_observes_nan_falls_when_torchs_falls(values, highest):
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+    mode = "max" if highest else "min"
+    theirs = rates.ReduceLROnPlateau(optimizer, mode, 0.5, patience=0)
+    ours = optim.Plateau(0.5, 0.5, patience=0, highest=highest)
+    for value in (-value if highest else value for value in values):
+        theirs.step(value)
+        ours = ours.observe(value)
+        assert ours.lr == pytest.approx(optimizer.param_groups[0]["lr"])
+
+
+def test_a_plateau_whose_best_value_is_nan_improves_with_the_next_number():
+    assert optim.Plateau(0.5, best=NAN, patience=0).observe(1.0).best == 1.0
+
+
 @pytest.mark.parametrize("name", SAVED)
 def test_it_is_read_back_from_json_as_it_was(name):
     schedule = SAVED[name]

@@ -203,3 +203,77 @@ def test_metrics_of_ones_own_stand_beside_those_of_the_task(start, metrics):
 def test_a_metric_that_is_no_number_is_refused(start):
     with pytest.raises(ArgumentError, match="'rows' must give one number"):
         start(out=None, epochs=1, metrics={"rows": lambda labels, scores: scores[labels]})
+
+
+class Norms(sl.nn.Module):
+    """One layer of each kind that has weights, and a norm of a user's own."""
+
+    layers: list[sl.nn.Module]
+
+    def __init__(self):
+        self.layers = [
+            sl.nn.LayerNorm((4, 6)),
+            sl.nn.RMSNorm((4, 6)),
+            sl.nn.GroupNorm(2, 4),
+            sl.nn.BatchNorm2d(4),
+            sl.nn.InstanceNorm1d(4, affine=True),
+            sl.nn.Embedding(4, 6),
+            sl.nn.Linear(4, 6),
+            ScaleNorm(),
+        ]
+
+
+class ScaleNorm(sl.nn.Module):
+    """A user's norm, whose scale has two axes."""
+
+    scale: sl.nn.Param
+
+    def __init__(self):
+        self.scale = sl.nn.Param((4, 6), sl.nn.Fill(1.0))
+
+
+def find_decayed(model, step, **options):
+    """Trains by one step whose gradients are 0: only weight decay changes parameters."""
+    before = {path: param.value.numpy().copy() for path, param in model.parameters()}
+    options |= {"epochs": 1, "weight_decay": 0.5, "schedule": sl.optim.Constant(0.1)}
+    x = np.zeros((2, 3), np.float32)
+    sl.train.fit(model, {"inputs": x}, step=step, report=False, **options)
+    after = {path: param.value.numpy() for path, param in model.parameters()}
+    decayed = {path for path in before if not np.array_equal(before[path], after[path])}
+    for path in decayed:
+        np.testing.assert_allclose(after[path], 0.95 * before[path], rtol=1e-6)
+    return decayed
+
+
+def test_weight_decay_shrinks_weights_alone_and_no_normalisation_of_any_shape():
+    def step(model, batch, key):
+        return sum((param.value * 0.0).sum() for _, param in model.parameters())
+
+    model = Norms().bind("numpy", sl.Key(0))
+    assert find_decayed(model, step) == {"layers.5.weight", "layers.6.weight"}
+
+
+def test_weight_decay_shrinks_no_normalisation_and_no_bias_of_a_torch_network():
+    torch = pytest.importorskip("torch")
+
+    class LlamaRMSNorm(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(4, 6))
+
+    layers = [
+        torch.nn.LayerNorm((4, 6)),
+        LlamaRMSNorm(),
+        torch.nn.MultiheadAttention(4, 2, add_bias_kv=True),
+        torch.nn.Embedding(4, 6),
+    ]
+    model = torch.nn.Sequential(*layers)
+    for parameter in model.parameters():
+        torch.nn.init.ones_(parameter)
+
+    def step(model, batch, key):
+        return sum((parameter * 0.0).sum() for parameter in model.parameters())
+
+    expected = {"2.in_proj_weight", "2.out_proj.weight", "3.weight"}
+    wrapped = sl.models.TorchModule(model).bind("torch", 0)
+    assert find_decayed(wrapped, step, backend="torch") == expected

@@ -327,7 +327,7 @@ class Plateau(Schedule):
         """Returns the schedule after one more value, such as the loss of an epoch.
 
         Args:
-            value: The measured value.
+            value: The measured value; NaN counts as no improvement.
 
         Returns:
             A new schedule; this one does not change.
@@ -345,11 +345,13 @@ class Plateau(Schedule):
 
     def _is_better(self, value: float) -> bool:
         """Returns True if a value improves on the best one by more than the threshold."""
-        if self.best is None:
-            return True
+        best = self.best
+        if best is None or math.isnan(best):
+            best = -math.inf if self.highest else math.inf
+        # NaN is neither higher nor lower than another value.
         if self.highest:
-            return value > self.best * (1 + self.threshold)
-        return value < self.best * (1 - self.threshold)
+            return value > best * (1 + self.threshold)
+        return value < best * (1 - self.threshold)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from seqloom.train._step_maker import StepMaker
 from seqloom.train._trainer import Trainer
 from seqloom.train._validation import Validation
 from seqloom.train._watching import Watchers
+from seqloom.train._weight_decay import list_undecayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,10 +264,10 @@ def _spell_epochs(state: State) -> str:
 
 def _default_optimizer(settings: Settings, model: Module) -> AdamW:
     """Makes the default optimiser; biases and normalisation have no weight decay."""
-    vectors = tuple(path for path, param in model.parameters() if len(param.shape) == 1)
     with_one_scale: tuple[str, ...] = getattr(model, "one_scale", ())
     optimizer = AdamW(weight_decay=settings.weight_decay or 0.0)
-    return optimizer.group(vectors, weight_decay=0.0).group(with_one_scale, one_scale=True)
+    optimizer = optimizer.group(list_undecayed(model), weight_decay=0.0)
+    return optimizer.group(with_one_scale, one_scale=True)
 
 
 def _write_begin(folder: Path, state: State, trained: Trained) -> None:

@@ -78,7 +78,7 @@ def test_waits_of_a_dataloader_make_a_loop_input_bound():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         begun = time.perf_counter()
         time.sleep(0.05)
-        monitor.record_dataloader_wait(time.perf_counter() - begun)
+        monitor.record_dataloader_wait(1000 * (time.perf_counter() - begun))
         time.sleep(0.05)
     assert monitor.check_bottleneck().kind == "input-bound"
     assert 0.2 < monitor.get_summary()["shares"]["input"] < 0.8
@@ -164,8 +164,77 @@ def test_the_real_nvitop_is_asked_without_an_essay_on_stderr(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_without_nvitop_the_extra_is_named(monkeypatch):
+class NVMLError(Exception):
+    """What pynvml raises: an error with a number."""
+
+    def __init__(self, value):
+        super().__init__(f"error {value}")
+        self.value = value
+
+
+def read_utilization(handle):
+    """Reads the first GPU; the second one has no counter."""
+    if handle:
+        raise NVMLError(3)
+    return SimpleNamespace(gpu=75)
+
+
+@pytest.fixture
+def pynvml_alone(monkeypatch):
+    """Two GPUs behind pynvml's names, without nvitop."""
     monkeypatch.setitem(sys.modules, "nvitop", None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    library = SimpleNamespace(
+        NVML_ERROR_NOT_SUPPORTED=3,
+        NVMLError=NVMLError,
+        nvmlInit=lambda: None,
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetName=lambda handle: f"H{handle}".encode(),
+        nvmlDeviceGetUUID=lambda handle: f"GPU-{handle}aaa",
+        nvmlDeviceGetUtilizationRates=read_utilization,
+        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(used=1 << (30 + handle)),
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    return library
+
+
+def test_without_nvitop_pynvml_reads_the_gpus(pynvml_alone):
+    monitor = sl.infer.GPUMonitor()
+    first, second = monitor.sample()
+    assert (first.utilization, first.memory) == (0.75, 1 << 30)
+    assert (math.isnan(second.utilization), second.memory) == (True, 1 << 31)
+    assert monitor.get_summary()["gpus"][0]["name"] == "H0"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "names"),
+    [("1,0", ["H1", "H0"]), ("GPU-1", ["H1"]), ("0,7,1", ["H0"]), ("", []), ("-1", [])],
+)
+def test_pynvml_shows_the_gpus_that_cuda_shows(pynvml_alone, monkeypatch, allowed, names):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", allowed)
+    found = sl.infer.GPUMonitor().get_summary()["gpus"]
+    assert [gpu["name"] for gpu in found.values()] == names
+
+
+def test_pynvml_without_a_driver_is_a_note(pynvml_alone):
+    def fail():
+        raise NVMLError(12)
+
+    pynvml_alone.nvmlInit = fail
+    notes = sl.infer.GPUMonitor().get_summary()["notes"]
+    assert notes == ["no GPU is watched: error 12"]
+
+
+def test_the_real_pynvml_is_read_without_nvitop(monkeypatch):
+    pytest.importorskip("pynvml")
+    monkeypatch.setitem(sys.modules, "nvitop", None)
+    sl.infer.GPUMonitor().sample()
+
+
+def test_without_nvitop_and_pynvml_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nvitop", None)
+    monkeypatch.setitem(sys.modules, "pynvml", None)
     with pytest.raises(MissingExtraError, match=r"seqloom\[monitor\]"):
         sl.infer.GPUMonitor()
 
@@ -194,10 +263,46 @@ def test_an_interval_is_a_number_above_0(interval):
         sl.infer.GPUMonitor(interval)
 
 
-@pytest.mark.parametrize("seconds", [-0.1, math.inf, "1"])
-def test_a_wait_is_a_number_of_seconds(seconds):
-    with pytest.raises(ArgumentError, match="seconds"):
-        sl.infer.GPUMonitor().record_dataloader_wait(seconds)
+@pytest.mark.parametrize("wait", [-0.1, math.inf, "1"])
+@pytest.mark.parametrize("unit", ["wait_ms", "seconds"])
+def test_a_wait_is_a_number_from_0(unit, wait):
+    with pytest.raises(ArgumentError, match=unit):
+        sl.infer.GPUMonitor().record_dataloader_wait(**{unit: wait})
+
+
+@pytest.mark.parametrize("waits", [{}, {"wait_ms": 1.0, "seconds": 1.0}])
+def test_a_wait_has_one_unit(waits):
+    with pytest.raises(ArgumentError, match="one of wait_ms and seconds"):
+        sl.infer.GPUMonitor().record_dataloader_wait(**waits)
+
+
+def test_a_wait_that_is_passed_by_position_is_in_milliseconds():
+    # 5 ms of a loop of 0.2 s or more are 2.5 % of its time at most.
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        monitor.record_dataloader_wait(5.0)
+        time.sleep(0.2)
+    summary = monitor.get_summary()
+    assert summary["shares"]["input"] * summary["seconds"] == pytest.approx(0.005)
+    assert monitor.check_bottleneck().kind == "device-bound"
+
+
+def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        monitor.record_dataloader_wait(seconds=0.002)
+        monitor.record_dataloader_wait(3.0)
+        time.sleep(0.02)
+    summary = monitor.get_summary()
+    assert summary["shares"]["input"] * summary["seconds"] == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_bottleneck"),
+    [("input", True), ("output", True), ("host", True), ("device", False)],
+)
+def test_a_verdict_is_true_where_something_other_than_the_model_takes_the_time(
+    kind, is_bottleneck
+):
+    assert bool(watch(0.02, kind).check_bottleneck()) is is_bottleneck
 
 
 def test_another_kind_of_time_is_an_error():

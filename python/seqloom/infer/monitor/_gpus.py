@@ -1,15 +1,15 @@
-"""What GPUs do, as NVML tells it through nvitop."""
+"""What GPUs do: samples of their utilisation and memory, and their sums."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import MissingExtraError
+from seqloom.infer.monitor._nvml import list_devices, open_library
+
+if TYPE_CHECKING:
+    from seqloom.infer.monitor._nvml import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,12 @@ class GPUs:
     """The GPUs that CUDA shows this process; none without NVML, and ``note`` says so."""
 
     def __init__(self) -> None:
-        self._nvitop: Any = _import_nvitop()
+        self._library: Any = open_library()
         self.note = ""
-        self._devices: list[Any] = []
+        self._devices: list[Device] = []
         try:
-            # Without NVML nvitop writes an essay to standard error.
-            with contextlib.redirect_stderr(io.StringIO()):
-                if self._nvitop.Device.is_available():
-                    self._devices = list(self._nvitop.Device.cuda.all())
-        except self._nvitop.NVMLError as error:
+            self._devices = list_devices(self._library)
+        except self._library.NVMLError as error:
             self.note = f"no GPU is watched: {error}"
         if not self._devices and not self.note:
             self.note = "no GPU is watched: NVML shows none here"
@@ -123,7 +120,7 @@ class GPUs:
                 )
                 for number, it in enumerate(self._devices)
             )
-        except self._nvitop.NVMLError as error:
+        except self._library.NVMLError as error:
             self.note = f"GPUs were no longer watched after a while: {error}"
             self._devices = []
             return ()
@@ -132,13 +129,3 @@ class GPUs:
 def _number(value: Any) -> float:
     """Reads a number; what the driver does not tell is nvitop's NA, a kind of string."""
     return float(value) if isinstance(value, (int, float)) else math.nan
-
-
-def _import_nvitop() -> Any:
-    """Imports nvitop."""
-    try:
-        return import_module("nvitop")
-    except ImportError as error:
-        raise MissingExtraError(
-            "sl.infer.GPUMonitor needs nvitop: pip install 'seqloom[monitor]'"
-        ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from seqloom._arguments import as_choice, as_number
@@ -11,6 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.infer.monitor._clock import KINDS, Clock
 from seqloom.infer.monitor._gpus import GPUs, GPUTally
 from seqloom.infer.monitor._memory import MemoryWatch
+from seqloom.infer.monitor._nvml import is_installed
 from seqloom.infer.monitor._verdict import judge
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class GPUMonitor:
 
     Raises:
         ArgumentError: An argument is no number above 0.
-        MissingExtraError: nvitop is not installed.
+        MissingExtraError: Neither nvitop nor pynvml is installed.
 
     Examples:
         >>> import numpy as np
@@ -113,14 +113,17 @@ class GPUMonitor:
             self._memory.sample(self._clock.wall)
         return samples
 
-    def record_dataloader_wait(self, seconds: float) -> None:
-        """Counts seconds in which the loop waited for a batch.
+    def record_dataloader_wait(
+        self, wait_ms: float | None = None, *, seconds: float | None = None
+    ) -> None:
+        """Counts time in which the loop waited for a batch.
 
         Args:
-            seconds: So many seconds.
+            wait_ms: The wait in milliseconds.
+            seconds: The wait in seconds, instead of `wait_ms`.
 
         Raises:
-            ArgumentError: ``seconds`` is no number, or below 0.
+            ArgumentError: Both or none are given, or it is not a number from 0 up.
 
         Examples:
             >>> import time
@@ -128,11 +131,20 @@ class GPUMonitor:
             >>> with sl.infer.GPUMonitor() as monitor:
             ...     begun = time.perf_counter()
             ...     batch = [1, 2]  # next(batches)
-            ...     monitor.record_dataloader_wait(time.perf_counter() - begun)
+            ...     monitor.record_dataloader_wait(seconds=time.perf_counter() - begun)
         """
-        expected = "a number of seconds, 0 or more"
-        seconds = as_number("seconds", seconds, expected=expected, least=0.0)
-        self._clock.seconds["input"] += seconds
+        if (wait_ms is None) == (seconds is None):
+            raise ArgumentError(
+                "record_dataloader_wait needs one of wait_ms and seconds, such as "
+                f"record_dataloader_wait(5.0), got wait_ms={wait_ms} and seconds={seconds}"
+            )
+        name, unit, factor = ("wait_ms", "milliseconds", 1e-3)
+        if wait_ms is None:
+            name, unit, factor = ("seconds", "seconds", 1.0)
+        wait = seconds if wait_ms is None else wait_ms
+        expected = f"a number of {unit}, 0 or more"
+        wait = as_number(name, wait, expected=expected, least=0.0)
+        self._clock.seconds["input"] += factor * wait
 
     def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Passes batches on and counts the seconds in which the loop waits for them.
@@ -180,10 +192,13 @@ class GPUMonitor:
         return self._clock.spending(as_choice("kind", kind, KINDS))
 
     def check_bottleneck(self) -> Bottleneck:
-        """Judges by the recorded time what the loop waits for.
+        """Finds out by the recorded time what the loop waits for.
 
         Returns:
-            The verdict; the GPUs' utilization stands beside it as evidence.
+            The verdict. It is true in a condition if something other than the model takes
+            the time: the loop waits for batches or for its output, or the processor
+            prepares longer than the model computes. The sentence adds the utilization of
+            the GPUs as evidence.
 
         Examples:
             >>> import time
@@ -191,8 +206,9 @@ class GPUMonitor:
             >>> with sl.infer.GPUMonitor() as monitor:
             ...     with monitor.spending("input"):
             ...         time.sleep(0.05)
-            >>> monitor.check_bottleneck().kind
-            'input-bound'
+            >>> if bottleneck := monitor.check_bottleneck():
+            ...     print(bottleneck.kind)
+            input-bound
         """
         seconds = self._loop_seconds
         return judge(self._shares(seconds), seconds, self._evidence())
@@ -210,7 +226,7 @@ class GPUMonitor:
         Examples:
             >>> import seqloom as sl
             >>> with sl.infer.GPUMonitor() as monitor:
-            ...     monitor.record_dataloader_wait(0.0)
+            ...     monitor.record_dataloader_wait(0.0)  # milliseconds
             >>> summary = monitor.get_summary()
             >>> summary["shares"]["input"], summary["process_memory"] > 0
             (0.0, True)
@@ -249,9 +265,8 @@ class GPUMonitor:
 
 
 def watch_device(device: str) -> GPUMonitor | None:
-    """Makes a monitor for a loop on a GPU, if nvitop is there; nobody asked for it."""
-    is_watched = device.startswith("cuda") and find_spec("nvitop") is not None
-    return GPUMonitor() if is_watched else None
+    """Makes a monitor for a loop on a GPU, if a library that reads GPUs is installed."""
+    return GPUMonitor() if device.startswith("cuda") and is_installed() else None
 
 
 def _above_zero(name: str, value: float) -> float:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # Waiting for more than this share of the time is worth a person's attention.
 WAITING = 0.10
+_SOUND = {"device-bound", "idle"}
 _WORDS = {
     "input": "the model waited for batches",
     "output": "the model waited for what writes its results",
@@ -21,6 +22,9 @@ _WORDS = {
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
     """What a loop spends its time on, and so what would make it quicker.
+
+    In a condition it is true if something other than the model takes the time: its kind is
+    neither ``"device-bound"`` nor ``"idle"``.
 
     Attributes:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for that took over 10 %
@@ -34,13 +38,17 @@ class Bottleneck:
         >>> import seqloom as sl
         >>> with sl.infer.GPUMonitor() as monitor:
         ...     monitor.record_dataloader_wait(0.0)
-        >>> monitor.check_bottleneck().kind
-        'device-bound'
+        >>> bottleneck = monitor.check_bottleneck()
+        >>> bottleneck.kind, bool(bottleneck)
+        ('device-bound', False)
     """
 
     kind: str
     share: float
     sentence: str
+
+    def __bool__(self) -> bool:
+        return self.kind not in _SOUND
 
     def __str__(self) -> str:
         return self.sentence
