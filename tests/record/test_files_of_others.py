@@ -75,6 +75,65 @@ def test_every_type_layout_and_nesting_of_tensors_is_read(tmp_path, torch):
     found.verify()
 
 
+NEWER_TYPES = {
+    "uint16": 65535,
+    "uint32": 2**32 - 1,
+    "uint64": 2**63 + 1,
+    "complex128": 1 + 2j,
+    "float8_e4m3fn": 448.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2": 57344.0,
+    "float8_e5m2fnuz": 57344.0,
+    "float8_e8m0fnu": 0.25,
+}
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("kind", NEWER_TYPES)
+def test_a_tensor_of_a_newer_type_of_torch_is_read(tmp_path, torch, kind, mapped):
+    tensor = torch.tensor([1, NEWER_TYPES[kind], 2], dtype=getattr(torch, kind))
+    torch.save({"w": tensor}, tmp_path / "x.pt")
+    value = np.asarray(sl.record.load(tmp_path / "x.pt", mapped=mapped)["w"])
+    assert value.dtype.name == kind
+    assert value.tolist() == [1, NEWER_TYPES[kind], 2]
+
+
+def test_a_tensor_that_no_array_holds_names_the_conversion(tmp_path, torch):
+    torch.save({"w": torch.ones(2).to_sparse()}, tmp_path / "x.pt")
+    with pytest.raises(RecordError, match=r"x\.pt: .*no array holds.*tensor\.to_dense\(\)"):
+        sl.record.load(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize(
+    "nested",
+    [
+        {"a": {"b": 0}, "a.b": 1},
+        {"a": [0], "a.0": 1},
+        {1: 0, "1": 1},
+        {"a": {"b": "text"}, "a.b": 1},
+    ],
+    ids=str,
+)
+def test_two_tensors_of_one_path_are_an_error(tmp_path, torch, nested):
+    def to_tensors(tree):
+        if isinstance(tree, dict):
+            return {key: to_tensors(value) for key, value in tree.items()}
+        if isinstance(tree, list):
+            return list(map(to_tensors, tree))
+        return tree if isinstance(tree, str) else torch.tensor([tree])
+
+    torch.save(to_tensors(nested), tmp_path / "x.pt")
+    with pytest.raises(RecordError, match=r"x\.pt: two values have the path '.*rename"):
+        sl.record.load(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_tensor_that_repeats_one_number_without_end_is_refused(tmp_path, torch, mapped):
+    torch.save({"w": torch.ones(1).expand(1 << 40)}, tmp_path / "x.pt")
+    with pytest.raises(RecordError, match=r"w would take \d+ bytes, but the file has"):
+        sl.record.load(tmp_path / "x.pt", mapped=mapped)
+
+
 @pytest.mark.parametrize("mapped", [False, True])
 def test_conjugates_and_negatives_that_torch_has_not_computed_are_read(
     tmp_path, torch, mapped
@@ -335,6 +394,86 @@ def test_the_weights_in_an_archive_of_keras_3_are_read(tmp_path, h5py):
         archive.writestr("model.weights.h5", memory.getvalue())
     found = sl.record.load(tmp_path / "x.keras")
     np.testing.assert_array_equal(found["conv.conv.bias"], arrays["conv/conv/bias:0"])
+
+
+def packed_keras(h5py, path, method=zipfile.ZIP_DEFLATED):
+    memory = io.BytesIO()
+    write_keras(h5py, memory)
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("model.weights.h5", memory.getvalue())
+    return bytearray(path.read_bytes())
+
+
+def test_a_flipped_bit_of_an_archive_of_keras_is_an_error_or_changes_nothing(
+    tmp_path, h5py
+):
+    data = packed_keras(h5py, tmp_path / "x.keras")
+    whole = {
+        path: np.asarray(it) for path, it in sl.record.load(tmp_path / "x.keras").items()
+    }
+    for place in range(len(data)):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << place % 8
+        (tmp_path / "y.keras").write_bytes(flipped)
+        try:
+            found = sl.record.load(tmp_path / "y.keras")
+        except RecordError:
+            continue
+        assert found.keys() == whole.keys()
+        assert all((np.asarray(found[path]) == whole[path]).all() for path in whole)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "reason"),
+    [(8, b"\x63\x00", "method 99"), (6, b"\x01\x00", "encrypted")],
+    ids=["an unknown method", "a password"],
+)
+def test_a_member_that_cannot_be_unpacked_is_an_error(tmp_path, h5py, at, value, reason):
+    data = packed_keras(h5py, tmp_path / "x.keras")
+    data[at : at + 2] = value
+    directory = data.rindex(b"PK\x01\x02") + at + 2
+    data[directory : directory + 2] = value
+    (tmp_path / "x.keras").write_bytes(data)
+    with pytest.raises(RecordError, match=rf"x\.keras: .*{reason}"):
+        sl.record.load(tmp_path / "x.keras")
+
+
+@pytest.mark.parametrize("stated", [None, 10])
+def test_a_zip_bomb_is_refused_before_it_takes_memory(tmp_path, stated):
+    with zipfile.ZipFile(tmp_path / "x.keras", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.weights.h5", bytes(1 << 27))
+    if stated is not None:  # a size that is too small in both headers
+        data = (tmp_path / "x.keras").read_bytes()
+        true, false = ((1 << 27).to_bytes(4, "little"), stated.to_bytes(4, "little"))
+        (tmp_path / "x.keras").write_bytes(data.replace(true, false))
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"x\.keras: "):
+        sl.record.load(tmp_path / "x.keras")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 23
+
+
+def test_an_array_of_hdf5_that_is_far_larger_than_its_file_is_refused(tmp_path, h5py):
+    with h5py.File(tmp_path / "x.h5", "w") as root:
+        root.create_dataset("w", (1 << 40,), "f4", chunks=(1 << 20,))
+    with pytest.raises(RecordError, match=r"x\.h5: w would take \d+ bytes"):
+        np.asarray(sl.record.load(tmp_path / "x.h5")["w"])
+
+
+def test_a_type_in_hdf5_is_no_array(tmp_path, h5py):
+    with h5py.File(tmp_path / "x.h5", "w") as root:
+        root["kind"] = np.dtype("f4")
+    with pytest.raises(RecordError, match="kind is a type"):
+        sl.record.load(tmp_path / "x.h5")
+
+
+def test_two_arrays_of_hdf5_with_one_path_are_an_error(tmp_path, h5py):
+    with h5py.File(tmp_path / "x.h5", "w") as root:
+        root["a/b"] = np.ones(2)
+        root["a.b"] = np.zeros(2)
+    with pytest.raises(RecordError, match=r"two arrays have the path a\.b"):
+        sl.record.load(tmp_path / "x.h5")
 
 
 def test_links_of_hdf5_to_other_files_are_not_followed(tmp_path, h5py):

@@ -136,6 +136,29 @@ def test_crafted_headers_are_refused(tmp_path, header):
         sl.record.load(path)
 
 
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (b'{"\\ud800":' + ENTRY.encode() + b"}", "not valid Unicode"),
+        (
+            b'{"__metadata__":{"a":"\\ud800"},"x":' + ENTRY.encode() + b"}",
+            "not valid Unicode",
+        ),
+        (b"\xef\xbb\xbf" + b'{"x":' + ENTRY.encode() + b"}", "byte order mark"),
+        (f'{{"x":{ENTRY}}}'.encode("utf-16-le"), "not valid"),
+        (f'{{"x":{ENTRY}}}'.encode("utf-16"), "not UTF-8"),
+    ],
+    ids=["name", "metadata", "byte order mark", "UTF-16", "UTF-16 with mark"],
+)
+def test_a_header_that_the_reference_library_refuses_is_refused(tmp_path, header, reason):
+    theirs = pytest.importorskip("safetensors")
+    path = written(tmp_path / "x.safetensors", header, bytes(4))
+    with pytest.raises(theirs.SafetensorError):
+        theirs.safe_open(path, "numpy").__enter__()
+    with pytest.raises(RecordError, match=rf"x\.safetensors: .*{reason}"):
+        sl.record.load(path)
+
+
 @pytest.mark.parametrize("length", [0, 7, 101 << 20, 1 << 40, 1 << 63, (1 << 64) - 1])
 def test_a_header_of_an_impossible_length_is_refused(tmp_path, length):
     data = json.dumps(of(x=(1, 0, 4))).encode() + bytes(4)
@@ -240,6 +263,12 @@ def test_what_a_record_cannot_hold_is_refused_by_name_and_nothing_is_written(
     with pytest.raises(RecordError, match="weight"):
         Record({"weight": UNWRITABLE[kind]}).save(tmp_path / "x.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".msgpack", ".json.gz"])
+def test_a_name_that_is_not_valid_unicode_is_refused(tmp_path, suffix):
+    with pytest.raises(RecordError, match="valid Unicode"):
+        Record({"\ud800": np.ones(1)}).save(tmp_path / f"x{suffix}")
 
 
 @pytest.mark.parametrize("name", ["__metadata__", 1])

@@ -48,12 +48,13 @@ def read_header(source: RecordSource) -> tuple[dict[str, ArrayEntry], dict[str, 
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _LONGEST:
         raise _not_whole(source, "its header does not end")
-    header: Any = parse_json(source.name, source.read(LENGTH_BYTES, begin))
+    header: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
     if not isinstance(header, dict):
         raise _not_whole(source, "its header is no table")
     table = cast("dict[str, Any]", header)
     strings = _strings(source, table.pop("__metadata__", None))
     entries = {name: _entry(source, name, entry) for name, entry in table.items()}
+    _require_unicode(source, [*entries, *strings, *strings.values()])
     _require_no_gaps(source, list(entries.values()), source.size - begin)
     moved = {
         name: entry._replace(start=begin + entry.start, stop=begin + entry.stop)
@@ -62,11 +63,30 @@ def read_header(source: RecordSource) -> tuple[dict[str, ArrayEntry], dict[str, 
     return moved, strings
 
 
+def _decode(source: RecordSource, header: bytes) -> str:
+    """Returns the text of a header, which is UTF-8 and begins with a brace or blanks."""
+    try:
+        text = header.decode()
+    except UnicodeDecodeError:
+        raise _not_whole(source, "its header is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise _not_whole(source, "its header begins with a byte order mark")
+    return text
+
+
 def _strings(source: RecordSource, table: Any) -> dict[str, str]:
     """Returns the table of strings."""
     return _convert(
         source, "its metadata", {} if table is None else table, kind=dict[str, str]
     )
+
+
+def _require_unicode(source: RecordSource, texts: list[str]) -> None:
+    """Refuses half of a surrogate pair, which JSON can write and no text contains."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise _not_whole(source, "a name or its metadata is not valid Unicode") from None
 
 
 def _entry(source: RecordSource, name: str, entry: Any) -> ArrayEntry:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from seqloom.errors import MissingExtraError, RecordError
+from seqloom.record._archive import open_archive, read_member
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._record import Record
 from seqloom.record._source import RecordSource
@@ -45,22 +47,16 @@ def read_hdf5(source: RecordSource) -> Record:
 
 def read_keras(source: RecordSource) -> Record:
     """Opens the weights in an archive of Keras 3; its configuration is not read."""
-    try:
-        with source.open() as file, ZipFile(file) as archive:
-            data = archive.read(KERAS_WEIGHTS)
-    except (BadZipFile, OSError, EOFError) as error:
-        raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
-    found = read_hdf5(RecordSource.of_bytes(data))
+    with open_archive(source) as archive:
+        data = read_member(source, archive, KERAS_WEIGHTS)
+    found = read_hdf5(replace(RecordSource.of_bytes(data), name=source.name))
     return Record(found, metadata=found.metadata)
 
 
 def has_keras_weights(source: RecordSource) -> bool:
     """Returns True for an archive of Keras 3."""
-    try:
-        with source.open() as file, ZipFile(file) as archive:
-            return KERAS_WEIGHTS in archive.namelist()
-    except (BadZipFile, OSError, EOFError) as error:
-        raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
+    with open_archive(source) as archive:
+        return KERAS_WEIGHTS in archive.namelist()
 
 
 def _import_h5py(source: RecordSource) -> Any:
@@ -90,6 +86,8 @@ def _list_arrays(
             seen.add(address)
             yield from _list_arrays(source, item, h5py, seen=seen, prefix=f"{name}/")
             continue
+        if not isinstance(item, h5py.Dataset):
+            raise RecordError(f"{source.name}: {name} is a type, not an array")
         if item.is_virtual or item.external:
             raise RecordError(f"{source.name}: {name} lies in another file; it is not read")
         name_type(f"{source.name}: {name}", item.dtype.newbyteorder("="))
@@ -107,6 +105,7 @@ def _lazy(
     """Describes a dataset."""
 
     def read() -> NDArray[Any]:
+        source.require_plausible(name, prod(shape) * dtype.itemsize)
         h5py = _import_h5py(source)
         try:
             with source.open() as file, h5py.File(file, "r") as root:

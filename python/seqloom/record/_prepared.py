@@ -68,6 +68,12 @@ def prepare(path: object, value: Any) -> PreparedArray:
         raise RecordError(
             f"the path of an array must be a string other than '__metadata__', got {path!r}"
         )
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise RecordError(
+            f"the path of an array must be valid Unicode, got {path!r}; rename the array"
+        ) from None
     if np.ma.is_masked(value):
         raise RecordError(
             f"{path}: a record cannot hold a masked array; pass the values as "

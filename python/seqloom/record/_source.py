@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Below so many bytes a second thread costs more than it does.
 _SHARED = 8 << 20
+# Weights hardly compress: content of more bytes than both limits is no model.
+_PLAUSIBLE, _PLAUSIBLE_RATIO = 1 << 26, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,14 @@ class RecordSource:
                 return file.read(stop - start)
         except OSError as error:
             raise RecordError(f"{self.name}: cannot be read ({error})") from None
+
+    def require_plausible(self, what: str, size: int) -> None:
+        """Refuses content that would take far more memory than the source has bytes."""
+        if size > max(_PLAUSIBLE, _PLAUSIBLE_RATIO * self.size):
+            raise RecordError(
+                f"{self.name}: {what} would take {size} bytes, but the file has only "
+                f"{self.size}; the file is damaged or hostile and is not read"
+            )
 
     @property
     def is_mapped(self) -> bool:

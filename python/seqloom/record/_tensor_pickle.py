@@ -32,6 +32,16 @@ _DTYPES: dict[str, np.dtype[Any]] = {
         "ByteStorage": "u1",
         "BoolStorage": "?",
         "ComplexFloatStorage": "c8",
+        "ComplexDoubleStorage": "c16",
+        # The types without a class of storages, by their own names.
+        "uint16": "u2",
+        "uint32": "u4",
+        "uint64": "u8",
+        "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+        "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+        "float8_e5m2": ml_dtypes.float8_e5m2,
+        "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+        "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
     }.items()
 }
 # The functions that a pickle of tensors calls; here their names are all that is needed.
@@ -41,9 +51,17 @@ _CALLS = frozenset(
         "torch.Size",
         "torch._utils._rebuild_parameter",
         "torch._utils._rebuild_tensor_v2",
+        "torch._utils._rebuild_tensor_v3",
+        "torch.storage.UntypedStorage",
     }
 )
 _STORAGE = "torch."
+# What to do in torch with a tensor that no array can hold, by the name that it needs.
+_CONVERSIONS = {
+    "torch._utils._rebuild_qtensor": "tensor.dequantize()",
+    "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
+    "torch.complex32": "tensor.to(torch.complex64)",
+}
 _MARK = object()
 
 
@@ -71,7 +89,7 @@ class PickledStorage(NamedTuple):
     """The bytes of one or several tensors."""
 
     key: str
-    dtype: np.dtype[Any]
+    dtype: np.dtype[Any] | None  # None where each tensor names its own
 
 
 def read_pickle(file: str, data: bytes) -> Any:
@@ -126,10 +144,7 @@ class _Machine:
         """Puts a name on the stack, if it is one that tensors need."""
         name = argument.replace(" ", ".")
         if name not in _CALLS and name.removeprefix(_STORAGE) not in _DTYPES:
-            raise RecordError(
-                f"{self.file}: needs {name} to be loaded, which may run code; it is not. "
-                "Load the file in torch, and save only model.state_dict()"
-            )
+            raise _refuse_name(self.file, name)
         self.stack.append(PickledName(name))
 
     def find_name_of_stack(self) -> None:
@@ -142,7 +157,9 @@ class _Machine:
         kind, name, key, _, _ = self.stack.pop()[:5]
         if kind != "storage" or not isinstance(key, str):
             raise ValueError("a storage is not described")
-        self.stack.append(PickledStorage(key, _DTYPES[name.name.removeprefix(_STORAGE)]))
+        is_untyped = name.name == "torch.storage.UntypedStorage"
+        dtype = None if is_untyped else _DTYPES[name.name.removeprefix(_STORAGE)]
+        self.stack.append(PickledStorage(key, dtype))
 
     def call(self) -> None:
         """Makes what the call of a known name would make."""
@@ -155,6 +172,11 @@ class _Machine:
             self.stack.append(arguments[0])
         elif function == PickledName("torch._utils._rebuild_tensor_v2"):
             self.stack.append(_make_entry(self.file, arguments))
+        elif function == PickledName("torch._utils._rebuild_tensor_v3"):
+            storage, *rest = arguments
+            dtype = _DTYPES[rest.pop(5).name.removeprefix(_STORAGE)]
+            typed = storage._replace(dtype=dtype)
+            self.stack.append(_make_entry(self.file, (typed, *rest)))
         else:
             raise RecordError(
                 f"{self.file}: its pickle calls {function}; it is not followed"
@@ -195,6 +217,20 @@ class _Machine:
             )
 
 
+def _refuse_name(file: str, name: str) -> RecordError:
+    """Returns the error for a name that is not followed, with what to do in torch."""
+    needs = f"{file}: needs {name} to be loaded"
+    if name in _CONVERSIONS:
+        return RecordError(
+            f"{needs}, and no array holds such a tensor; load the file in torch, and save "
+            f"{_CONVERSIONS[name]} in place of the tensor"
+        )
+    return RecordError(
+        f"{needs}, which may run code; it is not. Load the file in torch, and save a dict "
+        "of its tensors: model.state_dict(), converted to types that NumPy has"
+    )
+
+
 def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
     """Returns a tensor; refuses numbers that make no sense."""
     storage, offset, shape, strides = arguments[:4]
@@ -203,8 +239,11 @@ def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
         raise ValueError("a tensor is not described")
     if any(type(number) is not int or number < 0 for number in numbers):
         raise ValueError("a tensor has impossible sizes")
-    views = _find_views(file, storage.dtype, arguments[6:])
-    return TensorEntry(*storage, offset, tuple(shape), tuple(strides), *views)
+    key, dtype = storage
+    if dtype is None:
+        raise ValueError("a tensor has no element type")
+    views = _find_views(file, dtype, arguments[6:])
+    return TensorEntry(key, dtype, offset, tuple(shape), tuple(strides), *views)
 
 
 def _find_views(

@@ -10,19 +10,20 @@ import zlib
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED
 
 import numpy as np
 
 from seqloom.errors import RecordError
+from seqloom.record._archive import open_archive, read_member
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._record import Record
-from seqloom.record._tensor_pickle import TensorEntry, read_pickle
+from seqloom.record._tensor_pickle import PickledName, TensorEntry, read_pickle
 from seqloom.record._types import require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from zipfile import ZipInfo
+    from zipfile import ZipFile, ZipInfo
 
     from numpy.typing import NDArray
 
@@ -38,15 +39,12 @@ _DEEPEST, _MOST = 32, 1 << 20
 
 def read_torch(source: RecordSource) -> Record:
     """Opens a file of torch.save."""
-    try:
-        with source.open() as file, ZipFile(file) as archive:
-            members = {info.filename: info for info in archive.infolist()}
-            prefix = _find_prefix(source, members)
-            pickle = _read_stored(source, archive, f"{prefix}data.pkl")
-            order = f"{prefix}byteorder"
-            is_big = order in members and _read_stored(source, archive, order)[:3] == b"big"
-    except (BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
-        raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
+    with open_archive(source) as archive:
+        members = {info.filename: info for info in archive.infolist()}
+        prefix = _find_prefix(source, members)
+        pickle = _read_stored(source, archive, f"{prefix}data.pkl")
+        order = f"{prefix}byteorder"
+        is_big = order in members and _read_stored(source, archive, order)[:3] == b"big"
     if is_big:
         raise RecordError(f"{source.name}: has big-endian numbers; save it again")
     arrays: dict[str, Any] = {}
@@ -54,12 +52,17 @@ def read_torch(source: RecordSource) -> Record:
     storages = {name.removeprefix(f"{prefix}data/"): info for name, info in members.items()}
     tree = read_pickle(source.name, pickle)
     for path, value in _flatten(source.name, tree):
+        if path in arrays or path in metadata:
+            raise RecordError(
+                f"{source.name}: two values have the path {path!r}, because keys of nested "
+                "dicts are joined by dots; rename one key in torch, and save the file again"
+            )
         if isinstance(value, TensorEntry):
             if value.key not in storages:
                 raise _no_storage(source, path)
             arrays[path] = _StoredTensor(source, storages[value.key], path, value).to_lazy()
         else:
-            metadata[path] = value
+            metadata[path] = value.name if isinstance(value, PickledName) else value
     return Record(arrays, metadata=metadata)
 
 
@@ -69,7 +72,7 @@ def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
         raise RecordError(
             f"{source.name}: {name} is compressed, as torch.save writes none; save it again"
         )
-    return archive.read(name)
+    return read_member(source, archive, name)
 
 
 def refuse_pickle(source: RecordSource) -> Record:
@@ -141,8 +144,11 @@ class _StoredTensor:
         steps = zip(entry.shape, entry.strides, strict=True)
         last = entry.offset + sum((size - 1) * step for size, step in steps)
         end = (last + 1) * entry.dtype.itemsize if prod(entry.shape) else 0
-        if self.info.compress_type != ZIP_STORED or end > self.info.file_size:
+        size = min(self.info.file_size, self.info.compress_size)
+        if self.info.compress_type != ZIP_STORED or end > size:
             raise _no_storage(self.source, self.path)
+        # Strides of 0 repeat a number, and a copy would take memory for each.
+        self.source.require_plausible(self.path, prod(entry.shape) * entry.dtype.itemsize)
         read = self.view if self.source.is_mapped else self.read
         name = self.source.name
         return LazyArray(name, self.path, entry.shape, entry.dtype, read, self.read)
@@ -182,9 +188,9 @@ class _StoredTensor:
         shape, dtype = self.entry.shape, self.entry.dtype
         if not prod(shape):
             return np.empty(shape, dtype)
-        whole = data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
         strides = tuple(step * dtype.itemsize for step in self.entry.strides)
-        return np.lib.stride_tricks.as_strided(whole[self.entry.offset :], shape, strides)
+        # as_strided does not take float8_e5m2.
+        return np.ndarray(shape, dtype, data, self.entry.offset * dtype.itemsize, strides)
 
 
 def _no_storage(source: RecordSource, path: str) -> RecordError:
