@@ -1,4 +1,4 @@
-"""What `import seqloom` loads, and that it stays quick."""
+"""What `import seqloom` loads."""
 
 import subprocess
 import sys
@@ -7,12 +7,9 @@ import pytest
 
 HEAVY = ("torch", "jax", "matplotlib", "rich", "scipy", "pyarrow", "cyclopts")
 LOADED = "import sys, {}; print(*sys.modules)"
-SECONDS = """
-import time, numpy
-start = time.perf_counter()
-import seqloom
-print(time.perf_counter() - start)
-"""
+# How many modules `import seqloom` adds to those of NumPy; each one costs time.
+# `make bench SUITE=import` measures the time itself.
+MOST_MODULES = 30
 
 
 def run(program: str) -> str:
@@ -31,6 +28,7 @@ def test_importing_seqloom_does_not_load(name: str, loaded: set[str]):
     assert name not in loaded
 
 
-def test_importing_seqloom_adds_at_most_40_ms_to_numpy():
-    # The least of several: a busy machine can only add to it (benchmarks/import measures).
-    assert min(float(run(SECONDS)) for _ in range(5)) < 0.040
+def test_importing_seqloom_adds_few_modules_to_numpy():
+    before = set(run(LOADED.format("numpy")).split())
+    added = set(run(LOADED.format("numpy, seqloom")).split()) - before
+    assert len(added) <= MOST_MODULES, sorted(added)

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from waiting import LONGEST_WAIT_S
+
 BEGINNINGS = {
     "nothing": b"",
     "a part of a record": b"@a\nACGT\n",
@@ -22,39 +24,38 @@ for batch in sl.io.open_sequences(sys.argv[1], num_threads=2).batches(10):
 """
 
 
-def stopped(path, source):
-    """Presses Ctrl-C once the process waits; gives its code and how long it took."""
+def interrupt(path, source):
+    """Presses Ctrl-C once the process waits for text that never comes; gives its code."""
     process = subprocess.Popen(
         [sys.executable, "-c", READ, path], stdin=source, stdout=-1, stderr=-1
     )
     process.stdout.readline()
     time.sleep(0.3)
-    before = time.monotonic()
     process.send_signal(signal.SIGINT)
     try:
-        _, said = process.communicate(timeout=20)
+        _, said = process.communicate(timeout=LONGEST_WAIT_S)
     finally:
         process.kill()
     assert b"KeyboardInterrupt" in said
-    return process.returncode, time.monotonic() - before
+    return process.returncode
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_ctrl_c_ends_the_waiting_for_standard_input_within_a_second(tmp_path, beginning):
+def test_ctrl_c_ends_the_waiting_for_standard_input(tmp_path, beginning):
     kept = tmp_path / "beginning"
     kept.write_bytes(BEGINNINGS[beginning])
-    feed = ["sh", "-c", f"cat {kept}; exec sleep 30"]
+    feed = ["sh", "-c", f"cat {kept}; exec sleep infinity"]
     with subprocess.Popen(feed, stdout=-1) as feeder:
-        code, seconds = stopped("-", feeder.stdout)
+        code = interrupt("-", feeder.stdout)
         feeder.kill()
-    assert (code, seconds < 1) == (-signal.SIGINT, True)
+    assert code == -signal.SIGINT
 
 
 @pytest.mark.parametrize("mode", [None, os.O_RDWR])
-def test_ctrl_c_ends_the_waiting_for_a_named_pipe_within_a_second(tmp_path, mode):
+def test_ctrl_c_ends_the_waiting_for_a_named_pipe(tmp_path, mode):
     os.mkfifo(tmp_path / "pipe")
     held = None if mode is None else os.open(tmp_path / "pipe", mode)
-    code, seconds = stopped(tmp_path / "pipe", subprocess.DEVNULL)
+    code = interrupt(tmp_path / "pipe", subprocess.DEVNULL)
     if held is not None:
         os.close(held)
-    assert (code, seconds < 1) == (-signal.SIGINT, True)
+    assert code == -signal.SIGINT

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import time
+from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import seqloom as sl
 from seqloom.infer.embedding import _course, _folder, _job
 from seqloom.infer.embedding._bar import _rates, _shorten
 from seqloom.infer.embedding._course import Course
-from seqloom.infer.monitor._clock import Mark
+from seqloom.infer.monitor import _clock
+from seqloom.infer.monitor._clock import Clock, Mark
+from waiting import FakeTime, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +26,41 @@ def file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = "".join(f">s{n}\n{'MKTAYIAKQR' * (1 + n % 5)}\n" for n in range(60))
     Path("a.fa").write_text(text)
+
+
+# What the threads of a job wait for at this moment.
+WAITS: set[str] = set()
+
+
+def note_waits(name):
+    """Makes a method of the clock note that a thread is in its block."""
+    method = getattr(Clock, name)
+
+    @contextmanager
+    def wait(clock, *arguments):
+        with method(clock, *arguments):
+            WAITS.add(name)
+            try:
+                yield
+            finally:
+                WAITS.discard(name)
+
+    return wait
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    """A clock that advances only where a test says so."""
+    clock = FakeTime()
+    monkeypatch.setattr(_clock, "time", clock)
+    for name in ("waiting_for_input", "having_nothing_left", "handing_over"):
+        monkeypatch.setattr(Clock, name, note_waits(name))
+    return clock
+
+
+def all_wait_for_the_writer():
+    """Whether the model waits for the writer, or the whole job does."""
+    return "handing_over" in WAITS or {"waiting_for_input", "having_nothing_left"} <= WAITS
 
 
 def sleepy(seconds):
@@ -46,11 +84,12 @@ def embed(model=embed_job.embed_tokens, out="e", **options):
     return sl.infer.embed(model, "a.fa", out=out, **given)
 
 
-def test_a_slow_reader_makes_a_job_input_bound(monkeypatch):
+def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
     class SlowStream(sl.data.PackedStream):
         def __iter__(self):
             for batch in super().__iter__():
-                time.sleep(0.02)
+                wait_until(lambda: "waiting_for_input" in WAITS)
+                fake.sleep(1)
                 yield batch
 
     monkeypatch.setattr(_job, "PackedStream", SlowStream)
@@ -60,12 +99,19 @@ def test_a_slow_reader_makes_a_job_input_bound(monkeypatch):
 
 
 @pytest.mark.parametrize("shard_size", [2, 60])
-def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, shard_size):
+def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
     create = _folder.OutputFolder.create
 
     def create_slowly(folder, name, pieces):
         if name.endswith(".safetensors"):
-            time.sleep(1.0 if shard_size == 60 else 0.05)
+            wait_until(
+                lambda: (
+                    all_wait_for_the_writer()
+                    and not time.sleep(0.01)
+                    and all_wait_for_the_writer()
+                )
+            )
+            fake.sleep(1)
         return create(folder, name, pieces)
 
     monkeypatch.setattr(_folder.OutputFolder, "create", create_slowly)
@@ -74,9 +120,12 @@ def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, shard_size):
     assert summary.verdict.startswith("output-bound")
 
 
-def test_a_slow_model_makes_a_job_device_bound():
-    # So slow that a busy disk is quick beside it.
-    summary = embed(sleepy(0.3))
+def test_a_slow_model_makes_a_job_device_bound(fake):
+    def embed_slowly(batch):
+        fake.sleep(1)
+        return embed_job.embed_tokens(batch)
+
+    summary = embed(embed_slowly)
     assert summary.shares["device"] > 0.5
     assert summary.verdict.startswith("device-bound")
 
