@@ -169,6 +169,23 @@ def begun(call, few):
     return few / "run"
 
 
+def test_clipping_accumulation_average_and_drop_last_are_options_that_resume_recalls(
+    call, few
+):
+    words = ["train", few / "few.fa", "--labels", few / "few.tsv"]
+    words += ["--label-column", "rich", "--out", few / "run", "--batch-size", 7]
+    words += ["--clip-norm", 0.5, "--accumulate", 2, "--weight-average", 0.9, "--drop-last"]
+    assert call(*words, "--epochs", 1).code == 0
+    settings = json.loads((few / "run/results.json").read_text())["settings"]
+    found = [settings[name] for name in ("clip norm", "accumulate", "weight average")]
+    assert (found, settings["drop last"]) == ([0.5, 2, 0.9], True)
+    said = call("train", "--out", few / "run", "--resume", "--epochs", 2)
+    assert (said.code, said.err) == (0, "")
+    other = [*words, "--epochs", 3, "--resume"]
+    other[other.index("--weight-average") + 1] = "equal"
+    assert "(weight_average=, --weight-average)" in call(*other).err
+
+
 def test_resume_alone_takes_all_else_from_the_run_folder(call, begun):
     before = (begun / "model.safetensors").read_bytes()
     said = call("train", "--out", begun, "--resume")

@@ -303,6 +303,11 @@ class LearningOptions:
             down to a tenth where the validation loss stays for 10 epochs.
         class_weight: Let every class count the same in sum.
         early_stop: Stop after so many epochs without a lower validation loss.
+        clip_norm: The largest norm of the gradients of a step; larger ones are scaled down.
+        accumulate: The batches whose gradients make one step.
+        weight_average: The decay of a running average of the weights, such as 0.999, or
+            "equal": the average is evaluated and kept.
+        drop_last: Leave out the last batch of an epoch if it is smaller than the others.
         seed: Decides the first weights, the order, the dropout and the parts.
         precision: What computes products of a step: float32, or half precision where the
             backend and the processor have instructions for it.
@@ -316,6 +321,10 @@ class LearningOptions:
     schedule: Literal["cosine", "constant", "plateau"] = "cosine"
     class_weight: Literal["balanced"] | None = None
     early_stop: Count | None = None
+    clip_norm: float | None = None
+    accumulate: Count = 1
+    weight_average: float | Literal["equal"] | None = None
+    drop_last: Flag = False
     seed: Seed = 0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: Annotated[

@@ -13,6 +13,11 @@ from seqloom.train._rates import check_schedule
 LR = 1e-3  # the learning rate by default
 # What other libraries call an argument of `fit`.
 _NAMES = {
+    "accumulate_grad_batches": "accumulate",
+    "ema_decay": "weight_average",
+    "gradient_accumulation_steps": "accumulate",
+    "gradient_clip_val": "clip_norm",
+    "max_grad_norm": "clip_norm",
     "criterion": "loss",
     "device": "backend",
     "learning_rate": "lr",

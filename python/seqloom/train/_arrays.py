@@ -147,11 +147,11 @@ def count_samples(part: Any) -> int:
     return part.samples if isinstance(part, LoaderBatches) else len(part)
 
 
-def count_batches(part: Any, batch_size: int) -> int:
+def count_batches(part: Any, batch_size: int, *, drop_last: bool) -> int:
     """Counts the batches of an epoch; 0 where a loader does not know."""
     if isinstance(part, LoaderBatches):
         return len(part) if hasattr(part.loader, "__len__") else 0
-    return -(-len(part) // batch_size)
+    return len(part) // batch_size if drop_last else -(-len(part) // batch_size)
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:

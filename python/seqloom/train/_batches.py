@@ -24,6 +24,7 @@ def make_loader(train: Any, settings: Settings, ranks: Ranks) -> DataLoader | Lo
         train,
         batch_size=settings.batch_size,
         shuffle=True,
+        drop_last=settings.drop_last,
         seed=settings.seed,
         collate_fn=_collator_of(train),
         rank=0,

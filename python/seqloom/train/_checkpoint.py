@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from seqloom.errors import RecordError
 from seqloom.nn import Module
-from seqloom.optim import Optimizer
+from seqloom.optim import Optimizer, WeightAverage
 from seqloom.record import Record, load
 from seqloom.train._progress import Step
 from seqloom.train._same_run import check_same
@@ -84,7 +84,11 @@ class State:
 
     @property
     def averaged(self) -> Module:
-        """The network to judge and keep; some optimisers train at another point."""
+        """The network to evaluate and keep: the average of the weights, if there is one."""
+        own = self.others.get("weight_average")
+        if isinstance(own, WeightAverage) and own.update_count:
+            return own.apply_average(self.model)
+        # Some optimisers train at another point.
         average = getattr(self.optimizer, "apply_average", None)
         return self.model if average is None else average(self.model)
 
@@ -104,6 +108,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
         state.steps
         or state.best_epoch != state.epoch
         or hasattr(state.optimizer, "apply_average")
+        or "weight_average" in state.others
     ):
         parts |= state.best.with_prefix("best.")
     facts = {"version": _VERSION, "identity": dict(identity), "history": state.history}

@@ -66,11 +66,16 @@ class Checkpoints:
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
+    _step: int = 0  # of the run, after the last batch
 
     def after_step(self, state: State) -> None:
         """Writes a checkpoint in the middle of an epoch, if it is due."""
         elapsed = time.monotonic() - self._time
-        if self.interval.is_over(state.optimizer.step_count, elapsed, self._cost):
+        step, before = state.optimizer.step_count, self._step
+        self._step = step
+        # Batches whose gradients are accumulated end no step.
+        is_between = self.interval.steps is not None and step == before
+        if not is_between and self.interval.is_over(step, elapsed, self._cost):
             self.write(state)
 
     def after_stop(self, state: State) -> None:

@@ -21,6 +21,8 @@ def name_settings(
 ) -> dict[str, Fact]:
     """Names settings, and further ones; leaves out what has no effect."""
     values = settings.to_dict() | further
+    values |= {"accumulate": values["accumulate"] if values["accumulate"] > 1 else None}
+    values |= {"drop_last": values["drop_last"] or None}
     values["optimizer"] = optimizer and _spell(optimizer.to_dict())
     values["schedule"] = schedule and repr(schedule)
     if optimizer is not None:

@@ -32,6 +32,7 @@ from seqloom.train._rates import describe_schedule
 from seqloom.train._run import Run
 from seqloom.train._settings import Settings
 from seqloom.train._torchrun import choose_device, find_ranks
+from seqloom.train._update import check_average
 from seqloom.train._watching import check_callbacks, watching
 
 
@@ -52,6 +53,10 @@ def fit(
     metrics: Metrics = None,
     class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
     early_stop: int | None = None,
+    clip_norm: float | None = None,
+    accumulate: int = 1,
+    weight_average: float | str | None = None,
+    drop_last: bool = False,
     seed: int = 0,
     precision: str = "float32",
     compile: bool | str = "auto",  # noqa: A002 - as torch's and ours
@@ -132,6 +137,16 @@ def fit(
         class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
             or one number a class.
         early_stop: Stop after so many epochs without a lower validation loss.
+        clip_norm: The largest norm of all gradients of a step together; larger ones are
+            scaled down to it. None: any norm.
+        accumulate: The number of batches whose gradients make one step. The step is that
+            of one batch of all their records, but for batch normalisation, whose statistics
+            are those of each batch. The last step of an epoch may take fewer batches.
+        weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
+            or ``"equal"``, an average in which all steps count the same (SWA). The average
+            is evaluated after each epoch and kept; buffers, as of batch normalisation, are
+            those of the last weights. None: the weights themselves.
+        drop_last: Leave out the last batch of an epoch if it is smaller than the others.
         seed: Decides the initial weights, the order of the records and the dropout.
         precision: ``"bfloat16"`` or ``"float16"`` computes products of a training step in
             half precision, as `seqloom.tensor.autocast` does: weights, gradients, sums and
@@ -195,6 +210,7 @@ def fit(
     model = as_module(model)
     check_kinds(model, loss, resume=resume, has_folder=out is not None)
     check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
+    check_average(optimizer, weight_average)
     check_step(step, loss)
     check_compile(compile)
     callbacks = check_callbacks(callbacks)
@@ -209,6 +225,10 @@ def fit(
         lr=lr,
         weight_decay=weight_decay,
         early_stop=early_stop,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
+        weight_average=weight_average,
+        drop_last=drop_last,
         seed=seed,
         backend=backend if isinstance(backend, str) else backend.name,
         loss=None if loss is None else name_of(loss),

@@ -41,6 +41,7 @@ from seqloom.train._settings import Settings
 from seqloom.train._signals import HeldSignals
 from seqloom.train._step_maker import StepMaker
 from seqloom.train._trainer import Trainer
+from seqloom.train._update import make_accumulation, make_average
 from seqloom.train._validation import Validation
 from seqloom.train._watching import Watchers
 from seqloom.train._weight_decay import list_undecayed
@@ -118,6 +119,8 @@ class Job:
         optimizer = self.optimizer or _default_optimizer(self.settings, trained.model)
         state = State(trained.model, optimizer)
         state.others |= scale_of(self.settings.precision)
+        state.others |= make_average(self.settings.weight_average)
+        state.others |= make_accumulation(self.settings.accumulate)
         trainer = self._trainer(trained, parts, watchers)
         if self.folder is not None:
             self._resume_or_begin(self.folder, state, trainer, trained=trained)
@@ -196,10 +199,15 @@ class Job:
             return self.compiles
         if self.folder is not None and (path := checkpoint_path(self.folder)).exists():
             return bool(load(path).metadata.get("identity", {}).get("compiled"))
-        batches = count_batches(train, self.settings.batch_size)
+        batches = self._count_batches(train)
         steps = batches * ends_of_rounds(self.settings.epochs, [])[0]
         name, has_step = self.backend.name, self.step is not None
         return is_worth_compiling(train, name, steps=steps, has_step=has_step)
+
+    def _count_batches(self, train: Any) -> int:
+        """Counts the batches of an epoch; 0 where a loader does not know."""
+        settings = self.settings
+        return count_batches(train, settings.batch_size, drop_last=settings.drop_last)
 
     def _objective(self, trained: Trained) -> Objective:
         """Makes the objective: the loss that the steps of the run minimise."""
@@ -231,7 +239,7 @@ class Job:
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
             epochs=ends_of_rounds(self.settings.epochs, state.history)[-1],
-            batches=count_batches(self.parts.train, self.settings.batch_size),
+            batches=self._count_batches(self.parts.train),
             samples=count_samples(self.parts.train),
             noun=noun_of(self.parts.train),
             task=aim_of(trained),

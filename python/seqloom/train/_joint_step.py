@@ -28,8 +28,10 @@ class JointStep:
     ranks: Ranks
     own: int  # the records of the batch that this process has
 
-    def weigh(self, objective: Callable[..., Any], weight: float) -> Callable[..., Any]:
-        """Returns an objective whose loss is this process's term of the sum over all."""
+    def weigh(
+        self, objective: Callable[..., Any], weight: float
+    ) -> tuple[Callable[..., Any], float]:
+        """Returns this process's term of the loss, and the sum of all weights."""
         # The mean over all records is the weighted mean of the means of the processes.
         (total,) = self.ranks.sum_numbers(weight)
         share = weight / total if total else math.nan
@@ -38,7 +40,7 @@ class JointStep:
             loss, extra = objective(*args)
             return loss * share, extra
 
-        return weighted
+        return weighted, total
 
     @contextmanager
     def computing(self) -> Generator[None]:

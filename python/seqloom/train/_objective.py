@@ -1,14 +1,15 @@
 """The objective of training: the loss of a batch, by a loss function or a user's step."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.errors import ArgumentError, GradientError
+from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
 from seqloom.models import Task, TorchModule
 from seqloom.models._reads import as_plain
@@ -106,7 +107,8 @@ class Objective:
             return _call_step(function, model.module, raws, key=key)
         # `compute`, because `forward` of a TorchModule records no gradients.
         forward = Forward.of(model)
-        outputs = forward.call(model, _without_labels(arrays), key, name="compute")
+        with _explaining_batch_norm():
+            outputs = forward.call(model, _without_labels(arrays), key, name="compute")
         self._check_outputs(outputs)
         if self.task is not None:
             loss = function(model.watch(outputs), arrays[_LABELS])
@@ -131,6 +133,20 @@ class Objective:
         if isinstance(model, TorchModule) and self.task is None:
             outputs, labels = outputs.raw, to_torch(to_tensor(model, as_array(labels)))
         return float(self.loss(outputs, labels).item())
+
+
+@contextmanager
+def _explaining_batch_norm() -> Generator[None]:
+    """Adds a remedy to torch's error of a batch with one value for each channel."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith("Expected more than 1 value per channel"):
+            raise
+        raise ShapeError(
+            f"batch norm of torch: {error}; use larger batches, or leave a smaller last "
+            "batch out (drop_last=True, --drop-last)"
+        ) from error
 
 
 def _without_labels(arrays: dict[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,7 @@ def prepare(
         if not (isinstance(part, LoaderBatches) and is_custom):
             check_examples(f"the {name} part", part)
             _check_filled(name, part)
+    _check_batches(parts.train, settings)
     if settings.early_stop is not None and parts.valid is None:
         raise ArgumentError(
             "early_stop (--early-stop) needs a validation part: fit(model, train, valid), "
@@ -155,6 +156,23 @@ def _check_filled(name: str, part: Any) -> None:
         advice = "" if name == "training" else ", or leave the part out"
         raise FormatError(
             f"the {name} part has no {noun_of(part)}; give it at least one{advice}"
+        )
+
+
+def _check_batches(train: Any, settings: Settings) -> None:
+    """Refuses `drop_last` where it has no effect, or leaves nothing."""
+    if not settings.drop_last:
+        return
+    if isinstance(train, LoaderBatches):
+        raise ArgumentError(
+            "drop_last (--drop-last) is for records, but the training part is a loader: "
+            "give drop_last=True to the loader instead"
+        )
+    if len(train) < settings.batch_size:
+        raise ArgumentError(
+            f"drop_last (--drop-last) leaves no batch: the training part has {len(train)} "
+            f"{noun_of(train)}, a batch takes {settings.batch_size}; lower batch_size "
+            "(--batch-size), or leave out drop_last"
         )
 
 

@@ -42,15 +42,15 @@ class Rates:
     def of(
         self,
         current: Round,
-        count_batches: Callable[[], int],
+        count_steps: Callable[[], int],
         history: list[dict[str, Any]],
     ) -> Callable[[int], float]:
         """Gives the rates of the next epoch, as a function of the step of the run."""
         if self.schedule is not None:
             return _observe(self.schedule, history)
         # Counted here only: a loader without a length needs a schedule.
-        batches = count_batches()
-        start, steps = current.start * batches, (current.end - current.start) * batches
+        count = count_steps()  # of an epoch
+        start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(self.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from seqloom.errors import RunFolderError
 
 # What a run had before it could be chosen: its checkpoint does not name it.
-_BEFORE = {"precision": "float32"}
+_BEFORE = {"precision": "float32", "accumulate": 1, "drop_last": False}
 # What no caller gives to a class.
 _UNSAID = {"class", "version"}
 # Where a caller says what a checkpoint names in words of its own.

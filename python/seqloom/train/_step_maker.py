@@ -11,6 +11,7 @@ from seqloom._key import Key
 from seqloom.errors import GradientError
 from seqloom.infer._forward import label_name
 from seqloom.models import Task, TorchModule
+from seqloom.optim import WeightAverage
 from seqloom.train._arrays import LoaderBatches
 from seqloom.train._checkpoint import State
 from seqloom.train._compiling import Compiling
@@ -26,6 +27,7 @@ from seqloom.train._precision import FULL, scaled, unscale
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
+from seqloom.train._update import Accumulation, Update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +54,22 @@ class StepMaker:
         self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
     ) -> Step:
         """Makes a step of the only process: compiled, or operation by operation."""
-        model, optimizer = state.model, state.optimizer
-        made = self.compiling.run(model, optimizer, state.lr, arrays=arrays, key=key)
+        records = count_records(batch)
+        weight, sums = self._weigh(batch, records), _accumulation_of(state)
+        made = self._run_compiled(state, arrays, weight=weight, key=key)
         if made is None:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
             value = self._require_finite(float(loss.item()), state)
-            _update(state, grads)
+            self._use(state, grads, weight=weight)
         else:
-            # The compiled step has updated the weights already.
+            # The compiled step has updated the weights, or has added the gradients.
             loss, extra = made
             value = self._require_finite(float(loss.item()), state)
+            if sums is not None:
+                self._count(state, sums, weight)
         return _describe(
             state,
-            records=count_records(batch),
+            records=records,
             loss=value,
             accuracy=self._accuracy(extra, batch),
             numbers=numbers_of(extra),
@@ -75,14 +80,15 @@ class StepMaker:
     ) -> Step:
         """Makes a step together with the other processes, which share the batch."""
         joint = JointStep(self.ranks, self._count_own(batch, len(state.steps)))
-        weighted = joint.weigh(self.objective, self._weigh(batch, joint.own))
+        own = self._weigh(batch, joint.own)
+        weighted, total = joint.weigh(self.objective, own)
         with joint.computing():
             # Each process draws its own dropout.
             own_key = key.fold(self.ranks.number)
             loss, extra, grads = _differentiate(state, weighted, arrays, key=own_key)
         sums = joint.sum_up(loss, self._accuracy(extra, batch), numbers_of(extra))
         value = self._require_finite(sums.loss, state)
-        _update(state, joint.reduce(state.model, grads))
+        self._use(state, joint.reduce(state.model, grads), weight=total)
         return _describe(
             state,
             records=sums.records,
@@ -90,6 +96,54 @@ class StepMaker:
             accuracy=sums.right,
             numbers=sums.numbers,
         )
+
+    def _run_compiled(
+        self, state: State, arrays: dict[str, Any], *, weight: float, key: Key
+    ) -> tuple[Any, Any] | None:
+        """Runs the compiled step, if there is one: to its update, or to its sums."""
+        sums = _accumulation_of(state)
+        target = self._update_of(state) if sums is None else sums
+        factor = state.lr if sums is None else weight
+        return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
+
+    def _use(self, state: State, grads: Any, *, weight: float) -> None:
+        """Updates the weights by gradients, or adds these up for a later update."""
+        scale: Any = state.others.get("loss_scale")
+        found = grads if scale is None else unscale(grads, scale)
+        if (sums := _accumulation_of(state)) is None:
+            self._update(state, found)
+            return
+        if found is not None:
+            sums.step(weight, state.model, found)
+        self._count(state, sums, 0.0 if found is None else weight)
+
+    def _count(self, state: State, sums: Accumulation, weight: float) -> None:
+        """Counts a batch whose gradients were added; the last of a step updates."""
+        sums.count(weight)
+        if sums.is_full:
+            self._update(state, sums.take(state.model))
+
+    def finish_epoch(self, state: State) -> None:
+        """Updates the weights by the batches that are left, fewer than a step takes."""
+        sums = _accumulation_of(state)
+        if sums is not None and sums.batches:
+            self._update(state, sums.take(state.model))
+
+    def _update(self, state: State, grads: Any | None) -> None:
+        """Updates the weights; None skips the step, as gradients in float16 overflow."""
+        if grads is None:
+            return
+        self._update_of(state).step(state.lr, state.model, grads)
+        if isinstance(state.model, TorchModule):
+            state.model.update_torch()
+
+    def _update_of(self, state: State) -> Any:
+        """Returns the optimiser, with clipping and an average if these are wanted."""
+        average, limit = state.others.get("weight_average"), self.settings.clip_norm
+        if average is None and limit is None:
+            return state.optimizer
+        own = average if isinstance(average, WeightAverage) else None
+        return Update(state.optimizer, limit, own)
 
     def _count_own(self, batch: dict[str, Any], number: int) -> int:
         """Counts the records of the batch that belong to this process."""
@@ -143,14 +197,10 @@ def _differentiate(
     return loss / scale.value, extra, grads
 
 
-def _update(state: State, grads: Any) -> None:
-    """Updates the weights; skips the step where gradients in float16 overflow."""
-    scale: Any = state.others.get("loss_scale")
-    if scale is not None and (grads := unscale(grads, scale)) is None:
-        return
-    state.optimizer.step(state.lr, state.model, grads)
-    if isinstance(state.model, TorchModule):
-        state.model.update_torch()
+def _accumulation_of(state: State) -> Accumulation | None:
+    """Returns the sums of gradients; None if each batch makes a step."""
+    sums = state.others.get("accumulation")
+    return sums if isinstance(sums, Accumulation) else None
 
 
 def _describe(
@@ -161,14 +211,16 @@ def _describe(
     accuracy: float | None,
     numbers: dict[str, float],
 ) -> Step:
-    """Describes the step that has just been made."""
+    """Describes the batch, and the step that it belongs to."""
+    sums = _accumulation_of(state)
+    is_open = sums is not None and sums.batches > 0
     return Step(
         epoch=state.epoch + 1,
         batch=len(state.steps) + 1,
         samples=records,
         loss=loss,
         accuracy=accuracy,
-        number=state.optimizer.step_count,
+        number=state.optimizer.step_count + is_open,
         lr=state.lr,
         numbers=numbers,
     )

@@ -81,18 +81,22 @@ class Trainer:
         """Makes the steps that an epoch has left, then validates and saves."""
         # A resumed epoch counts the seconds of its steps before the stop too.
         start = time.perf_counter() - state.seconds
-        rates = self.rates.of(current, self._count_batches, state.history)
+        rates = self.rates.of(current, self._count_steps, state.history)
         self._make_steps(state, loader, rates, start=start)
         row = {"epoch": state.epoch + 1, "lr": state.lr, **_average(state.steps)}
         row |= self.validation.measure(state.averaged)
         row["seconds"] = round(time.perf_counter() - start, 3)
         self._end_epoch(state, row)
 
-    def _count_batches(self) -> int:
-        """Counts the batches of an epoch."""
+    def _count_steps(self) -> int:
+        """Counts the steps of an epoch; the last one may take fewer batches."""
+        settings = self.settings
         if isinstance(self.train, LoaderBatches):
-            return len(self.train)  # raises an error that says what helps without a length
-        return count_batches(self.train, self.settings.batch_size)
+            batches = len(self.train)  # raises an error with advice if there is no length
+        else:
+            size, drop_last = settings.batch_size, settings.drop_last
+            batches = count_batches(self.train, size, drop_last=drop_last)
+        return -(-batches // settings.accumulate)
 
     def _make_steps(
         self,
@@ -117,6 +121,8 @@ class Trainer:
             self._agree_on_stop()
             if self.watchers.is_stopped:
                 break
+        with self._whole_change(state), scope():
+            self.step_maker.finish_epoch(state)
 
     @contextmanager
     def _whole_change(self, state: State) -> Generator[None]:

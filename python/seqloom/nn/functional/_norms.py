@@ -195,8 +195,8 @@ def _require_several(x: Tensor) -> None:
     if len(shape) > 1 and shape[0] * math.prod(shape[2:]) == 1:
         raise ShapeError(
             "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {shape}; use larger batches (drop_last=True drops a smaller last "
-            "batch), or call model.eval() to use the running averages"
+            f"shape {shape}; use larger batches (drop_last=True, --drop-last, leaves "
+            "a smaller last batch out), or call model.eval() to use the running averages"
         )
 
 
