@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from onnx import helper
 
@@ -512,6 +513,107 @@ RECORDS = [
         LIMITS,
     ),
 ]
+NOTHING = np.zeros(0, np.int64)
+LIMITS_OF_INT8 = np.array([-7, 7, -7, 7, -128, -128, 127], np.int8)
+DIVISORS = np.array([2, -2, -2, 2, 127, 2, -128], np.int8)
+ENDLESS = np.array([1, np.inf, 2], np.float32)
+ZERO_ROW = np.array([[0, 0], [-2, 3]], np.float32)
+TIES = np.array([1, 2, 2, 1, 2, 1, 0, 0], np.float32)
+
+
+def top(name, x, count, **attributes):
+    """A file of TopK with both outputs."""
+    nodes = [node("TopK", "x k", ("y", "i"), **attributes)]
+    return Case(f"TopK of {name}", nodes, {"x": x}, {"k": integers(count)}, 21, ("y", "i"))
+
+
+# Zeros, infinite values, ties, the limits of integers, and axes of length 0.
+EDGES = [
+    *(one("LpNormalization", given={"x": ZERO_ROW}, p=p, name="zeros") for p in (1, 2)),
+    *(
+        one(
+            "CumSum",
+            "x a",
+            given={"x": ENDLESS},
+            weights={"a": np.int64(-1)},
+            exclusive=1,
+            reverse=turned,
+            name="infinite",
+        )
+        for turned in (0, 1)
+    ),
+    *(
+        one(
+            f"Reduce{kind}",
+            "x a",
+            given={"x": np.abs(X) + 1},
+            weights={"a": NOTHING},
+            noop_with_empty_axes=1,
+            name="without axes",
+        )
+        for kind in (
+            *("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum"),
+            "SumSquare",
+        )
+    ),
+    one("ReduceL1", given={"x": X}, noop_with_empty_axes=1, name="of negative numbers"),
+    one("ReduceSumSquare", "x a", weights={"a": NOTHING}, name="over all axes"),
+    *(
+        one(
+            f"Reduce{kind}",
+            "x a",
+            given={"x": np.zeros((2, 0, 3), dtype)},
+            weights={"a": integers(1)},
+            name=f"of nothing in {dtype}",
+        )
+        for kind in ("Max", "Min", "Sum", "Prod")
+        for dtype in ("float32", "int32")
+    ),
+    *(top(f"ties, largest={largest}", TIES, 6, largest=largest) for largest in (0, 1)),
+    top("a half", np.repeat(TIES, 40).reshape(4, 80), 30),
+    *(
+        top(f"the limits of {dtype}", values, 5, largest=0)
+        for dtype in ("uint8", "int8", "int32", "int64")
+        for low, high in [(np.iinfo(dtype).min, np.iinfo(dtype).max)]
+        for values in [np.array([low, 3, high, 3, 0, high, low], dtype)]
+    ),
+    top("NaN", np.array([1, np.nan, 2, np.nan, 0], np.float32), 4, largest=0),
+    one(
+        "Pow",
+        "x z",
+        given={"x": np.array([2, 3, 4], np.int32)},
+        weights={"z": np.array([0.5, 1.5, -1], np.float32)},
+        name="of integers by floats",
+    ),
+    one(
+        "Pow",
+        "x z",
+        given={"x": np.array([2, 3, 4], np.int32)},
+        weights={"z": np.float32(0.5)},
+        name="of integers by a half",
+    ),
+    *(
+        one(
+            "MaxPool",
+            given={"x": -np.arange(1, 11, dtype=np.int8).reshape(1, 1, 10)},
+            kernel_shape=[3],
+            name="of int8",
+            **padding,
+        )
+        for padding in ({"pads": [0, 2]}, {"auto_pad": "SAME_UPPER", "strides": [2]})
+    ),
+    one("Relu", given={"x": np.array([-128, 127, 0], np.int8)}, name="of int8"),
+    one("Div", "x z", given={"x": LIMITS_OF_INT8, "z": DIVISORS}, name="of int8"),
+    one("Mod", "x z", given={"x": LIMITS_OF_INT8, "z": DIVISORS}, name="of int8", fmod=1),
+    one(
+        "Gemm",
+        "x w b",
+        given={"x": X[0]},
+        weights={"w": X[0].T.copy(), "b": np.float32(np.nan)},
+        beta=0.0,
+    ),
+]
+BEYOND = np.array([0, np.nan, np.inf, -np.inf, 1e6, -1e6, 448, 470, 60000], np.float32)
 # Newer or older than what ONNX Runtime has; ONNX's own reference computes them.
 DEFINED = [
     one(
@@ -525,6 +627,12 @@ DEFINED = [
     one("RMSNormalization", "x s", weights={"s": floats(10)}, opset=23),
     one("Swish", opset=24, alpha=1.5),
     one("Swish", opset=24),
+    *(
+        one("Cast", given={"x": BEYOND}, to=kind, saturate=limited, name="beyond")
+        for kind, limited in ((17, 0), (17, 1), (19, 0), (19, 1))
+    ),
+    *(one("Cast", given={"x": BEYOND}, to=kind, saturate=0) for kind in (18, 20)),
+    one("CastLike", "x z", given={"x": BEYOND, "z": np.zeros(1, ml_dtypes.float8_e4m3fn)}),
 ]
 
 SINGLE = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from onnx_cases import SINGLE
+from onnx_cases import EDGES, SINGLE
 from onnx_graphs import floats, save
 
 pytest.importorskip("onnx")
@@ -17,7 +17,9 @@ from torch_exports import (  # noqa: E402 - where torch is there
 )
 
 # Some of each kind; integers of 64 bits and float64 are not those of JAX.
-SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name]
+SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
+    case for case in EDGES if "int64" not in case.name
+]
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
-from onnx_cases import DEFINED, RECORDS, SINGLE
+from onnx_cases import BEYOND, DEFINED, EDGES, RECORDS, SINGLE, ZERO_ROW, one
 from onnx_graphs import floats, node, reference, save
 from seqloom.tensor._dispatch import observers
 
@@ -33,16 +33,17 @@ def write(case, folder):
 
 def compare(file, inputs, theirs):
     """Compares what the module makes of a file with what is expected."""
-    ours = sl.models.from_onnx(file)(*inputs.values())
-    for one, other in zip(
-        ours if isinstance(ours, tuple) else (ours,), theirs, strict=True
-    ):
-        assert one.shape == other.shape
-        assert one.numpy().dtype == other.dtype
-        np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=2e-5)
+    outputs = sl.models.from_onnx(file)(*inputs.values())
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    for output, other in zip(outputs, theirs, strict=True):
+        ours = output.numpy()
+        assert ours.shape == other.shape
+        assert ours.dtype == other.dtype
+        values = (it.astype("f8") if it.dtype.itemsize == 1 else it for it in (ours, other))
+        np.testing.assert_allclose(*values, rtol=1e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("case", SINGLE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*SINGLE, *EDGES], ids=lambda case: case.name)
 def test_an_operator_computes_what_onnx_runtime_computes(case, tmp_path):
     file = write(case, tmp_path)
     compare(file, case.inputs, reference(file, case.inputs))
@@ -54,6 +55,30 @@ def test_an_operator_computes_what_onnx_defines(case, tmp_path):
 
     file = write(case, tmp_path)
     compare(file, case.inputs, ReferenceEvaluator(str(file)).run(None, case.inputs))
+
+
+@pytest.mark.parametrize(("kind", "most"), [(18, 240), (20, 57344)])
+def test_a_float_of_8_bits_without_infinity_makes_nan_of_it(tmp_path, kind, most):
+    # By the table of the operator's page; ONNX's reference limits infinite values too.
+    file = write(one("Cast", given={"x": BEYOND}, to=kind), tmp_path)
+    found = sl.models.from_onnx(file)(BEYOND).numpy().astype("f8")
+    wide = [0, np.nan, np.nan, np.nan, most, -most, 448, 448, most]
+    np.testing.assert_array_equal(found, np.clip(wide, -most, most))
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
+    file = write(one("LpNormalization", given={"x": ZERO_ROW}, p=p), tmp_path)
+    net = sl.models.from_onnx(file)
+    x = sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor(ZERO_ROW, requires_grad=True)
+    gradients = (net(x) * x.backend.tensor([1.0, 2.0])).sum().backward()
+    # Of y = x / |x|: (v - y (y . v)) / |x| for the second row, or (v - s (y . v)) / |x|.
+    v, row = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
+    size = np.abs(row).sum() if p == 1 else np.sqrt((row**2).sum())
+    slope = np.sign(row) if p == 1 else row / size
+    expected = (v - slope * (row @ v) / size) / size
+    found = gradients.wrt(x).numpy()
+    np.testing.assert_allclose(found, [[0, 0], expected], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("case", RECORDS[:2], ids=lambda case: case.name)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, GradientError, ShapeError
+from seqloom.tensor._element_types import NATIVE
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._scope import Released
 from seqloom.tensor._state import TensorState
@@ -41,7 +42,7 @@ def _make_read_only(values: Any) -> Any:
     """Returns the same memory as an array that cannot be made writeable."""
     # A read-only view can be made writeable again; a read-only buffer cannot.
     dtype = values.dtype
-    if dtype.kind not in "?biufc":  # bfloat16, say: Python's buffers have no name for it
+    if dtype not in NATIVE:  # bfloat16, say: Python's buffers have no name for it
         integers = values.view(f"u{dtype.itemsize}")
         return _make_read_only(integers).view(dtype)
     return np.asarray(memoryview(values).toreadonly())

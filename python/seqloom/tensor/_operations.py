@@ -260,7 +260,7 @@ unique_values         _sets         -              -              -
 isin                  _sets         -              -              numpy torch jax
 pad                   _shape        _shapes        _axes          torch jax
 spaced                _shape        -              -              jax
-topk                  _shape        _indexing      _indexing      torch jax
+topk                  _shape        _indexing      _indexing      jax
 one_hot               _shape        -              _indexing      torch jax
 unfold                _window       _windows       _windows       torch
 fold                  _window       _windows       _windows       torch

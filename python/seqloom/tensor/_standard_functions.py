@@ -284,7 +284,8 @@ def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
         axis: The axis to search.
 
     Returns:
-        The values, largest first, and their indices along the axis.
+        The values, largest first, and their indices along the axis. Of equal values the one
+        with the lowest index comes first, on every backend.
 
     Raises:
         ArgumentError: The axis is shorter than `k`.

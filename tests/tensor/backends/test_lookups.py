@@ -155,6 +155,17 @@ def test_topk_gives_the_largest_and_their_places(axis, name):
 
 
 @everywhere
+@pytest.mark.parametrize("k", [1, 30, 80])
+def test_topk_takes_the_lowest_index_first_among_equal_values(k, name):
+    b = found(name)
+    x = np.array([1, 3, 3, 0, 2, 3, 0, 1] * 10, np.float32)
+    values, places = b.topk(b.asarray(x), k)
+    expected = sorted(range(80), key=lambda place: (-x[place], place))[:k]
+    assert numbers(b, places).tolist() == expected
+    assert numbers(b, values).tolist() == x[expected].tolist()
+
+
+@everywhere
 def test_one_hot_marks_the_class(name):
     b = found(name)
     got = b.one_hot(b.asarray(np.array([[2, 0]], np.int32)), 3, dtype="float32")

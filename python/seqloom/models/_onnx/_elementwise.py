@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
 
-from seqloom.errors import OperationError
-from seqloom.models._onnx._values import RowPlaces, as_tensor, is_known
+from seqloom.errors import BackendError, OperationError
+from seqloom.models._onnx._values import RowPlaces, as_tensor, is_known, lay_out
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ DTYPES = {
     12: "uint32",
     13: "uint64",
     16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
 }
 _UNARY = {
     "Abs": "abs",
@@ -53,7 +58,6 @@ _UNARY = {
     "Neg": "negative",
     "Not": "logical_not",
     "Reciprocal": "reciprocal",
-    "Relu": "relu",
     "Round": "round",
     "Sigmoid": "sigmoid",
     "Sign": "sign",
@@ -75,6 +79,7 @@ _BINARY = {
     "Sub": "subtract",
     "Xor": "logical_xor",
 }
+_find_limits: Any = ml_dtypes.finfo
 _SEVERAL = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
@@ -101,6 +106,12 @@ def _make_several(name: str) -> Callable[[Call], Any]:
 def _by(name: str) -> Callable[[Any, Any], Any]:
     """Makes a function of two, of which one may be a number."""
     return lambda one, other: apply(name, one, other)
+
+
+def relu(call: Call) -> Any:
+    """Makes values below 0 to 0."""
+    x = call.tensor(0)
+    return apply("maximum", x, 0) if _are_whole(x) else apply("relu", x)
 
 
 def add(call: Call) -> Any:
@@ -134,16 +145,27 @@ def divide(call: Call) -> Any:
     one, other = call.operand(0), call.operand(1)
     if not _are_whole(one, other):
         return apply("divide", one, other)
-    sign = apply("sign", call.tensor(0)) * apply("sign", call.tensor(1))
-    return sign * apply("floor_divide", abs(call.tensor(0)), abs(call.tensor(1)))
+    x, y = call.tensor(0), call.tensor(1)
+    # Absolute values would wrap around for the smallest integer.
+    quotient, rest = apply("floor_divide", x, y), apply("remainder", x, y)
+    return apply("where", _is_rounded_down(x, y, rest), quotient + 1, quotient)
+
+
+def _is_rounded_down(x: Tensor, y: Tensor, rest: Tensor) -> Tensor:
+    """Marks quotients of integers that are below the one that is rounded towards 0."""
+    differ = apply("not_equal", x < 0, y < 0)
+    return apply("logical_and", differ, apply("not_equal", rest, 0))
 
 
 def remainder(call: Call) -> Any:
     """Computes the remainder, with the sign of the divisor, or of the dividend (fmod)."""
     if not call.attribute("fmod", 0):
         return apply("remainder", call.operand(0), call.operand(1))
-    x = call.tensor(0)
-    return apply("remainder", abs(x), abs(call.tensor(1))) * apply("sign", x)
+    x, y = call.tensor(0), call.tensor(1)
+    if _are_whole(x):
+        rest = apply("remainder", x, y)
+        return apply("where", _is_rounded_down(x, y, rest), rest - y, rest)
+    return apply("remainder", abs(x), abs(y)) * apply("sign", x)
 
 
 def _are_whole(*operands: Any) -> bool:
@@ -157,12 +179,29 @@ def _are_whole(*operands: Any) -> bool:
 def power(call: Call) -> Any:
     """Raises to a power, in the type of the base."""
     x, exponent = call.tensor(0), call.operand(1)
+    if _are_whole(x) and not _are_whole(exponent):
+        return _to_fraction(x, exponent).astype(x.dtype)
     if isinstance(exponent, Tensor):
         exponent = exponent if exponent.dtype == x.dtype else exponent.astype(x.dtype)
         return apply("pow", x, exponent)
     if exponent == 2:  # noqa: PLR2004 - a square
         return apply("square", x)
     return apply("sqrt", x) if exponent == 0.5 else apply("pow", x, exponent)  # noqa: PLR2004
+
+
+def _to_fraction(x: Tensor, exponent: Any) -> Tensor:
+    """Raises integers to a power that need not be one, in the widest type of floats."""
+    if not isinstance(exponent, Tensor):
+        exponent = float(exponent)
+        if exponent.is_integer() and exponent >= 0:
+            return apply("pow", x, int(exponent))
+    try:
+        wide = x.astype("float64")
+    except BackendError:  # JAX without 64 bits
+        wide = x.astype("float32")
+    if isinstance(exponent, Tensor):
+        exponent = exponent.astype(wide.dtype)
+    return apply("pow", wide, exponent)
 
 
 def mean(call: Call) -> Any:
@@ -193,19 +232,32 @@ def cast(call: Call) -> Any:
     number = call.attribute("to")
     if number not in DTYPES:
         raise OperationError(f"makes the element type {number}, which is not supported")
-    return _as_type(call.tensor(0), DTYPES[number])
+    return _as_type(call, DTYPES[number])
 
 
 def cast_like(call: Call) -> Any:
     """Changes the element type to that of another tensor."""
-    return _as_type(call.tensor(0), call.value(1).dtype.name)
+    return _as_type(call, lay_out(call.value(1)).dtype.name)
 
 
-def _as_type(x: Tensor, dtype: str) -> Tensor:
+def _as_type(call: Call, dtype: str) -> Tensor:
     """Changes the element type; a truth says whether a number is not 0."""
+    x = call.tensor(0)
     if x.dtype.name == dtype:
         return x
+    if dtype.startswith("float8") and call.attribute("saturate", 1):
+        x = _saturate(x, dtype)
     return apply("not_equal", x, 0) if dtype == "bool" else x.astype(dtype)
+
+
+def _saturate(x: Tensor, dtype: str) -> Tensor:
+    """Limits values to those of a float type of 8 bits; NaN stays."""
+    most = float(_find_limits(dtype).max)
+    wide = x if x.dtype.kind == "f" and x.dtype.itemsize > 1 else x.astype("float32")
+    limited = apply("clip", wide, -most, most)
+    if not dtype.endswith("fnuz"):
+        return limited
+    return apply("where", apply("isinf", wide), float("nan"), limited)
 
 
 def is_infinite(call: Call) -> Any:
@@ -248,5 +300,6 @@ OPERATORS: dict[str, Callable[[Call], Any]] = {
     "Mean": mean,
     "Mod": remainder,
     "Pow": power,
+    "Relu": relu,
     "Where": choose,
 }

@@ -96,7 +96,11 @@ def unit_norm(call: Call) -> Tensor:
     order = call.attribute("p", 2)
     size = abs(x) if order == 1 else apply("square", x)
     total = size.sum(axis=axis, keepdims=True)
-    return x / (total if order == 1 else apply("sqrt", total))
+    is_zero = apply("equal", total, 0)
+    # The root of 0 has no derivative, and `where` would not stop it.
+    total = apply("where", is_zero, 1.0, total)
+    norm = total if order == 1 else apply("sqrt", total)
+    return apply("where", is_zero, 0.0, x / norm)
 
 
 OPERATORS: dict[str, Callable[[Call], Any]] = {

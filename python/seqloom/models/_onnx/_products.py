@@ -22,7 +22,7 @@ def gemm(call: Call) -> Tensor:
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     x, weight = call.tensor(0), call.tensor(1)
     x = apply("matrix_transpose", x) if call.attribute("transA", 0) else x
-    bias = call.optional(2)
+    bias = call.optional(2) if beta else None
     is_linear = alpha == 1 and (bias is None or (beta == 1 and bias.ndim == 1))
     if is_linear and call.attribute("transB", 0) and _is_wide(bias, weight.shape[0]):
         return apply("linear", x, weight, bias)

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.models._onnx._values import fill_like, find_extreme
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.models._onnx._call import Call
+
+
+_EXTREMES = frozenset({"ReduceMax", "ReduceMin"})
 
 
 def _root_of_squares(x: Tensor, **options: Any) -> Tensor:
@@ -35,6 +39,13 @@ def _log_of_sum(x: Tensor, **options: Any) -> Tensor:
     return apply("log", x.sum(**options))
 
 
+# What is computed of each number even where no axis is reduced; others leave it as it is.
+_WITHOUT_AXES = {
+    "ReduceL1": "abs",
+    "ReduceL2": "abs",
+    "ReduceLogSum": "log",
+    "ReduceSumSquare": "square",
+}
 _REDUCE: dict[str, Callable[..., Tensor]] = {
     "ReduceL1": _sum_of_sizes,
     "ReduceL2": _root_of_squares,
@@ -49,20 +60,30 @@ _REDUCE: dict[str, Callable[..., Tensor]] = {
 }
 
 
-def _make_reduction(reduce: Callable[..., Tensor]) -> Callable[[Call], Tensor]:
+def _make_reduction(operator: str) -> Callable[[Call], Tensor]:
     """Makes an operator that computes over the axes that it names, or over all."""
 
     def operate(call: Call) -> Tensor:
         x, axes = call.tensor(0), call.listed("axes", 1)
         if not axes and call.attribute("noop_with_empty_axes", 0):
-            return x
+            name = _WITHOUT_AXES.get(operator)
+            return x if name is None else apply(name, x)
         chosen = range(x.ndim) if not axes else [call.axis(it, x.ndim) for it in axes]
         axis = chosen[0] if len(chosen) == 1 else tuple(chosen)
         options = {"axis": axis, "keepdims": bool(call.attribute("keepdims", 1))}
-        found = reduce(x, **options)
+        if operator in _EXTREMES and not all(x.shape[it] for it in chosen):
+            return _extreme_of_nothing(x, operator, **options)
+        found = _REDUCE[operator](x, **options)
         return found if found.dtype == x.dtype else found.astype(x.dtype)
 
     return operate
+
+
+def _extreme_of_nothing(x: Tensor, operator: str, **options: Any) -> Tensor:
+    """Fills the result with the extreme that any number would replace."""
+    shape = apply("sum", x, **options).shape
+    value = find_extreme(x.dtype, largest=operator == "ReduceMin")
+    return fill_like(x, shape, np.asarray(value, x.dtype))
 
 
 def _make_search(name: str) -> Callable[[Call], Tensor]:
@@ -86,9 +107,12 @@ def cumulative_sum(call: Call) -> Tensor:
     axis = call.axis(call.integers(1, "axis")[0], x.ndim)
     is_reverse = bool(call.attribute("reverse", 0))
     x = apply("flip", x, axis=axis) if is_reverse else x
+    if call.attribute("exclusive", 0) and x.shape[axis]:
+        # Sums minus values would be NaN behind an infinite value.
+        before = [(0, 0)] * x.ndim
+        before[axis] = (1, 0)
+        x = apply("pad", x[(*(slice(None),) * axis, slice(0, -1))], tuple(before))
     found = apply("cumulative_sum", x, axis=axis)
-    if call.attribute("exclusive", 0):
-        found = found - x
     found = apply("flip", found, axis=axis) if is_reverse else found
     return found if found.dtype == x.dtype else found.astype(x.dtype)
 
@@ -100,12 +124,16 @@ def top(call: Call) -> tuple[Tensor, Tensor]:
     count = int(np.asarray(call.listed("k", 1)).ravel()[0])
     if call.attribute("largest", 1):
         return apply("topk", x, count, axis=axis)
-    values, places = apply("topk", apply("negative", x), count, axis=axis)
-    return apply("negative", values), places
+    if not 0 <= count <= x.shape[axis]:
+        call.refuse(f"has k={count}, but axis {axis} of its input has {x.shape[axis]}")
+    # The negatives of integers wrap around.
+    order = apply("argsort", apply("stop_gradient", x), axis=axis)
+    places = order[(*(slice(None),) * axis, slice(0, count))]
+    return apply("take_along_axis", x, places, axis=axis), places
 
 
 OPERATORS: dict[str, Callable[[Call], Any]] = {
-    **{operator: _make_reduction(reduce) for operator, reduce in _REDUCE.items()},
+    **{operator: _make_reduction(operator) for operator in _REDUCE},
     "ArgMax": _make_search("argmax"),
     "ArgMin": _make_search("argmin"),
     "CumSum": cumulative_sum,

@@ -161,6 +161,15 @@ def as_tensor(value: Any, x: Tensor) -> Tensor:
     return as_operand(x, value) if counted is None else counted
 
 
+def find_extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
+    """Returns the largest or the smallest value of an element type; of floats, infinity."""
+    if dtype.kind == "b":
+        return largest
+    if dtype.kind not in "iu":
+        return np.inf if largest else -np.inf
+    return np.iinfo(dtype).max if largest else np.iinfo(dtype).min
+
+
 def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
     """Makes a tensor of one number, on the backend of `x`."""
     # Made of `x`, so that a captured graph has no array of the batch's size.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from seqloom.models._onnx._values import find_extreme
 from seqloom.nn import functional as F
 from seqloom.nn.functional._geometry import as_option
 from seqloom.tensor import Tensor, apply
@@ -157,7 +158,7 @@ def max_pool(call: Call) -> Tensor:
     options = {"dilation": dilation, "ceil_mode": bool(call.attribute("ceil_mode", 0))}
     if _fits_in_pool(window):
         return function(x, kernel, stride, as_option(window.before), **options)
-    lowest = float("-inf") if x.dtype.kind == "f" else 0
+    lowest = find_extreme(x.dtype, largest=False)
     padded = apply("pad", x, window.around, value=lowest)
     return _trim(function(padded, kernel, stride, **options), x, window)
 

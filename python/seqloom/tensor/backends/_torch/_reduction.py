@@ -178,12 +178,6 @@ def argsort(
     return torch.argsort(x, stable=stable, dim=axis, descending=descending)
 
 
-def topk(x: Tensor, k: int, *, axis: int = -1) -> tuple[Tensor, Tensor]:
-    """The k largest values along an axis, the largest first, and their positions."""
-    values, positions = torch.topk(_to_comparable(x), k, axis)
-    return values.to(x.dtype), positions
-
-
 def searchsorted(
     x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
