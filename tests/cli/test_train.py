@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import seqloom as sl
 from seqloom import _demo
 
 TRAIN, LABELS = _demo.path("train.fa.gz"), _demo.path("train.tsv")
@@ -167,6 +168,20 @@ def begun(call, few):
         call("train", few / "few.fa", *words, "--epochs", 2, "--out", few / "run").code == 0
     )
     return few / "run"
+
+
+def test_predict_and_evaluate_average_over_the_reverse_complement(call, trained, tmp_path):
+    words = ["predict", trained, TEST, "--reverse-complement"]
+    assert call(*words, "--out", tmp_path / "both.tsv").code == 0
+    both = sl.infer.predict(trained, TEST, reverse_complement=True)
+    found = sl.infer.Scores.read_tsv(tmp_path / "both.tsv").to_numpy()
+    assert np.allclose(found, both.to_numpy(), atol=1e-6)
+    words = ["evaluate", trained, TEST, "--labels", TEST_LABELS, "--json"]
+    plain, averaged = (
+        json.loads(call(*words, *more).out)["metrics"]
+        for more in ((), ("--reverse-complement",))
+    )
+    assert plain["auroc"] != averaged["auroc"]
 
 
 def test_clipping_accumulation_average_and_drop_last_are_options_that_resume_recalls(

@@ -14,6 +14,7 @@ from seqloom.cli._options import (
     SEQUENCE_DEFAULTS,
     SHOWN_DEFAULTS,
     TRAINED_DEFAULTS,
+    Flag,
     GenotypeOptions,
     IntervalOptions,
     LabelOptions,
@@ -31,6 +32,7 @@ def evaluate(
     files: list[Path],
     /,
     *,
+    reverse_complement: Flag = False,
     labels: LabelOptions = LABEL_DEFAULTS,
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     intervals: IntervalOptions = INTERVAL_DEFAULTS,
@@ -46,6 +48,8 @@ def evaluate(
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or a PLINK .bed; with
             --intervals a genome.
+        reverse_complement: Evaluate the mean of the scores of a sequence and its reverse
+            complement, for DNA and RNA whose strand does not matter.
         labels: Where labels come from.
         sequences: How sequences are read.
         intervals: Which parts of a genome are read.
@@ -72,7 +76,8 @@ def evaluate(
     warnings = open_console(stderr=True) if shown.quiet else console
     warn_of_judges(warnings, trained, intervals.intervals or files)
     with score_bar(console) as tell:
-        metrics = judge(trained, data, num_threads=machine.threads, progress=tell)
+        settings: Any = {"num_threads": machine.threads, "progress": tell}
+        metrics = judge(trained, data, reverse_complement=reverse_complement, **settings)
     if shown.json:
         print_json({"model": str(model), "task": trained.task.name, "metrics": metrics})
         return

@@ -51,6 +51,7 @@ def explain(
     window: Count = 1,
     target: Annotated[str | None, Parameter(show_default=False)] = None,
     limit: Count = 20,
+    reverse_complement: Flag = False,
     overwrite: Flag = False,
     id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
@@ -78,6 +79,8 @@ def explain(
         target: The class or label to explain; otherwise the class that each sequence is
             called, or the only label.
         limit: The sequences on a page, the first ones; a table has all.
+        reverse_complement: Explain the mean of the scores of a sequence and its reverse
+            complement, as predict --reverse-complement gives it.
         overwrite: Replace the file where it is there already.
         id_column: The column of ids, where FILES are tables.
         sequences: How sequences are read.
@@ -101,6 +104,7 @@ def explain(
     refuse_exported(model)
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     settings: dict[str, Any] = {"method": method, "window": window, "target": target}
+    settings["reverse_complement"] = reverse_complement
     with (
         open_examples(trained, data) as examples,
         score_bar(console, noun="letters") as tell,

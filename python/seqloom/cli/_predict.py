@@ -47,6 +47,7 @@ def predict(
     *,
     out: Annotated[str, PATH],
     overwrite: Flag = False,
+    reverse_complement: Flag = False,
     id_column: Annotated[str, Parameter(group=SEQUENCES)] = "id",
     sequences: SequenceOptions = SEQUENCE_DEFAULTS,
     intervals: IntervalOptions = INTERVAL_DEFAULTS,
@@ -71,6 +72,8 @@ def predict(
             genome. Of a head on embeddings the folder that `seqloom embed` wrote.
         out: The table to write, or - for standard output.
         overwrite: Replace the table where it is there already.
+        reverse_complement: Give the mean of the scores of a sequence and its reverse
+            complement, for DNA and RNA whose strand does not matter.
         id_column: The column of ids, where FILES are tables.
         sequences: How sequences are read.
         intervals: Which parts of a genome are scored; their ids are such as chr1:9-99(+).
@@ -91,7 +94,8 @@ def predict(
     options |= {"kind": kind, "id_column": id_column, "covariates": covariates}
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
-        scores = score(trained, data, num_threads=machine.threads, progress=tell)
+        settings: Any = {"num_threads": machine.threads, "progress": tell}
+        scores = score(trained, data, reverse_complement=reverse_complement, **settings)
     scores.to_tsv(sys.stdout if out == STREAM else out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._arguments import as_choice, as_integer, quote
+from seqloom._arguments import as_choice, as_flag, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
 from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
@@ -22,6 +22,7 @@ from seqloom.infer._probe import (
     why_not_hidden,
 )
 from seqloom.infer._progress import Watching, report_batches
+from seqloom.infer._strands import check_strands
 from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._examples import noun_of
 
@@ -37,6 +38,7 @@ def explain(
     method: Method = "occlusion",
     window: int = 1,
     target: str | None = None,
+    reverse_complement: bool = False,
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> Attributions:
@@ -63,6 +65,8 @@ def explain(
             the first letter on, and the letters of one share its weight.
         target: The class or the label to explain. None: of each sequence the class with
             the highest score; of other tasks the only label.
+        reverse_complement: Explain the scores that `predict` gives with it: the mean of
+            the scores of a sequence and its reverse complement.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after some batches with the letters done and in all. True shows a
             bar where there is a terminal.
@@ -94,13 +98,15 @@ def explain(
     threads = count_threads(num_threads)
     trained = _find_explained(model, threads, method)
     column = _find_column(trained.task, target)
+    if both := as_flag("reverse_complement", reverse_complement):
+        check_strands(trained.encoder)
     with (
         limit_blas(threads),
         report_batches(progress, noun="letters") as tell,
         open_examples(trained, data) as examples,
     ):
         warn_of_records(trained, examples, stacklevel=2)
-        probe = Probe(trained, _letters_of(examples), tell)
+        probe = Probe(trained, _letters_of(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
         measure = _measure_of(trained.task, columns)

@@ -1,10 +1,11 @@
 """Predicting and judging with a trained model."""
 
 import warnings
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
 from seqloom.infer._doubts import describe_known, warn_of_records, warn_of_twice
@@ -19,6 +20,7 @@ from seqloom.infer._open import (
 )
 from seqloom.infer._progress import OnBatch, Watching, report_batches
 from seqloom.infer._scores import Scores
+from seqloom.infer._strands import check_strands, run_strands
 from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._known_letters import find_known
@@ -41,6 +43,7 @@ def predict(
     model: Model,
     data: Examples | Readable,
     *,
+    reverse_complement: bool = False,
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> Scores:
@@ -55,6 +58,10 @@ def predict(
             dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
             (`DataWarning`) an id that occurs twice, lengths that the model has not seen,
             and DNA for a model of proteins.
+        reverse_complement: Score each record and its reverse complement, and give the mean
+            of both scores: of the probabilities, or of the values of a regression. For DNA
+            and RNA whose strand does not matter; leave it out for tasks that depend on the
+            strand, such as splice sites.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -65,7 +72,8 @@ def predict(
 
     Raises:
         ArgumentError: An argument is of another type, the model needs covariates too, or it
-            was trained on arrays or for a custom task.
+            was trained on arrays or for a custom task; or records have no reverse
+            complement, as proteins have none.
         ConfigError: The dataset has another encoder than the model.
         FileError: A file cannot be read.
         FormatError: A file does not hold what it should.
@@ -85,12 +93,16 @@ def predict(
         ['0', '1']
     """
     threads = count_threads(num_threads)
+    both = as_flag("reverse_complement", reverse_complement)
     if (export := find_exported(model)) is not None:
+        _refuse_strands(both=both)
         with report_batches(progress) as tell:
             scores = predict_exported(export, data, num_threads=threads, progress=tell)
         warn_of_twice(scores.ids, "records", stacklevel=2)
         return scores
     trained = find_judged(model, threads)
+    if both:
+        check_strands(trained.encoder)
     with (
         limit_blas(threads),
         report_batches(progress) as tell,
@@ -99,13 +111,14 @@ def predict(
         warn_of_changes("data", examples, stacklevel=2)
         warn_of_records(trained, examples, stacklevel=2)
         warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
-        return score(trained, examples, progress=tell)
+        return score(trained, examples, progress=tell, both_strands=both)
 
 
 def evaluate(
     model: Model,
     data: Examples | Readable,
     *,
+    reverse_complement: bool = False,
     num_threads: int | None = None,
     progress: Watching = None,
 ) -> dict[str, float]:
@@ -118,6 +131,10 @@ def evaluate(
             dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
             (`DataWarning`) lengths that the model has not seen, and records that have the
             letters of a training record (`SeenRecordsWarning`).
+        reverse_complement: Score each record and its reverse complement, and give the mean
+            of both scores: of the probabilities, or of the values of a regression. For DNA
+            and RNA whose strand does not matter; leave it out for tasks that depend on the
+            strand, such as splice sites.
         num_threads: The threads to use; default: what the machine allows.
         progress: Called after each batch with the records done and in all. True shows a
             bar where there is a terminal.
@@ -128,7 +145,7 @@ def evaluate(
 
     Raises:
         ArgumentError: An argument is of another type: sequence files have no labels, so
-            that `data` is a dataset or a table.
+            that `data` is a dataset or a table; or records have no reverse complement.
         ConfigError: The dataset has another encoder than the model.
         LabelError: It has no labels, or those of another task or other classes.
 
@@ -143,13 +160,16 @@ def evaluate(
         2
     """
     threads = count_threads(num_threads)
+    both = as_flag("reverse_complement", reverse_complement)
     trained = find_judged(model, threads)
+    if both:
+        check_strands(trained.encoder)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
     warn_of_changes("data", examples, stacklevel=2)
     warn_of_records(trained, examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
-        scores = score(trained, examples, progress=tell)
+        scores = score(trained, examples, progress=tell, both_strands=both)
     _warn_of_known(trained, examples, scores)
     return measure(trained, examples, scores)
 
@@ -178,11 +198,29 @@ def find_judged(model: Model, threads: int) -> Trained:
     return trained
 
 
-def score(trained: Trained, data: Examples, *, progress: OnBatch | None = None) -> Scores:
+def _refuse_strands(*, both: bool) -> None:
+    """Refuses to average over strands with an exported model, which reads files itself."""
+    if both:
+        raise ArgumentError(
+            "reverse_complement (--reverse-complement) needs the run folder: an exported "
+            "model scores files as they are; give the run folder that it was exported from"
+        )
+
+
+def score(
+    trained: Trained,
+    data: Examples,
+    *,
+    progress: OnBatch | None = None,
+    both_strands: bool = False,
+) -> Scores:
     """Scores a dataset, on as many threads as the caller allows."""
-    size = trained.batch_size
+    options: Any = {"batch_size": trained.batch_size, "on_batch": progress}
     try:
-        logits = run_model(trained.model, data, batch_size=size, on_batch=progress)
+        if both_strands:
+            logits = run_strands(trained, data, **options)
+        else:
+            logits = run_model(trained.model, data, **options)
     except Exception as error:
         if trained.trained_on is not None and (
             taught := trained.trained_on.spell_lengths()

@@ -12,6 +12,7 @@ from seqloom.data._extent import leaves_out
 from seqloom.data._items import letters_of
 from seqloom.infer._loop import evaluation_batch_size, run_model
 from seqloom.infer._progress import OnBatch
+from seqloom.infer._strands import run_strands
 from seqloom.models import Trained
 
 # From the outputs for sequences, and the numbers of their records, to what is measured.
@@ -80,8 +81,14 @@ class Probe:
     """Sequences, what a model gives for them, and what it gives when letters change."""
 
     def __init__(
-        self, trained: Trained, sequences: Sequence[bytes], tell: OnBatch | None = None
+        self,
+        trained: Trained,
+        sequences: Sequence[bytes],
+        tell: OnBatch | None = None,
+        *,
+        both_strands: bool = False,
     ) -> None:
+        self._both_strands = both_strands
         self.trained, self.sequences, self.tell = trained, sequences, tell
         longest = max(sequences, key=len)
         # Sequences longer than those that it learned from make smaller batches.
@@ -146,8 +153,13 @@ class Probe:
         changes = iter(changes)
         while chunk := list(islice(changes, self._at_once)):
             texts = [it.apply(self.sequences[it.record]) for it in chunk]
-            model, data = self.trained.model, self._dataset(texts)
-            yield chunk, run_model(model, data, batch_size=self.batch_size)
+            yield chunk, self._run(self._dataset(texts))
+
+    def _run(self, data: SequenceDataset) -> NDArray[np.float32]:
+        """Computes the outputs for sequences, on both strands if that is wanted."""
+        if self._both_strands:
+            return run_strands(self.trained, data, batch_size=self.batch_size)
+        return run_model(self.trained.model, data, batch_size=self.batch_size)
 
     def _dataset(self, texts: list[bytes]) -> SequenceDataset:
         """Makes a dataset of sequences, as the model reads them."""
