@@ -68,6 +68,36 @@ def test_a_mutation_weighs_what_it_adds_to_the_log_odds(run):
         np.testing.assert_allclose(found.weights[0][:, column], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("encoder", "plain", "written"),
+    [
+        (sl.encode.OneHot("dna"), "ACGTAC", "acgtac"),
+        (sl.encode.OneHot("dna"), "ACGTAC", "AcgTaC"),
+        (sl.encode.OneHot("dna", rna_as_dna=True), "ACGTTC", "ACGUuC"),
+        (sl.encode.OneHot("rna"), "ACGUAC", "acguAC"),
+        (sl.encode.OneHot("protein"), "MKTAYI", "mktAYi"),
+        (sl.encode.OneHot("protein", rare="replace"), "MKCAYK", "MKUAYO"),
+    ],
+)
+def test_letters_that_the_encoder_reads_alike_count_the_same(encoder, plain, written):
+    model = linear(Classify(("no", "yes")), encoder=encoder)
+    found, expected = (
+        sl.infer.explain(
+            model, {"sequence": [it]}, target="yes", method="mutations"
+        ).by_letter()[0]
+        for it in (written, plain)
+    )
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_masked_letter_is_replaced_by_every_member():
+    encoder = sl.encode.OneHot("dna", case="mask")
+    model = linear(Classify(("no", "yes")), encoder=encoder)
+    found = sl.infer.explain(model, ["aCGTAC"], target="yes", method="mutations")
+    table = (weights_of(model)[1] - weights_of(model)[0])[:, 0]
+    np.testing.assert_allclose(found.by_letter()[0][0], -table.mean(), atol=1e-5)
+
+
 @settings(max_examples=25)
 @given(text=SIX)
 def test_of_a_linear_model_an_occluded_letter_weighs_its_weight(text):

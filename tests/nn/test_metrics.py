@@ -1,6 +1,7 @@
 """The metrics, with scikit-learn and SciPy as oracles."""
 
 import math
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn import metrics as theirs
 
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 from seqloom.nn import _metrics as ours
+from seqloom.report._rank_curves import RankCurve
 
 stats = pytest.importorskip("scipy.stats")
 brief = settings(max_examples=30, deadline=None)
@@ -202,3 +204,81 @@ def test_of_scores_by_class_the_highest_decides(measure):
 def test_what_are_no_classes_is_refused(measure, predicted, kind, message):
     with pytest.raises(kind, match=message):
         measure([0, 1, 1], predicted)
+
+
+NEAR = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
+ENDLESS = [math.inf, 1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("equal", [-math.inf, math.inf])
+def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
+    labels = np.array([1, 0])[order]
+    # One precision of 1/2 at recall 1, as for any other value that all records share.
+    assert ours.auprc(labels, [equal] * 2) == 0.5
+    assert ours.auroc(labels, [equal] * 2) == 0.5
+    curve = RankCurve.of(labels, [equal] * 2)
+    assert (curve.auroc, curve.auprc) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("measure", FITS)
+@pytest.mark.parametrize("value", [0.1, 1e200, 1e-300, 1e308, -0.0])
+def test_a_constant_column_has_no_measure_though_its_mean_is_rounded(measure, value):
+    assert math.isnan(measure([value] * 3, [0.0, 0.5, 0.25]))
+    if measure is not ours.r2:
+        assert math.isnan(measure([0.0, 0.5, 0.25], [value] * 3))
+
+
+@pytest.mark.parametrize("power", [-330, -1000, 700, 1010])
+def test_numbers_of_any_size_are_measured_as_their_ratios(power):
+    labels, predicted = np.array([1.0, 2.0, 4.0, 3.0]), np.array([1.0, 3.0, 3.5, 3.0])
+    scaled = np.ldexp(labels, power), np.ldexp(predicted, power)
+    for measure in FITS:
+        assert measure(*scaled) == measure(labels, predicted)
+
+
+@brief
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=9, unique=True))
+def test_a_column_correlates_with_itself_by_one_and_no_more(column):
+    for measure in (ours.pearson, ours.spearman):
+        assert 1 - 1e-12 < measure(column, column) <= 1
+        assert -1 <= measure(column, np.negative(column)) < -1 + 1e-12
+
+
+def test_close_large_values_correlate_as_their_differences():
+    # Exactly the correlation of 0, 2, 4, 8; the mean of the large values is rounded.
+    expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
+    assert ours.pearson(NEAR, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_variance():
+    assert ours.r2([1, 2, 3, 4], ENDLESS) == -math.inf
+    assert math.isnan(ours.r2(ENDLESS, [1, 2, 3, 4]))
+    assert math.isnan(ours.pearson([1, 2, 3, 4], ENDLESS))
+    # Ranks of infinities are ranks like others: 4, 1, 2, 3 against 1, 2, 3, 4.
+    assert ours.spearman([1, 2, 3, 4], ENDLESS) == pytest.approx(-0.2)
+
+
+def test_mcc_of_a_rare_class_among_many_records_is_exact():
+    counts = np.array([[3_000_000_000, 1], [0, 1]])
+    # (TP * TN - FP * FN) / sqrt(...), as Fractions: sqrt(1 / 2) but for 1.2e-10.
+    assert ours.mcc_of(counts) == pytest.approx(
+        math.sqrt(Fraction(3 * 10**9, 2 * (3 * 10**9 + 1))), rel=1e-15
+    )
+
+
+def test_no_labels_have_no_mcc():
+    assert math.isnan(ours.mcc([], [], size=2))
+
+
+def test_an_infinite_class_is_refused():
+    with pytest.raises(DTypeError, match="got infinity"):
+        ours.accuracy([0, 1], [math.inf, 1])
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(-9, 9)), min_size=2, max_size=40))
+def test_no_area_of_a_curve_exceeds_one(answers):
+    labels, scores = zip(*answers, strict=True)
+    if len(set(labels)) == 2:
+        curve = RankCurve.of(labels, np.array(scores) + 100 * np.array(labels))
+        assert (curve.auroc, curve.auprc) == (1.0, 1.0)

@@ -43,6 +43,8 @@ class Attributions:
         letters: The letters that mutations put there; none of occlusion.
         window: The letters that occlusion replaced at once.
         task: The model's task: ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        read_as: The sequences as the encoder reads them, such as A for ``a``, and T for U
+            with an encoder of DNA. None: as they are.
 
     Examples:
         >>> weights = [np.array([0.5, -0.25])]
@@ -59,6 +61,7 @@ class Attributions:
     letters: str = ""
     window: int = 1
     task: str = "classify"
+    read_as: list[str] | None = None
 
     def by_letter(self) -> list[NDArray[np.floating[Any]]]:
         """Gives one number for each letter, above 0 where it raises the score.
@@ -75,7 +78,7 @@ class Attributions:
         """
         if not self.letters:
             return self.weights
-        pairs = zip(self.sequences, self.weights, strict=True)
+        pairs = zip(self.read_as or self.sequences, self.weights, strict=True)
         return [
             -weights.sum(axis=1)
             / [max(1, len(self.letters.replace(it, ""))) for it in text]

@@ -17,6 +17,7 @@ from seqloom.infer._predict import Model, find_judged
 from seqloom.infer._probe import (
     Measure,
     Probe,
+    as_read,
     letters_to_change,
     members_of,
     why_not_hidden,
@@ -119,6 +120,10 @@ def explain(
         return Attributions(
             ids=list(examples.ids),
             sequences=[it.decode("ascii", "replace") for it in probe.sequences],
+            read_as=[
+                as_read(trained.encoder, it).decode("ascii", "replace")
+                for it in probe.sequences
+            ],
             targets=[trained.classes[number] for number in columns.tolist()],
             scores=measure(probe.outputs, np.arange(len(columns))),
             weights=weights,

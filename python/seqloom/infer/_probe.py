@@ -45,6 +45,16 @@ def members_of(encoder: Any) -> str:
     return _MEMBERS.get(alphabet, alphabet)
 
 
+def as_read(encoder: Any, sequence: bytes) -> bytes:
+    """Replaces each letter by the one that the encoder counts it as: of DNA ``u`` by T."""
+    table = getattr(encoder, "_letters", None)
+    if table is None:
+        return sequence
+    normal = np.frombuffer(table.normal, np.uint8)
+    letters = np.frombuffer(sequence, np.uint8)
+    return np.where(normal[letters], normal[letters], letters).tobytes()
+
+
 def why_not_hidden(encoder: Any) -> str | None:
     """Says why letters cannot be hidden; None if they can."""
     neutral = neutral_of(encoder)
@@ -127,9 +137,8 @@ class Probe:
 
     def _mutated(self, letters: str) -> Iterator[Change]:
         """Puts each letter where another one stands."""
-        is_folded = getattr(self.trained.encoder, "case", "") == "fold"
         for record, sequence in enumerate(self.sequences):
-            for at, old in enumerate(sequence.upper() if is_folded else sequence):
+            for at, old in enumerate(as_read(self.trained.encoder, sequence)):
                 others = letters.encode().replace(bytes([old]), b"")
                 yield from (Change(record, at, at + 1, bytes([by])) for by in others)
 

@@ -25,7 +25,11 @@ def read_classes(
             f"with a column for each class, got shape {guess.shape}"
         )
     for name, classes in (("labels", true), ("predicted", guess)):
-        if classes.dtype.kind == "f" and (classes != np.floor(classes)).any():
+        if classes.dtype.kind != "f":
+            continue
+        if np.isinf(classes).any():
+            raise DTypeError(f"{name} must be classes, which are integers, got infinity")
+        if (classes != np.floor(classes)).any():
             raise DTypeError(
                 f"{name} must be classes, which are integers, got fractions; pass for "
                 "example scores > 0.5 in place of scores"

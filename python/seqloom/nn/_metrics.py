@@ -1,6 +1,7 @@
 """Metrics: NumPy functions of true labels and predictions."""
 
 import math
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.nn._metric_inputs import Floats, read_answers, read_classes, read_values
+
+# The largest power of two that a float64 holds.
+_LARGEST_POWER = 1023
 
 
 def confusion_matrix(
@@ -103,7 +107,8 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
         size: The number of classes.
 
     Returns:
-        A number from -1 to 1; 0 if `labels` or `predicted` have a single class.
+        A number from -1 to 1; 0 if `labels` or `predicted` have a single class, NaN if
+        there are no labels.
 
     Examples:
         >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
@@ -114,11 +119,16 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
 def mcc_of(matrix: NDArray[np.int64]) -> float:
     """Computes Matthews's coefficient from a confusion matrix."""
-    counts = matrix.astype(np.float64)
-    true, guess, total = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
-    both = counts.trace() * total - true @ guess
-    scale = np.sqrt((total**2 - true @ true) * (total**2 - guess @ guess))
-    return float(both / scale) if scale else 0.0
+    # Python's integers: products of large counts are exact.
+    true, guess = (matrix.sum(axis=axis).tolist() for axis in (1, 0))
+    total, right = sum(true), sum(matrix.diagonal().tolist())
+    if not total:
+        return float("nan")
+    both = right * total - sum(map(operator.mul, true, guess))
+    scale = math.prod(
+        total * total - sum(count * count for count in counts) for counts in (true, guess)
+    )
+    return _clip(both / math.sqrt(scale)) if scale else 0.0
 
 
 def f1(
@@ -234,7 +244,8 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
         predicted: The predicted values, in the same shape.
 
     Returns:
-        A number of at most 1: the mean over the columns; NaN if the labels are constant.
+        A number of at most 1: the mean over the columns whose labels vary; NaN if the
+        labels are constant or infinite.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -255,7 +266,8 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
         predicted: The predicted values, in the same shape.
 
     Returns:
-        A number from -1 to 1: the mean over the columns; NaN if one side is constant.
+        A number from -1 to 1: the mean over the columns where both sides vary; NaN if one
+        side is constant or infinite.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -276,7 +288,8 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
         predicted: The predicted values, in the same shape.
 
     Returns:
-        A number from -1 to 1: the mean over the columns; NaN if one side is constant.
+        A number from -1 to 1: the mean over the columns where both sides vary; NaN if one
+        side is constant.
 
     Raises:
         NotFiniteError: A value is NaN.
@@ -311,40 +324,70 @@ def _auroc(labels: Floats, scores: Floats) -> float:
 def _average_precision(labels: Floats, scores: Floats) -> float:
     """Sums precision times the step in recall over the distinct scores, highest first."""
     order = np.argsort(-scores, kind="stable")
-    hits, last = np.cumsum(labels[order]), np.append(np.diff(scores[order]) != 0, True)
+    hits, ranked = np.cumsum(labels[order]), scores[order]
     if not len(hits) or hits[-1] in {0, len(hits)}:
         return float("nan")
+    # Compared, not subtracted: infinity minus infinity is NaN.
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
     found = hits[last]
-    precision = found / (np.flatnonzero(last) + 1)
+    precision = found / (last + 1)
     return float(precision @ np.diff(found, prepend=0.0) / hits[-1])
 
 
 def _r2(labels: Floats, predicted: Floats) -> float:
     """Computes 1 minus the squared error over the squared distance from the mean."""
-    spread = _sum(np.square(_centre(labels)))
-    return 1 - _sum(np.square(labels - predicted)) / spread if spread else float("nan")
+    if _is_without_variance(labels):
+        return float("nan")
+    if not np.isfinite(predicted).all():
+        return -math.inf
+    unit = _unit_of(labels, predicted)
+    labels, predicted = labels / unit, predicted / unit
+    centred, errors = _centre(labels), labels - predicted
+    # Two scales: a small variance must not vanish next to a large error.
+    small, large = _unit_of(centred), _unit_of(errors)
+    ratio = _sum(np.square(errors / large)) / _sum(np.square(centred / small))
+    return 1 - ratio * (large / small) * (large / small)
 
 
 def _pearson(labels: Floats, predicted: Floats) -> float:
     """Computes the cosine of the centred columns."""
-    if not len(labels):
+    if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
-    left, right = _centre(labels), _centre(predicted)
+    left, right = (_centre(it / _unit_of(it)) for it in (labels, predicted))
+    left, right = left / _unit_of(left), right / _unit_of(right)
     scale = math.sqrt(_sum(left * left)) * math.sqrt(_sum(right * right))
-    return _sum(left * right) / scale if scale else float("nan")
+    return _clip(_sum(left * right) / scale)
+
+
+def _is_without_variance(values: Floats) -> bool:
+    """True for values of which the variance is zero or not defined."""
+    # By comparison: the mean of equal values is rounded, so that their sum of squares
+    # around it may be above 0.
+    return not len(values) or bool(
+        values.min() == values.max() or not np.isfinite(values).all()
+    )
+
+
+def _unit_of(*arrays: Floats) -> float:
+    """Returns a power of two: divided by it no square overflows, and no bit changes."""
+    largest = max(float(np.abs(values).max()) for values in arrays)
+    return math.ldexp(1.0, min(math.frexp(largest)[1], _LARGEST_POWER))
+
+
+def _clip(correlation: float) -> float:
+    """Removes what rounding adds beyond -1 and 1."""
+    return max(-1.0, min(1.0, correlation))
 
 
 def _centre(values: Floats) -> Floats:
-    """Subtracts the mean."""
-    return values - _sum(values) / len(values) if len(values) else values
+    """Subtracts the mean; twice, because the mean of close large values is rounded."""
+    once = values - _sum(values) / len(values)
+    return once - _sum(once) / len(once)
 
 
 def _sum(values: Floats) -> float:
     """Sums without a rounding, so that the order of the values does not matter."""
-    try:
-        return math.fsum(values.tolist())
-    except (OverflowError, ValueError):  # infinite, or infinities of both signs
-        return float(values.sum())
+    return math.fsum(values.tolist())
 
 
 def _spearman(labels: Floats, predicted: Floats) -> float:

@@ -40,9 +40,11 @@ class RankCurve:
         """Counts records; labels say of each whether it is of the class."""
         values = np.asarray(scores, float)
         order = np.argsort(-values, kind="stable")
-        is_last = np.append(np.diff(values[order]) != 0, True)[: values.size]
-        found = np.cumsum(np.asarray(labels)[order] > 0)[is_last]
-        seen = np.flatnonzero(is_last) + 1
+        ranked = values[order]
+        # Compared, not subtracted: infinity minus infinity is NaN.
+        is_last = np.append(ranked[1:] != ranked[:-1], True)[: ranked.size]
+        last = np.flatnonzero(is_last)
+        found, seen = np.cumsum(np.asarray(labels)[order] > 0)[last], last + 1
         return cls(np.append(0, found), np.append(0, seen - found))
 
     @property
@@ -73,12 +75,14 @@ class RankCurve:
     @property
     def auroc(self) -> float:
         """The area under the ROC curve."""
-        return float(np.trapezoid(self.recall, self.false_alarms))
+        # Twice the area in whole pairs of records: a sum of fractions may exceed 1.
+        pairs = np.diff(self.misses) @ (self.hits[1:] + self.hits[:-1])
+        return int(pairs) / (2 * self.positives * self.negatives)
 
     @property
     def auprc(self) -> float:
         """The area under the precision-recall curve, as average precision."""
-        return float(self.precision @ np.diff(self.recall))
+        return float(self.precision @ np.diff(self.hits) / self.positives)
 
     def thin(self) -> "RankCurve":
         """Leaves out counts that a drawing cannot show: those within a pixel of others."""
