@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import seqloom as sl
@@ -120,3 +121,11 @@ def test_a_head_learns_embeddings_and_refuses_others(tmp_path):
     np.testing.assert_array_equal(again.to_numpy(), run.test.scores.to_numpy())
     with pytest.raises(sl.errors.ConfigError, match="embeddings of 8 features"):
         sl.infer.predict(run.trained, sl.data.EmbeddingDataset({"x": np.zeros(4)}))
+
+
+def test_labels_of_embeddings_are_joined_by_an_index_of_integers():
+    rows = {i: np.zeros(3) for i in (1, 2, 3)}
+    labels = pd.Series(["c", "a", "b"], index=[3, 1, 2])
+    data = sl.data.EmbeddingDataset(rows, labels=labels)
+    assert data.labels is not None
+    assert [data.classes[label] for label in data.labels] == ["a", "b", "c"]

@@ -422,3 +422,45 @@ def test_columns_that_nobody_asks_for_may_lack_a_name(tmp_path):
     assert SequenceDataset(tmp_path / "a.csv").ids == ["x", "y"]
     with pytest.raises(LabelError, match="2 columns are named 'n'"):
         SequenceDataset(tmp_path / "a.csv", label_column="n")
+
+
+def test_a_frame_with_an_index_of_integers_gives_its_records_these_ids():
+    frame = pd.DataFrame({"eid": [1005, 1001], "sequence": ["AC", "GG"]}).set_index("eid")
+    assert SequenceDataset(frame).ids == ["1005", "1001"]
+    assert SequenceDataset(frame, id_column="eid").ids == ["1005", "1001"]
+    assert SequenceDataset(frame["sequence"]).ids == ["1005", "1001"]
+    with pytest.raises(LabelError, match="no column 'iid'"):
+        SequenceDataset(frame, id_column="iid")
+
+
+def test_ids_of_a_column_with_gaps_are_integers():
+    frame = pd.DataFrame({"id": [7.0, 8.0], "sequence": ["AC", "GG"]})
+    assert SequenceDataset(frame).ids == ["7", "8"]
+
+
+CLASS_LABEL = datasets.Features(
+    {
+        "id": datasets.Value("string"),
+        "sequence": datasets.Value("string"),
+        "label": datasets.ClassLabel(names=["neg", "pos"]),
+    }
+)
+BY_NUMBER = datasets.Dataset.from_dict(
+    {**COLUMNS, "label": [0, 1, -1, 1]}, features=CLASS_LABEL
+)
+WITH_CLASS_LABEL = {
+    "whole": lambda: (BY_NUMBER, None),
+    "streamed": lambda: (BY_NUMBER.to_iterable_dataset(), None),
+    "torch": lambda: (BY_NUMBER.with_format("torch"), None),
+    "column": lambda: (dict(zip(IDS, LETTERS, strict=True)), BY_NUMBER["label"]),
+    "columns": lambda: (BY_NUMBER["sequence"], BY_NUMBER["label"]),
+}
+
+
+@pytest.mark.parametrize("how", WITH_CLASS_LABEL)
+def test_a_class_label_gives_names_and_its_missing_value_is_no_class(how):
+    data, labels = WITH_CLASS_LABEL[how]()
+    found = SequenceDataset(data, labels=labels, unlabelled="skip")
+    assert found.classes == ("neg", "pos")
+    assert found.labels.tolist() == [0, 1, 1]
+    assert found.report["unlabelled"] == 1

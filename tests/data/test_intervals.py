@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -649,3 +650,19 @@ def test_parquet_is_named_and_its_data_frame_is_read(genome, tmp_path):
     ):
         IntervalDataset(genome, path)
     assert IntervalDataset(genome, pandas.read_parquet(path)).ids == ["chr1:1-5(.)"]
+
+
+def test_a_column_of_the_frame_of_intervals_belongs_to_its_rows(genome):
+    frame = pd.DataFrame(
+        {"chrom": ["chr1"] * 3, "start": [1, 2, 3], "stop": [5, 6, 7], "y": ["a", "b", "c"]}
+    ).iloc[[2, 0]]
+    data = IntervalDataset(genome, frame, labels=frame["y"])
+    assert [data.classes[i] for i in data.labels] == ["c", "a"]
+    with pytest.raises(LabelError, match=r"labels\.to_numpy\(\)"):
+        IntervalDataset(genome, frame, labels=frame["y"].iloc[::-1])
+
+
+def test_labels_of_intervals_are_joined_to_their_names_by_an_index_of_integers(genome, bed):
+    labels = pd.Series({2: "b", 1: "a"})
+    data = IntervalDataset(genome, bed("chr1\t1\t5\t1\nchr2\t1\t5\t2\n"), labels=labels)
+    assert [data.classes[i] for i in data.labels] == ["a", "b"]

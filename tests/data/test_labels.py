@@ -869,3 +869,75 @@ def test_a_table_without_a_line_of_names_is_told_by_the_id_in_its_first_line(lab
 def test_a_table_of_one_column_is_told_that_it_needs_two(labelled):
     with pytest.raises(LabelError, match=r"names 'kind'; it needs two columns"):
         labelled("kind\nx\ny\nx\ny\n")
+
+
+FASTA_OF_NUMBERS = ">1\nACGT\n>2\nGGCA\n>3\nTTTT\n"
+INDEXES = {
+    "integers": pd.Index([3, 1, 2]),
+    "floats": pd.Index([3.0, 1.0, 2.0]),
+    "texts": pd.Index(["3", "1", "2"]),
+    "categories": pd.CategoricalIndex([3, 1, 2]),
+    "evenly spaced": pd.RangeIndex(3, 0, -1),
+}
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    path = tmp_path / "n.fa"
+    path.write_text(FASTA_OF_NUMBERS)
+    return str(path)
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+@pytest.mark.parametrize("is_frame", [False, True])
+def test_labels_with_an_index_are_joined_by_id(numbers, index, is_frame):
+    names = {3: "three", 1: "one", 2: "two"}
+    labels = pd.Series([names[int(key)] for key in index], index=index, name="label")
+    found = SequenceDataset(numbers, labels=labels.to_frame() if is_frame else labels)
+    names = [found.classes[label] for label in found.labels]
+    assert dict(zip(found.ids, names, strict=True)) == {
+        "1": "one",
+        "2": "two",
+        "3": "three",
+    }
+
+
+def test_labels_of_a_stream_are_joined_by_an_index_of_integers(numbers):
+    labels = pd.Series(["b", "a", "b"], index=[3, 1, 2])
+    stream = SequenceStream(numbers, labels=labels)
+    found = {item["id"]: stream.classes[item["label"]] for item in stream}
+    assert found == {"1": "a", "2": "b", "3": "b"}
+
+
+def test_labels_with_a_range_as_index_are_in_the_order_of_the_records(numbers):
+    found = SequenceDataset(numbers, labels=pd.Series(["b", "a", "b"]))
+    assert [found.classes[label] for label in found.labels] == ["b", "a", "b"]
+
+
+def test_an_index_that_matches_no_id_is_an_error_with_the_way_to_the_order(tmp_path):
+    path = tmp_path / "s.fa"
+    path.write_text(">s1\nACGT\n>s2\nGGCA\n")
+    frame = pd.DataFrame({"y": ["a", "x", "b"]}).query("y != 'x'")
+    with pytest.raises(LabelError, match=r"its index has '0', '2'.*labels\.to_numpy\(\)"):
+        SequenceDataset(str(path), labels=frame["y"])
+    found = SequenceDataset(str(path), labels=frame["y"].to_numpy())
+    assert [found.classes[label] for label in found.labels] == ["a", "b"]
+
+
+def test_an_index_is_not_joined_to_sequences_without_ids():
+    frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "y": ["a", "b", "a"]}).iloc[[2, 0, 1]]
+    with pytest.raises(LabelError, match="no ids to join it to"):
+        SequenceDataset(frame["s"].tolist(), labels=frame["y"])
+    found = SequenceDataset(frame["s"], labels=frame["y"])
+    assert found.ids == ["2", "0", "1"]
+    assert [found.classes[label] for label in found.labels] == ["a", "a", "b"]
+
+
+def test_a_column_of_the_frame_of_sequences_belongs_to_its_rows():
+    frame = pd.DataFrame(
+        {"id": ["0", "1", "2"], "sequence": ["AC", "GG", "TT"], "y": ["a", "b", "a"]},
+        index=[2, 0, 1],
+    )
+    found = SequenceDataset(frame, labels=frame["y"])
+    assert found.ids == ["0", "1", "2"]
+    assert [found.classes[label] for label in found.labels] == ["a", "b", "a"]

@@ -2,6 +2,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
@@ -208,3 +209,13 @@ def test_a_weighted_sampler_works_in_both_loaders(varied):
     for a, b in zip(ours, theirs, strict=True):
         assert a["id"] == b["id"]
         np.testing.assert_array_equal(a["inputs"], b["inputs"])
+
+
+def test_weights_with_an_index_are_joined_by_id():
+    data = SequenceDataset({"1": "AC", "2": "GG", "3": "TT"})
+    assert set(WeightedSampler(data, pd.Series({3: 0.0, 1: 1.0, 2: 0.0}))) == {0}
+    assert set(WeightedSampler(data, {"3": 1, "1": 0, "2": 0})) == {2}
+    with pytest.raises(
+        ArgumentError, match=r"weights has no entry .*weights\.to_numpy\(\)"
+    ):
+        WeightedSampler(data, pd.Series({5: 0.0, 1: 1.0, 2: 0.0}))

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
@@ -119,7 +120,7 @@ def test_groups_of_the_wrong_number_are_an_error(hundred):
 
 
 def test_an_id_without_a_group_is_an_error(hundred):
-    with pytest.raises(ArgumentError, match="no entry for 99 ids: 's1'"):
+    with pytest.raises(ArgumentError, match="no entry for 99 of 100 ids: 's1'"):
         split(hundred, (0.5, 0.5), groups={"s0": "a"})
 
 
@@ -195,3 +196,39 @@ def test_what_is_no_part_of_the_same_dataset_is_not_joined(hundred, make, other)
     another = make("ab")[:] if other == "part" else other
     with pytest.raises(ArgumentError, match="joins parts of one dataset, got a "):
         hundred + another
+
+
+def test_a_series_of_groups_is_joined_by_its_index(tmp_path):
+    path = tmp_path / "n.fa"
+    path.write_text("".join(f">{i}\nACGT\n" for i in range(1, 13)))
+    data = SequenceDataset(str(path))
+    families = {i: f"f{i % 4}" for i in range(1, 13)}
+    backwards = pd.Series(families).iloc[::-1]
+    cuts = [split(data, (0.5, 0.5), groups=backwards), *folds(data, 2, groups=backwards)]
+    for parts in cuts:
+        first, second = ({families[int(name)] for name in part.ids} for part in parts)
+        assert not first & second
+
+
+def test_groups_by_id_take_the_numbers_of_ids_and_values_of_one_text(hundred):
+    by_text = {f"s{i}": str(i // 2) for i in range(100)}
+    by_number = pd.Series({f"s{i}": float(i // 2) for i in range(100)})
+    one, other = (split(hundred, (0.5, 0.5), groups=it) for it in (by_text, by_number))
+    assert one[0].ids == other[0].ids
+
+
+def test_a_record_without_a_group_is_an_error(hundred):
+    for nothing in (None, math.nan, pd.NA, ""):
+        groups = ["x", nothing, *["y"] * 98]
+        with pytest.raises(ArgumentError, match="no group for 1 of 100 records: 's1'"):
+            split(hundred, (0.5, 0.5), groups=groups)
+        with pytest.raises(ArgumentError, match="no group for 1 of 100 records: 's1'"):
+            folds(hundred, 2, groups={f"s{i}": group for i, group in enumerate(groups)})
+
+
+def test_an_index_of_groups_needs_ids_of_records():
+    frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "f": ["a", "b", "a"]}).iloc[[2, 0, 1]]
+    data = SequenceDataset(frame["s"].tolist())
+    with pytest.raises(ArgumentError, match="no ids to join it to"):
+        split(data, (0.5, 0.5), groups=frame["f"])
+    assert len(split(data, (0.5, 0.5), groups=frame["f"].to_numpy())) == 2

@@ -8,6 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from seqloom.errors import ArgumentError
+from seqloom.io._records import decode_header
+
+_SHOWN = 3
+_LISTING = ("to_pylist", "to_list", "tolist")
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
@@ -16,6 +22,7 @@ class Frame:
     what: str  # name of the table in errors
     names: list[str]
     table: Any
+    features: Any = None  # of a data set of Hugging Face: the type of each column
 
     @classmethod
     def of(cls, table: Any) -> Frame | None:
@@ -29,18 +36,14 @@ class Frame:
         has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
         if isinstance(table, type) or not has_rows or names is None or callable(names):
             return None
-        return cls(what, [str(name) for name in names], table)
+        features = getattr(table, "features", None)
+        return cls(what, [str(name) for name in names], table, features)
 
     def column(self, name: str) -> list[Any]:
-        """Lists the values of a column; of classes by number, as some have, the names."""
-        values = values_of(self.table[self._key(name)])
-        features: Any = getattr(self.table, "features", None)
-        feature = features.get(name) if isinstance(features, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        classes: list[str] | None = getattr(feature, "names", None)  # pyright: ignore[reportUnknownArgumentType]
-        if classes is None:
-            return values
-        # A number below 0 says there that nothing is known.
-        return [None if at is None or at < 0 else classes[at] for at in values]
+        """Lists the values of a column; of a Hugging Face `ClassLabel` the names."""
+        column = self.table[self._key(name)]
+        has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
+        return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def _key(self, name: str) -> Any:
         """Finds what the table itself calls a column: names may be numbers there."""
@@ -49,8 +52,15 @@ class Frame:
         return next((key for key in keys if str(key) == name), name)
 
     def index(self) -> list[Any] | None:
-        """Lists the names of the rows, where somebody gave them some."""
+        """Lists the index of the rows; None where it only counts them."""
         return index_of(self.table)
+
+    def ids(self, id_column: str) -> list[Any] | None:
+        """Lists the column of ids, or the index if it has the name or none is chosen."""
+        if id_column in self.names:
+            return self.column(id_column)
+        name: Any = getattr(getattr(self.table, "index", None), "name", None)
+        return self.index() if id_column in {"id", str(name)} else None
 
 
 def _names_of(table: Any) -> Any:
@@ -66,26 +76,74 @@ def is_column(value: Any) -> bool:
     return isinstance(value, Sequence) or (has_axis and not isinstance(value, Mapping))
 
 
-def values_of(column: Any) -> list[Any]:
-    """Lists what an array, a series or any other column holds."""
-    for name in ("to_pylist", "to_list", "tolist"):
-        if hasattr(column, name):
-            return getattr(column, name)()
-    return list(column)
+def values_of(column: Any, feature: Any = None) -> list[Any]:
+    """Lists the values of an array, a series or any other column."""
+    name = next((it for it in _LISTING if hasattr(column, it)), None)
+    values: list[Any] = list(column) if name is None else getattr(column, name)()
+    feature = getattr(column, "features", feature)
+    classes: list[str] | None = getattr(feature, "names", None)
+    if classes is None:
+        return values
+    # In a ClassLabel of Hugging Face, -1 is a missing value.
+    return [None if at is None or at < 0 else classes[at] for at in values]
 
 
 def index_of(table: Any) -> list[Any] | None:
-    """Lists the names that rows of pandas have; None where they are plain numbers."""
-    index = getattr(table, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+    """Lists the index of a series or a frame of pandas; None if it is the default one."""
+    if not has_index(table):
         return None
-    names: list[Any] = values_of(index)
-    return names if any(isinstance(name, str) for name in names) else None
+    index: Any = table.index
+    # pandas stores any evenly spaced integers as a RangeIndex, ids of a column too.
+    is_range = type(index).__name__ == "RangeIndex" and index.name is None
+    is_default = is_range and (index.start, index.step) == (0, 1)
+    return None if is_default else values_of(index)
+
+
+def key_text(key: Any) -> str:
+    """Writes an id as text; a whole float, as a column with gaps has, is an integer."""
+    if isinstance(key, bytes):
+        return decode_header(key)
+    is_whole = isinstance(key, float) and key.is_integer()
+    return str(int(key) if is_whole else key)
+
+
+def has_index(table: Any) -> bool:
+    """Tells a series or a frame of pandas from a list, whose ``index`` is a method."""
+    index = getattr(table, "index", None)
+    return index is not None and not callable(index)
+
+
+def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
+    """Orders the values of a dict or an indexed series as a dataset; None for others."""
+    is_dict = isinstance(values, Mapping)
+    keys: list[Any] | None = list(values) if is_dict else index_of(values)  # pyright: ignore[reportUnknownArgumentType]
+    if keys is None:
+        return None
+    in_order = f"for values in the order of the records give {name}.to_numpy()"
+    if not is_dict and not getattr(getattr(dataset, "dataset", dataset), "_has_ids", True):
+        raise ArgumentError(
+            f"{name} has an index, but the records have no ids to join it to: {in_order}"
+        )
+    ids: list[str] = list(getattr(dataset, "ids", map(str, range(len(dataset)))))
+    texts = list(map(key_text, keys))
+    column: list[Any] = values_of(values.values() if is_dict else values)
+    found = dict(zip(texts, column, strict=True))
+    if len(found) < len(texts):
+        double = next(text for i, text in enumerate(texts) if text in texts[:i])
+        raise ArgumentError(f"{name} has the id {double!r} twice; give each id one value")
+    if missing := [text for text in ids if text not in found]:
+        order = "" if is_dict else f"; {in_order}"
+        raise ArgumentError(
+            f"{name} has no entry for {len(missing):,} of {len(ids):,} ids: "
+            f"{', '.join(map(repr, missing[:_SHOWN]))}, ...; its ids are "
+            f"{', '.join(map(repr, texts[:_SHOWN]))}, ...{order}"
+        )
+    return [found[text] for text in ids]
 
 
 def is_array(value: Any) -> bool:
     """Tells an array or a series, of whatever library."""
     if isinstance(value, (str, bytes, Mapping, np.generic)):
         return False
-    has_values = any(hasattr(value, name) for name in ("to_pylist", "to_list", "tolist"))
+    has_values = any(hasattr(value, name) for name in (*_LISTING, "features"))
     return has_values and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0

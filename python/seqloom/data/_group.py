@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._order import permutation
+from seqloom.data.label._cells import is_nothing
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
 
     from seqloom._key import Key
@@ -24,25 +27,25 @@ def group_numbers(
     """Numbers the groups that sequences belong to."""
     if isinstance(groups, str):
         groups = dataset.group(groups)
-    if isinstance(groups, Mapping):
-        groups = _look_up(dataset, groups)
-    names = np.asarray(groups)
+    by_id = values_by_id("groups", groups, dataset)
+    names = np.asarray(groups if by_id is None else by_id, object)
     if names.shape != (len(dataset),):
         raise ArgumentError(
             f"groups must name one group for each of {len(dataset):,} sequences, "
             f"got shape {names.shape}"
         )
-    return np.unique(names, return_inverse=True)[1]
+    _check_present(dataset, names.tolist())
+    return np.unique(list(map(key_text, names)), return_inverse=True)[1]
 
 
-def _look_up(dataset: MapDataset | Subset, groups: Mapping[str, Any]) -> list[str]:
-    """Finds the group of each id."""
-    ids = dataset.ids
-    if missing := [name for name in ids if name not in groups]:
+def _check_present(dataset: MapDataset | Subset, names: list[Any]) -> None:
+    """Refuses records without a group: they would all be one group, or each its own."""
+    missing = [row for row, name in enumerate(names) if is_nothing(name) or name == ""]
+    if missing:
         raise ArgumentError(
-            f"groups has no entry for {len(missing):,} ids: {missing[0]!r}, ..."
+            f"groups names no group for {len(missing):,} of {len(names):,} records: "
+            f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
         )
-    return [str(groups[name]) for name in ids]
 
 
 def deal_groups(

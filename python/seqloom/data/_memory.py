@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,12 +14,18 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._ragged import Ragged
-from seqloom.data._frame import Frame, index_of, is_array, values_of
+from seqloom.data._frame import (
+    Frame,
+    has_index,
+    index_of,
+    is_array,
+    key_text,
+    values_of,
+)
 from seqloom.data._letters import letters_of_rows
 from seqloom.data.label._cells import is_nothing
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
-from seqloom.io._records import decode_header
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,11 +50,12 @@ class MemoryRecords:
     name: str  # what stands for the name of a file
     batch: SequenceBatch  # the records
     frame: Frame | None = None  # the table they come from, with labels perhaps
+    has_ids: bool = True  # False: a list or a table without ids and without an index
 
     def is_numbered(self, id_column: str) -> bool:
         """Says whether they come from a table without a column of ids or names of rows."""
         frame = self.frame
-        return frame is not None and id_column not in frame.names and frame.index() is None
+        return frame is not None and frame.ids(id_column) is None
 
 
 def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
@@ -65,13 +72,8 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
         _check_first_words(name, _ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
-    ids = _ids(name, index_of(data) or list(map(str, range(len(rows)))), options)
-    _check_first_words(name, ids)
-    return (
-        None
-        if not rows or _are_paths(rows)
-        else _from_rows(name, rows, ids, options=options)
-    )
+    is_none = not rows or _are_paths(rows)
+    return None if is_none else _from_rows(name, rows, data, options=options)
 
 
 def _refuse_parts(by_id: dict[Any, Any]) -> None:
@@ -89,12 +91,14 @@ def _is_by_id(frame: Frame, options: SourceOptions) -> bool:
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
     """Takes the records of a table: sequences, and ids if it has such a column."""
     letters = frame.column(options.find_sequences(name, frame.names))
-    has_ids = options.find_ids(name, frame.names)
-    ids = frame.column(options.id_column) if has_ids else frame.index()
-    ids = _ids(name, list(map(str, range(len(letters)))) if ids is None else ids, options)
+    found = frame.ids(options.id_column)
+    if found is None:
+        options.check_ids(name, frame.names)
+    ids = _ids(name, list(range(len(letters))) if found is None else found, options)
     _check_first_words(name, ids)
     pairs = zip(ids, letters, strict=True)
-    return MemoryRecords(name, _make_records(name, pairs, options).batch, frame)
+    has_ids = found is not None or has_index(frame.table)
+    return MemoryRecords(name, _make_records(name, pairs, options).batch, frame, has_ids)
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
@@ -109,7 +113,7 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 def _id(each: Any, position: tuple[str, int], ids: str) -> str:
     """Writes one id as text."""
-    text = decode_header(each) if isinstance(each, bytes) else str(each)
+    text = key_text(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _NO_IDS)):
         return text
     name, record = position
@@ -118,7 +122,7 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
         return str(record)
     hint = 'ids="number" (--ids number) gives records without one their number'
     raise FormatError(
-        f"{name}: record {record}: expected an id, found {quote(cast('Any', each))}; "
+        f"{name}: record {record}: expected an id, found {quote(each)}; "
         f"{hint if is_missing else 'give a text or a number'}",
         kind="header",
         path=name,
@@ -184,7 +188,7 @@ def _exists(text: str) -> bool:
 
 
 def _from_rows(
-    name: str, rows: list[Any], ids: list[Any], *, options: SourceOptions
+    name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
     """Takes sequences, pairs of id and sequence, records, or dicts of columns."""
     first = rows[0]
@@ -192,15 +196,19 @@ def _from_rows(
     if isinstance(first, Mapping):
         names = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: [row.get(key) for row in rows] for key in names}
-        return from_frame(name, Frame(name, names, columns), options)
+        features = getattr(data, "features", None)
+        return from_frame(name, Frame(name, names, columns, features), options)
     if hasattr(first, "sequence"):
         return _from_records(name, rows, options)
-    pairs = zip(ids, rows, strict=True)
-    if hasattr(first, "seq"):
-        pairs = ((row.id, row.seq) for row in rows)
-    elif isinstance(first, (tuple, list)):
-        pairs = (_pair(name, row) for row in rows)
-    return _make_records(name, pairs, options)
+    is_seq = hasattr(first, "seq")
+    if is_seq or isinstance(first, (tuple, list)):
+        pairs = ((row.id, row.seq) if is_seq else _pair(name, row) for row in rows)
+        return _make_records(name, pairs, options)
+    index = index_of(data)
+    ids = _ids(name, list(range(len(rows))) if index is None else index, options)
+    _check_first_words(name, ids)
+    held = _make_records(name, zip(ids, rows, strict=True), options)
+    return replace(held, has_ids=has_index(data))
 
 
 def _check_alike(name: str, rows: list[Any]) -> None:

@@ -71,8 +71,9 @@ class SequenceDataset(SequenceItems):
         augment: Changes letters before they are encoded, by a key of seed, epoch and
             ordinal; ``sl.augment.ReverseComplement``, for example.
         labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
-            from id to label, a function that gives a ``SequenceRecord`` its label, an
-            array or a list of numbers in the order of the records; ``"file"`` where each
+            from id to label, a function that gives a ``SequenceRecord`` its label, a pandas
+            series whose index has the ids, an array, a series with the default index or a
+            list of numbers in the order of the records; ``"file"`` where each
             file is a class, called as the file is without its endings, or a dict from file
             to label. None takes the column of a table of sequences, if it has one; False
             leaves labels out. A ``Labels`` holds these and the options of labels below.
@@ -175,7 +176,10 @@ class SequenceDataset(SequenceItems):
         self.classes = tuple(labels.classes or ())
         # Several datasets may share a table: what none of them has is truly left over.
         self.unmatched: tuple[str, ...] = ()
-        source = choose_source(self._records, labels, sources.frames)
+        self._has_ids = sources.has_ids
+        source = choose_source(
+            self._records, labels, sources.frames, has_ids=sources.has_ids
+        )
         if source is not None:
             self._label(drop_missing(source, labels), labels)
         self._report |= sources.count_numbered(id_column)

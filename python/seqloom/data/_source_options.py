@@ -46,8 +46,7 @@ class SourceOptions:
         )
         return self.sequence_column
 
-    def find_ids(self, what: str, names: list[str]) -> bool:
-        """Tells whether there is a column of ids; one that was named must be there."""
+    def check_ids(self, what: str, names: list[str]) -> None:
+        """Refuses a chosen column of ids that the table does not have."""
         if self.id_column != "id":
             column_position(what, names, self.id_column)
-        return self.id_column in names

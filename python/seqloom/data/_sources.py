@@ -6,7 +6,7 @@ import csv
 import gzip
 import os
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,11 @@ class Sources:
         """The table of each file; None where it is none."""
         return [self.held[path].frame if path in self.held else None for path in self.paths]
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether records have ids, and not their numbers for want of any."""
+        return all(held.has_ids for held in self.held.values())
+
     def count_numbered(self, id_column: str) -> dict[str, Any]:
         """Counts the records of tables without ids, which have numbers instead."""
         tables = [held for held in self.held.values() if held.is_numbered(id_column)]
@@ -55,7 +60,10 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
     tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
     wanted = (options.sequence_column,)
     frames = {path: from_frame(path, read_frame(path, wanted), options) for path in tables}
-    return Sources(paths, frames)
+    # A record without an id has the number of its row, as the index of a frame has it.
+    return Sources(
+        paths, {path: replace(held, has_ids=True) for path, held in frames.items()}
+    )
 
 
 def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:

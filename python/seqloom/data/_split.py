@@ -48,10 +48,10 @@ def split(
         dataset: What to cut.
         shares: The share of each part; together 1.
         stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, a dict from id to group (family, donor), or the
-            name of a column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``:
-            equal letters are a group. A group is never cut, so sizes are as near as its
-            groups allow.
+        groups: A group for each sequence, a dict or a pandas series from id to group
+            (family, donor), or the name of a column (``"chrom"`` of intervals, ``"file"``),
+            or ``"sequence"``: equal letters are a group. A group is never cut, so sizes are
+            as near as its groups allow. A sequence without a group is an error.
         seed: Seed of the random split.
 
     Returns:
@@ -99,9 +99,9 @@ def folds(
         dataset: What to cut.
         k: How many parts, 2 or more.
         stratify: Gives each part its share of every class, where labels are classes.
-        groups: A group for each sequence, a dict from id to group, or the name of a
-            column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``: equal letters
-            are a group; none is cut.
+        groups: A group for each sequence, a dict or a pandas series from id to group, or
+            the name of a column (``"chrom"`` of intervals, ``"file"``), or ``"sequence"``:
+            equal letters are a group; none is cut.
         seed: Seed of the random split.
 
     Returns:

@@ -494,3 +494,32 @@ def test_a_table_of_no_phenotypes_is_an_error(four, tmp_path, unlabelled):
     (tmp_path / "y.csv").write_text("IID,Y\n")
     with pytest.raises(sl.errors.LabelError, match="4 of 4 samples have no row"):
         sl.data.GenotypeDataset(four(), tmp_path / "y.csv", unlabelled=unlabelled)
+
+
+@pytest.mark.parametrize("kind", ["series", "frame", "floats", "both ids"])
+def test_values_of_samples_are_joined_by_an_index_of_integers(four, kind):
+    path = four(["1001", "1002", "1003", "1004"])
+    values = pd.Series({1003: 2.5, 1001: 0.5, 1004: 3.5, 1002: 1.5}, name="Y")
+    both = pd.MultiIndex.from_tuples([(f"f{key - 1000}", key) for key in values.index])
+    given = {
+        "series": values,
+        "frame": values.to_frame(),
+        "floats": values.set_axis(values.index.astype(float)),
+        "both ids": values.set_axis(both),
+    }[kind]
+    found, data = labelled(path, given, covariates=given)
+    assert found == {"1001": 0.5, "1002": 1.5, "1003": 2.5, "1004": 3.5}
+    assert (
+        data[2]["covariates"].tolist()
+        == sl.data.GenotypeDataset(
+            path, [0.5, 1.5, 2.5, 3.5], covariates=[0.5, 1.5, 2.5, 3.5]
+        )[2]["covariates"].tolist()
+    )
+
+
+def test_an_index_that_names_no_sample_is_an_error(four):
+    values = pd.Series([0.5, 1.5, 2.5, 3.5, 4.5]).drop(1)
+    with pytest.raises(sl.errors.LabelError, match="its ids are '0', '2', '3'"):
+        sl.data.GenotypeDataset(four(), values)
+    with pytest.raises(sl.errors.LabelError, match="it has 0, 2, 3"):
+        sl.data.GenotypeDataset(four(), covariates=values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom.data._frame import Frame
+from seqloom.data._frame import Frame, index_of
 from seqloom.data._ids import Ids
 from seqloom.data._numbered import NumberedItems
 from seqloom.data._position import positions
@@ -215,7 +215,9 @@ class EmbeddingDataset(NumberedItems):
 def _source_of(labels: Labels, count: int) -> Source:
     """Tells labels by id from labels in the order of the records."""
     source = labels.source
-    is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or Frame.of(source)
+    is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
+        Frame.of(source) is not None or index_of(source) is not None
+    )
     rows: list[Any] = [] if is_by_id else list(labels.source)
     is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
     # A list of texts is one of tables where these are files, as for sequences.

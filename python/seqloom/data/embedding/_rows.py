@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from seqloom._arguments import quote
+from seqloom.data._frame import key_text
 from seqloom.data.embedding._encoder import EmbeddingEncoder
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -40,7 +41,7 @@ class RowsInMemory:
     """Embeddings from a dict, numbered in its order."""
 
     def __init__(self, rows: Mapping[Any, Any]) -> None:
-        self.ids = [str(name) for name in rows]
+        self.ids = list(map(key_text, rows))
         self._rows = [np.asarray(row) for row in rows.values()]
         self.ordinals = np.arange(len(self.ids))
         self.lengths = np.ones(len(self.ids), np.int64)

@@ -16,10 +16,10 @@ from seqloom.data.genotype._person_table import (
     PersonTable,
     format_key,
     frame_table,
+    key_of,
     read_person_table,
 )
 from seqloom.data.label._cells import Cells, cells_of
-from seqloom.data.label._source import id_text
 from seqloom.data.label._table import LabelTable
 from seqloom.errors import ArgumentError, LabelError
 
@@ -75,7 +75,7 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     frame = Frame.of(values)
     if frame is not None:
         return [frame_table(frame, columns)]
-    if index := index_of(values):
+    if (index := index_of(values)) is not None:
         what = f"the series of {columns.what}s"
         return [_of_rows(what, index, values_of(values), columns=columns)]
     is_each = _is_one_each(values, people)
@@ -118,9 +118,7 @@ def _of_rows(
     width = widths.pop()
     rows = [row if len(row) == width else ("",) * width for row in rows]
     lines = list(range(1, len(rows) + 1))
-    keys = [
-        cast("Key", key if isinstance(key, tuple) else id_text(key, what)) for key in ids
-    ]
+    keys = [key_of(key, what) for key in ids]
     return PersonTable(what, _names(columns, width), keys, rows, lines)
 
 

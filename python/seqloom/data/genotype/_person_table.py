@@ -65,19 +65,26 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
 
 def frame_table(frame: Frame, columns: Columns) -> PersonTable:
     """Takes a data frame: with IID, FID and IID, or the names of its rows as IID."""
-    names, index = frame.names, frame.index()
-    if index is None or _is_header(names, Columns(columns.id_column)):
+    names, index = frame.names, frame.ids(columns.id_column or "id")
+    has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
+    if index is None or has_column:
         ids, values = _columns(frame.what, names, columns)
         parts = [_ids(frame, names[at]) for at in ids]
         keys = [_key(list(row)) for row in zip(*parts, strict=True)]
     else:
-        keys = [_key([id_text(name, frame.what)]) for name in index]
+        keys = [key_of(key, frame.what) for key in index]
         wanted = columns.wanted or names
         values = [column_position(frame.what, names, name) for name in wanted]
     cells = [map(_text, frame.column(names[at])) for at in values]
     rows = list(zip(*cells, strict=True))
     lines = list(range(1, len(rows) + 1))
     return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
+
+
+def key_of(key: Any, what: str) -> Key:
+    """Makes what an individual is found by of an IID, or of a tuple of FID and IID."""
+    parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
+    return _key([id_text(part, what).strip() for part in parts])
 
 
 def _ids(frame: Frame, column: str) -> list[str]:

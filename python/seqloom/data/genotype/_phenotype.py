@@ -154,8 +154,10 @@ def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> 
     names = ", ".join(people.names[at] for at in bare[:_EXAMPLES])
     more = ", ..." if len(bare) > _EXAMPLES else ""
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
-    is_all = len(bare) == len(people)
+    if len(bare) == len(people):
+        found = ", ".join(map(repr, joined.unmatched[:_EXAMPLES]))
+        way_out = f"; its ids are {found}, ..." if found else ""
     return LabelError(
         f"{people.path}: {len(bare):,} of {len(people):,} samples have no row in "
-        f"{joined.what}: {names}{more}{'' if is_all else way_out}"
+        f"{joined.what}: {names}{more}{way_out}"
     )

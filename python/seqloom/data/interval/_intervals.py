@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_path, quote
 from seqloom._text import parse_integer
-from seqloom.data._frame import Frame
+from seqloom.data._frame import Frame, index_of
 from seqloom.data.interval._bed import NAMES, read_rows
 from seqloom.data.label._cells import MISSING, is_nothing
 from seqloom.data.label._header_line import list_names, name_nearest
@@ -40,6 +40,7 @@ class Intervals:
     # All other columns.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     files: list[str] = field(default_factory=list[str])  # empty for a table in memory
+    index: list[Any] | None = None  # the index of a frame of pandas
 
     def __len__(self) -> int:
         return len(self.chroms)
@@ -71,7 +72,8 @@ def read_intervals(intervals: Any) -> Intervals:
         return _read(intervals)
     if isinstance(intervals, (list, tuple)):
         return _join_intervals([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
-    return _check_intervals(_from_columns("the table of intervals", _table(intervals), []))
+    found = _from_columns("the table of intervals", _table(intervals), [])
+    return _check_intervals(replace(found, index=index_of(intervals)))
 
 
 def _read(path: Any) -> Intervals:

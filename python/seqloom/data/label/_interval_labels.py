@@ -58,9 +58,16 @@ def label_intervals(
 def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
     """Says which intervals have no label."""
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    if len(bare) == len(ids):
+        way_out = (
+            "; its index has no interval: for labels in the order of the intervals give "
+            "labels.to_numpy()"
+            if source.is_of_index
+            else ""
+        )
     return (
         f"{len(bare):,} of {len(ids):,} intervals have no label in {source.what}: "
-        f"{ids[bare[0]]}, ...{way_out if len(bare) < len(ids) else ''}"
+        f"{ids[bare[0]]}, ...{way_out}"
         f"{missing_note(source, str(bare[0]))}"
     )
 
@@ -75,7 +82,7 @@ def _source(
     files = list(dict.fromkeys(intervals.files))
     if (classes := labels_of_files(labels.source, files)) is not None:
         return _of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
-    if _is_one_each(labels.source):
+    if _is_one_each(labels.source, intervals):
         return _one_each(labels.source, intervals, kept), ()
     return _by_id(labels, intervals, kept, ids=ids)
 
@@ -129,14 +136,17 @@ def _label_by_number(each: list[Any]) -> dict[str, Any]:
     return {str(i): label for i, label in enumerate(each)}
 
 
-def _is_one_each(labels: Any) -> bool:
+def _is_one_each(labels: Any, intervals: Intervals) -> bool:
     """Tells labels in the order of the intervals from tables and from labels by id."""
     if isinstance(labels, (str, os.PathLike, Mapping)) or Frame.of(labels) is not None:
         return False
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return not (rows and isinstance(rows[0], os.PathLike))
-    return callable(getattr(labels, "__len__", None)) and not index_of(labels)
+    index = index_of(labels)
+    # A column of the table of intervals has its index.
+    is_in_order = index is None or index == intervals.index
+    return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
 def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Source:

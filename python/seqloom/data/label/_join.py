@@ -143,6 +143,11 @@ def _other_ids(source: Source) -> str:
     if not source.cells:
         return "; nothing was found there"
     found = ", ".join(map(repr, list(source.cells)[:_EXAMPLES]))
+    if source.is_of_index:
+        return (
+            f"; its index has {found}, ...: for labels in the order of the sequences give "
+            "labels.to_numpy()"
+        )
     return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._text import parse_decimal
-from seqloom.data._frame import Frame, index_of, is_array, values_of
+from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
@@ -49,6 +49,7 @@ class Source:
     missing: dict[str, Cells] = field(default_factory=dict[str, "Cells"])
     is_of_files: bool = False  # a label belongs to a whole file
     is_of_lists: bool = False  # a label is a list of names
+    is_of_index: bool = False  # ids are the index of a series
     where: Callable[[str], str] | None = None  # describes the location of a label
     found: Callable[[int], str] | None = None  # says where a record's label was looked for
 
@@ -70,7 +71,11 @@ class Source:
 
 
 def choose_source(
-    records: Records, labels: Labels, frames: Sequence[Frame | None] = ()
+    records: Records,
+    labels: Labels,
+    frames: Sequence[Frame | None] = (),
+    *,
+    has_ids: bool = True,
 ) -> Source | None:
     """Takes labels from where the caller says, or from the tables that sequences are in."""
     source, names = labels.source, _names(labels)
@@ -83,7 +88,25 @@ def choose_source(
         return own_source(tables, records, names)
     if source is None or source is False:
         return None
-    return _source_of(replace(labels, source=source), records)
+    if not has_ids:
+        _refuse_index(labels)
+    labels = replace(labels, source=source)
+    index = index_of(source) if is_array(source) else None
+    if index is not None and index in [frame.index() for frame in tables]:
+        # A column of the table of sequences.
+        labels = replace(labels, source=np.array(values_of(source), object))
+    return _source_of(labels, records)
+
+
+def _refuse_index(labels: Labels) -> None:
+    """Refuses to join an index to the numbers of sequences that have no ids."""
+    frame = _frame_of(labels.source, set())
+    has_column = frame is not None and (labels.id_column or "id") in frame.names
+    if not has_column and index_of(labels.source) is not None:
+        raise LabelError(
+            "labels have an index, but the sequences have no ids to join it to: for "
+            "labels in the order of the sequences give labels.to_numpy()"
+        )
 
 
 def own_source(tables: list[Frame], records: Records, columns: Cells) -> Source | None:
@@ -144,8 +167,10 @@ def labels_by_id(labels: Labels) -> Source:
         return _of_tables([_frame_table(frame, id_column, names)], names)
     if isinstance(source, Mapping):
         return dict_source(source, names)  # pyright: ignore[reportUnknownArgumentType]
-    if index := index_of(source):
-        return dict_source(by_id("the series of labels", index, source), names)
+    if (index := index_of(source)) is not None:
+        what = "the series of labels"
+        source = dict_source(by_id(what, index, source), names)
+        return replace(source, what=what, is_of_index=True)
     return table_source(_as_paths(source), id_column, names)
 
 
@@ -192,7 +217,7 @@ def _is_one_each(labels: Any) -> bool:
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
-    return is_array(labels) and Frame.of(labels) is None and not index_of(labels)
+    return is_array(labels) and Frame.of(labels) is None and index_of(labels) is None
 
 
 def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
@@ -230,13 +255,11 @@ def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
 
 def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
     """Takes labels from a data frame: a column of ids, or the names of its rows."""
-    names, index = frame.names, frame.index()
-    if id_column in names or index is None:
-        column_position(frame.what, names, id_column)
-        index = frame.column(id_column)
-    for name in columns:
-        column_position(frame.what, names, name)
-    ids = [id_text(name, f"{frame.what}, row {i}") for i, name in enumerate(index, 1)]
+    found = frame.ids(id_column)
+    wanted = columns if found is not None else (id_column, *columns)
+    for name in wanted:
+        column_position(frame.what, frame.names, name)
+    ids = [id_text(key, f"{frame.what}, row {i}") for i, key in enumerate(found or (), 1)]
     rows, is_of_lists = _rows_of(frame, columns)
     table = LabelTable(frame.what, [], [], [], is_of_lists=is_of_lists)
     for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
@@ -336,7 +359,7 @@ def id_text(key: Any, where: str) -> str:
     """Writes an id as text; nothing is none."""
     if isinstance(key, str) and key and not key.isspace():
         return key
-    text = decode_header(key) if isinstance(key, bytes) else str(key)
+    text = key_text(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
             f"{where}: an id is missing ({quote(key)}): give each label an id, or leave it "

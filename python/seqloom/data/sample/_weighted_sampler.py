@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom._arguments import check_sized, quote
 from seqloom._key import Key
+from seqloom.data._frame import values_by_id
 from seqloom.data._state import check_integer
 from seqloom.data.sample._samplers import Sampler
 from seqloom.errors import ArgumentError
@@ -22,8 +23,9 @@ class WeightedSampler(Sampler):
 
     Args:
         dataset: What is sampled.
-        weights: One number for each item, or ``"balanced"``: each class is as likely as
-            another.
+        weights: One number for each item, a dict from id to number, or ``"balanced"``:
+            each class is as likely as another. A pandas Series with an index of ids is
+            joined by id.
         size: Items in an epoch; None takes as many as the dataset has.
         **dealt: ``seed``, ``rank``, ``world_size``, ``even_ranks``: see ``Sampler``.
 
@@ -66,7 +68,8 @@ class WeightedSampler(Sampler):
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
     """Takes weights as they are, or from the classes."""
     if not isinstance(weights, str):
-        return _check_weights(_numbers(weights), dataset)
+        by_id = values_by_id("weights", weights, dataset)
+        return _check_weights(_numbers(weights if by_id is None else by_id), dataset)
     if weights != "balanced":
         raise ArgumentError(f'weights must be numbers or "balanced", got {weights!r}')
     return _check_weights(_balance_classes(dataset), dataset)
