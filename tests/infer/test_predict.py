@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 import seqloom as sl
 from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, ShapeError
@@ -98,6 +99,27 @@ def test_evaluation_agrees_with_the_scores(run, toy):
     metrics = sl.infer.evaluate(run.trained, data)
     assert metrics["n"] == 60
     assert metrics["accuracy"] == (guess == data.labels).mean()
+
+
+def test_a_confident_model_is_measured_by_its_logits(run, toy):
+    data = toy(60, lengths=(12, 20, 31))
+    record = run.model.to_record()
+    bias = (record["head.bias"] + [0, 60]).astype(np.float32)
+    run.model.load_record({**record, "head.bias": bias})
+    scores = sl.infer.predict(run, data)
+    assert (scores.to_numpy()[:, 1] == 1).all()
+    margin = np.subtract(*scores.outputs.astype(float).T[::-1])
+    found = sl.infer.evaluate(run, data)
+    assert found["auroc"] == pytest.approx(roc_auc_score(data.labels, margin))
+    assert found["auprc"] == pytest.approx(average_precision_score(data.labels, margin))
+
+
+def test_a_users_metric_gets_probabilities_that_are_not_rounded(toy, small):
+    types = []
+    data = toy(20)
+    options = {"metrics": {"own": lambda _, scores: types.append(scores.dtype) or 0.0}}
+    sl.train.fit(small, data, data, epochs=1, **options)
+    assert set(types) == {np.dtype(np.float64)}
 
 
 def test_evaluation_gives_what_fit_gave(run, toy):

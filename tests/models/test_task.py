@@ -1,5 +1,7 @@
 """What outputs mean: losses against torch, activations, metrics."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import torch
@@ -67,6 +69,47 @@ def test_of_two_classes_the_areas_are_of_the_second():
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], np.float32)
     metrics = Classify(("no", "yes")).measure(np.array([0, 1, 0]), scores)
     assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)
+
+
+# As float32 all of these are probabilities of exactly 1, as float64 the last two.
+SURE = np.array([18, 25, 19, 30, 40, 50], np.float32)
+RIGHT = np.array([0, 1, 0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("rest", [[0], [0, 0], [-7, 2, 1]])
+def test_answers_that_are_surer_rank_higher_though_both_round_to_one(rest):
+    logits = np.column_stack([np.tile(rest, (6, 1)), SURE]).astype(np.float32)
+    labels = np.where(RIGHT, len(rest), 0)
+    found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
+    # The pairs of a right and a wrong answer in correct order, by hand: 25 > 18, 19;
+    # 30 > 18, 19; 50 > 18, 19, 40: 7 of 9. Of class 0, against itself, it is the same.
+    assert found["auroc"] == pytest.approx(7 / 9)
+
+
+def test_labels_that_are_surer_rank_higher_though_both_round_to_one():
+    found = Multilabel(("x",)).measure_outputs(RIGHT[:, None], SURE[:, None])
+    # Precision at each of the three positives, from the top: 1/1, 2/3, 3/4.
+    assert found["auroc"] == pytest.approx(7 / 9)
+    assert found["auprc"] == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+
+
+def test_a_class_ranks_by_its_log_odds():
+    wide = np.array([[3.0, -2.0, 0.5], [700.0, 0.0, 699.0], [-1e4, 5.0, -9e3]])
+    expected = np.empty((3, 3))
+    with localcontext(prec=60):
+        for at, row in enumerate(wide.tolist()):
+            odds = [Decimal(value).exp() for value in row]
+            for k in range(3):
+                rest = sum(odds[:k] + odds[k + 1 :])
+                expected[at, k] = float((odds[k] / rest).ln())
+    np.testing.assert_allclose(CLASSIFY.order(wide), expected, rtol=1e-14)
+
+
+def test_numbers_are_measured_before_they_are_rounded():
+    # In float32 the predictions are 1e7 + 1 and 1e7 + 1; their ranks are 1, 2 and 3.
+    task = Regress(("mass",), mean=(1e7,), deviation=(1.0,))
+    logits = np.array([[0.9], [1.1], [2.0]], np.float32)
+    assert task.measure_outputs(np.array([0.0, 1.0, 2.0]), logits)["spearman"] == 1
 
 
 def test_labels_are_judged_by_all_answers_and_by_each_label():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from seqloom.infer import Scores
-from seqloom.models import Multilabel, Regress
+from seqloom.models import Classify, Multilabel, Regress
 from seqloom.train import Part
 from seqloom.train._mistakes import find_wrong, list_mistakes
 from seqloom.train._tables import make_tables
@@ -25,7 +25,7 @@ def tables(task, labels):
 
 def test_the_surest_mistake_comes_first():
     part = part_of(("no", "yes"), [1, 1, 1, 0])
-    table = list_mistakes(part, find_wrong(part))
+    table = list_mistakes(part, find_wrong(Classify(("no", "yes")), part))
     assert [row[:3] for row in table.rows] == [
         ("r0", "yes", "no"),
         ("r3", "no", "yes"),
@@ -36,8 +36,8 @@ def test_the_surest_mistake_comes_first():
 
 def test_of_many_mistakes_ten_are_listed():
     part = part_of(("no", "yes"), [1] * 30, np.tile([[0.7, 0.3]], (30, 1)))
-    assert len(find_wrong(part)) == 30
-    assert len(list_mistakes(part, find_wrong(part)).rows) == 10
+    assert len(find_wrong(Classify(("no", "yes")), part)) == 30
+    assert len(list_mistakes(part, find_wrong(Classify(("no", "yes")), part)).rows) == 10
 
 
 def test_each_label_has_its_own_area():

@@ -10,6 +10,7 @@ import numpy as np
 from seqloom.data._items import letters_of
 from seqloom.errors import DataWarning
 from seqloom.infer._loop import check_lengths
+from seqloom.infer._scores import measure_scores
 from seqloom.io._tally import count_letters, find_alphabet
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.infer._scores import Scores
     from seqloom.models import Examples, Task, Trained
 
 _LOOKED_AT = 1000  # records that tell what sequences are made of
@@ -56,7 +58,7 @@ def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
 def describe_known(
     task: Task,
     labels: NDArray[Any],
-    scores: NDArray[Any],
+    scores: Scores,
     *,
     known: NDArray[np.bool_] | None,
     what: str = "records",
@@ -67,8 +69,8 @@ def describe_known(
     text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
     if known.all():
         return f"{text}: give records that the model has not seen"
-    name, value = next(iter(task.measure(labels, scores).items()))
-    other = task.measure(labels[~known], scores[~known])[name]
+    name, value = next(iter(measure_scores(task, labels, scores).items()))
+    other = measure_scores(task, labels, scores, rows=~known)[name]
     name = name.replace("_", " ")
     return f"{text}: {name} {other:.4f} on the other {(~known).sum():,}, {value:.4f} on all"
 

@@ -19,7 +19,7 @@ from seqloom.infer._open import (
     open_labelled,
 )
 from seqloom.infer._progress import OnBatch, Watching, report_batches
-from seqloom.infer._scores import Scores
+from seqloom.infer._scores import Scores, measure_scores
 from seqloom.infer._strands import check_strands, run_strands
 from seqloom.models import Classify, Custom, Examples, Trained
 from seqloom.models._examples import noun_of
@@ -177,7 +177,7 @@ def evaluate(
 def _warn_of_known(trained: Trained, examples: Examples, scores: Scores) -> None:
     """Warns of records that the model was trained on."""
     known, labels = find_known(trained.known_letters, examples), np.asarray(examples.labels)
-    if text := describe_known(trained.task, labels, scores.to_numpy(), known=known):
+    if text := describe_known(trained.task, labels, scores, known=known):
         warnings.warn(text, SeenRecordsWarning, stacklevel=3)  # where evaluate was called
 
 
@@ -227,12 +227,13 @@ def score(
         ):
             error.add_note(f"the model was trained on records of {taught}")
         raise
-    return Scores(data.ids, trained.classes, trained.task.activate(logits))
+    values = trained.task.activate(logits)
+    return Scores(data.ids, trained.classes, values, outputs=logits)
 
 
 def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
     """Compares scores with the labels."""
-    metrics = trained.task.measure(np.asarray(data.labels), scores.to_numpy())
+    metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
     return {"n": len(scores), **metrics}
 
 

@@ -12,6 +12,7 @@ from seqloom._arguments import as_path
 from seqloom._files import reading, write_atomic
 from seqloom._text import printable
 from seqloom.errors import FormatError, MissingFileError, ShapeError
+from seqloom.models import Task
 
 
 class Scores:
@@ -21,6 +22,8 @@ class Scores:
         ids: The records' names, in input order.
         classes: The columns' names.
         values: Probabilities or values, ``(records, columns)``.
+        outputs: The outputs of the network (logits) that the values come from, in the same
+            shape. None: they are not known, as of a table.
 
     Raises:
         ShapeError: The values are not of that shape.
@@ -34,10 +37,15 @@ class Scores:
         a	0.9	0.1
     """
 
-    __slots__ = ("_values", "classes", "ids")
+    __slots__ = ("_values", "classes", "ids", "outputs")
 
     def __init__(
-        self, ids: Sequence[str], classes: Sequence[str], values: NDArray[np.floating]
+        self,
+        ids: Sequence[str],
+        classes: Sequence[str],
+        values: NDArray[np.floating],
+        *,
+        outputs: NDArray[np.floating] | None = None,
     ) -> None:
         self.ids = list(ids)
         self.classes = tuple(classes)
@@ -47,6 +55,7 @@ class Scores:
                 f"values of shape {self._values.shape} are not {len(self.ids)} records "
                 f"by {len(self.classes)} columns"
             )
+        self.outputs = outputs
 
     def to_numpy(self) -> NDArray[np.float32]:
         """Copies the scores into an array.
@@ -138,6 +147,24 @@ class Scores:
         yield "\t".join([_id_column(self.classes), *self.classes]) + "\n"
         for name, row in zip(self.ids, self._values, strict=True):
             yield "\t".join([name, *map(str, row)]) + "\n"
+
+
+def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+    """Returns the scores without the rounding to float32, where outputs are known."""
+    return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
+
+
+def order_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+    """Returns what ranks the records: log-odds, of which near 1 fewer are equal."""
+    return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
+
+
+def measure_scores(
+    task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
+) -> dict[str, float]:
+    """Compares the scores of all records, or of some, with their labels."""
+    values, order = values_of(task, scores), order_of(task, scores)
+    return task.measure(labels[rows], values[rows], order=order[rows])
 
 
 def _id_column(classes: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ from seqloom.nn._metrics import (
 from seqloom.tensor import Tensor
 
 Labels: TypeAlias = NDArray[np.int64] | NDArray[np.float32]
-Scores: TypeAlias = NDArray[np.float32]
+Scores: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
+Outputs: TypeAlias = NDArray[np.floating[Any]]
 _HALF = 0.5
 
 
@@ -60,16 +61,33 @@ class Task(JsonConfig, ABC):
         return self.loss(logits, targets)
 
     @abstractmethod
-    def activate(self, logits: Scores) -> Scores:
-        """Turns the model's outputs into what a person reads."""
+    def activate(self, logits: Outputs) -> Scores:
+        """Turns the model's outputs into what a person reads, without rounding it."""
+
+    def order(self, logits: Outputs) -> Outputs:
+        """Gives numbers that rank records as `activate` does, without ties by rounding."""
+        return self.activate(logits)
 
     @abstractmethod
     def decide(self, scores: Scores) -> Labels | None:
         """Turns scores into labels; None where scores are the answer."""
 
     @abstractmethod
-    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
-        """Says how good scores are, higher is better unless the name says otherwise."""
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
+        """Computes the metrics; higher is better unless the name says otherwise.
+
+        Args:
+            labels: The true labels.
+            scores: What `activate` gives.
+            order: What `order` gives, by which records are ranked. None: `scores`, in
+                which probabilities near 1 may be equal.
+        """
+
+    def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:
+        """Computes the metrics of the model's outputs."""
+        return self.measure(labels, self.activate(logits), order=self.order(logits))
 
 
 @dataclass(frozen=True)
@@ -95,20 +113,38 @@ class Classify(Task):
         weights = None if self.weights is None else np.asarray(self.weights, np.float32)
         return F.cross_entropy(logits, labels, weight=weights)
 
-    def activate(self, logits: Scores) -> Scores:
+    def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Gives the probabilities of the classes, a softmax."""
         wide = logits.astype(np.float64)
         powers = np.exp(wide - wide.max(axis=1, keepdims=True))
-        return (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    def order(self, logits: Outputs) -> NDArray[np.float64]:
+        """Gives the log-odds of each class: its output minus logsumexp of the others."""
+        wide, rows = logits.astype(np.float64), np.arange(len(logits))
+        top = wide.argmax(axis=1)
+        shifted = wide - wide[rows, top, None]
+        powers = np.exp(shifted)
+        others = powers.sum(axis=1, keepdims=True) - powers
+        # The likeliest class is the most of the sum, which the difference would cancel.
+        others[rows, top] = 1.0
+        found = shifted - np.log(others)
+        shifted[rows, top] = -np.inf
+        found[rows, top] = -np.logaddexp.reduce(shifted, axis=1)
+        return found
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
-        """Gives the likeliest class."""
-        return scores.argmax(axis=1)
+        """Gives the likeliest class, of equal ones the first."""
+        # As tables hold the scores, so that a table gives the same decisions.
+        return scores.astype(np.float32).argmax(axis=1)
 
-    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
         """Gives the metrics; the areas are of the second class where there are two."""
         size, guess = len(self.columns), self.decide(scores)
-        areas = (labels, scores) if size > 2 else (labels, scores[:, 1])  # noqa: PLR2004 - two classes
+        ranked = scores if order is None else order
+        areas = (labels, ranked if size > 2 else ranked[:, 1])  # noqa: PLR2004 - two classes
         return {
             "accuracy": accuracy(labels, guess),
             "balanced_accuracy": balanced_accuracy(labels, guess, size=size),
@@ -131,7 +167,7 @@ class Regress(Task):
         >>> import numpy as np
         >>> task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
         >>> task.activate(np.ones((1, 1), np.float32)).tolist()
-        [[0.6000000238418579]]
+        [[0.6]]
     """
 
     mean: tuple[float, ...] = (0.0,)
@@ -152,16 +188,19 @@ class Regress(Task):
         """Gives the mean squared error."""
         return F.mse_loss(logits, targets)
 
-    def activate(self, logits: Scores) -> Scores:
+    def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Brings the outputs back to the labels' own units."""
         wide = logits.astype(np.float64) * np.asarray(self.deviation)
-        return (wide + np.asarray(self.mean)).astype(np.float32)
+        return wide + np.asarray(self.mean)
 
     def decide(self, scores: Scores) -> None:
         """Gives None: the scores are the answer."""
 
-    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
         """Gives the metrics, each a mean over the labels; a lower `rmse` is better."""
+        del order  # the scores, which are not rounded
         values = labels.reshape(scores.shape)
         return {
             "r2": r2(values, scores),
@@ -198,19 +237,26 @@ class Multilabel(Task):
         """Gives the binary cross-entropy."""
         return F.binary_cross_entropy_with_logits(logits, targets)
 
-    def activate(self, logits: Scores) -> Scores:
+    def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Gives the probability of each label."""
         wide = logits.astype(np.float64)
         power = np.exp(-np.abs(wide))  # at most 1: no output is too large
-        return (np.where(wide < 0, power, 1.0) / (1 + power)).astype(np.float32)
+        return np.where(wide < 0, power, 1.0) / (1 + power)
+
+    def order(self, logits: Outputs) -> Outputs:
+        """Gives the log-odds of each label: the output."""
+        return logits
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Gives 1 for each label that is likelier there than not."""
-        return (scores > _HALF).astype(np.int64)
+        # As tables hold the scores, so that a table gives the same decisions.
+        return (scores.astype(np.float32) > _HALF).astype(np.int64)
 
-    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
         """Gives the metrics: accuracy over all answers, the others over labels."""
-        guess = self.decide(scores)
+        guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {
             "accuracy": accuracy(labels, guess),
@@ -218,8 +264,8 @@ class Multilabel(Task):
                 [balanced_accuracy(*pair, size=2) for pair in pairs]
             ),
             "mcc": _mean([mcc(*pair, size=2) for pair in pairs]),
-            "auroc": auroc(labels, scores),
-            "auprc": auprc(labels, scores),
+            "auroc": auroc(labels, ranked),
+            "auprc": auprc(labels, ranked),
         }
 
 
@@ -243,16 +289,18 @@ class Custom(Task):
         del logits, labels
         raise ArgumentError("a custom task has no loss; give loss= or step=")
 
-    def activate(self, logits: Scores) -> Scores:
+    def activate(self, logits: Outputs) -> Any:
         """Gives the outputs as they are."""
         return logits
 
     def decide(self, scores: Scores) -> None:
         """Gives None: the scores are the answer."""
 
-    def measure(self, labels: Labels, scores: Scores) -> dict[str, float]:
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
         """Gives nothing: the user's metrics are used."""
-        del labels, scores
+        del labels, scores, order
         return {}
 
 

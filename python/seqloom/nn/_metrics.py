@@ -355,7 +355,7 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
         return float("nan")
     left, right = (_centre(it / _unit_of(it)) for it in (labels, predicted))
     left, right = left / _unit_of(left), right / _unit_of(right)
-    scale = math.sqrt(_sum(left * left)) * math.sqrt(_sum(right * right))
+    scale = math.sqrt(_sum(left * left) * _sum(right * right))
     return _clip(_sum(left * right) / scale)
 
 

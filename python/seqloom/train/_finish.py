@@ -79,7 +79,7 @@ class Ended:
             sentence = part and describe_known(
                 self.trained.task,
                 part.labels,
-                part.scores.to_numpy(),
+                part.scores,
                 known=part.known,
                 what=f"{name} records",
             )

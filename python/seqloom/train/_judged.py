@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom.infer import Scores
 from seqloom.infer._predict import measure, score
+from seqloom.infer._scores import values_of
 from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._known_letters import find_known
 from seqloom.report import (
@@ -62,7 +63,7 @@ def judge(
         return None
     scores, labels = score(trained, examples), np.asarray(examples.labels)
     found = measure(trained, examples, scores)
-    found |= measure_all(metrics, labels, scores.to_numpy())
+    found |= measure_all(metrics, labels, values_of(trained.task, scores))
     return Part(scores, labels, found, find_known(trained.known_letters, examples))
 
 

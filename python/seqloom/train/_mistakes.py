@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom.infer._attributions import mark_sequence
 from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
+from seqloom.infer._scores import order_of
 from seqloom.models import Classify, Trained
 from seqloom.report import Letters, Section, Table, percent
 from seqloom.train._judged import Part
@@ -46,7 +47,7 @@ def mistakes_section(
     """
     if not isinstance(trained.task, Classify):
         return None
-    wrong = find_wrong(part)
+    wrong = find_wrong(trained.task, part)
     if not wrong.size:
         return None
     table = list_mistakes(part, wrong)
@@ -65,11 +66,12 @@ def mistakes_section(
     )
 
 
-def find_wrong(part: Part) -> Rows:
+def find_wrong(task: Classify, part: Part) -> Rows:
     """Finds the wrong answers, the surest first."""
-    scores = part.scores.to_numpy()
-    wrong = np.flatnonzero(scores.argmax(axis=1) != part.labels)
-    return wrong[np.argsort(-scores.max(axis=1)[wrong], kind="stable")]
+    called = task.decide(part.scores.to_numpy())
+    wrong = np.flatnonzero(called != part.labels)
+    surest = order_of(task, part.scores)[wrong, called[wrong]]
+    return wrong[np.argsort(-surest, kind="stable")]
 
 
 def list_mistakes(part: Part, wrong: Rows) -> Table:

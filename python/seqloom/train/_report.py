@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seqloom.data._composition import describe_letters
+from seqloom.infer._scores import order_of, values_of
 from seqloom.models import Classify, Custom, Multilabel, Task
 from seqloom.models._examples import noun_of
 from seqloom.nn._metrics import confusion_matrix
@@ -174,15 +175,16 @@ def _sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
 
 def _probability_sections(task: Task, name: str, part: Part) -> Iterator[Section]:
     """Draws how well probabilities part the classes, and whether they can be believed."""
-    scores, labels = part.scores.to_numpy(), np.asarray(part.labels)
+    scores, labels = values_of(task, part.scores), np.asarray(part.labels)
     if isinstance(task, Classify):
         is_class = labels[:, None] == np.arange(len(task.columns))
-        answers = scores.argmax(axis=1) == labels, scores.max(axis=1)
+        answers = task.decide(scores) == labels, scores.max(axis=1)
     else:
         is_class = labels > 0
         step = scores.size // _ANSWERS + 1
         answers = is_class.ravel()[::step], scores.ravel()[::step]
-    curves = class_curves(is_class, scores, classes=task.columns, name=name)
+    order = order_of(task, part.scores)
+    curves = class_curves(is_class, order, classes=task.columns, name=name)
     if curves is not None:
         yield curves
     yield calibration_section(*answers, name=name)

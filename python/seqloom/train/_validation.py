@@ -63,9 +63,8 @@ class Validation:
         with self.ranks.sharing():
             logits = run_model(model, part, batch_size=trained.batch_size)
         loss = self.objective.loss_of(model, logits, labels)
-        scores = trained.task.activate(logits)
-        found = {"loss": loss, **trained.task.measure(labels, scores)}
-        return found | measure_all(self.metrics, labels, scores)
+        found = {"loss": loss, **trained.task.measure_outputs(labels, logits)}
+        return found | measure_all(self.metrics, labels, trained.task.activate(logits))
 
     def _measure_batches(
         self, model: Module, part: Examples | LoaderBatches
