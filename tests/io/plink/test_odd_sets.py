@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import seqloom as sl
+import seqloom.compat.bed_reader as bed_reader_names
 from seqloom.errors import FormatError
 from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
 
@@ -223,3 +224,81 @@ def test_tables_with_numbers_as_alleles_may_change_places_unseen(tmp_path):
     bed = open_bed(path)
     assert [*bed.iid] == [f"sid{i}" for i in range(1, 7)]
     assert bed.read(dtype="int8").shape == (6, 6)
+
+
+FAM = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
+BIM = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
+# The genotypes of three individuals, and of two variants, leave room for one more.
+PACKED = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
+HEADERS = {
+    "PLINK 1's names": ("fam", "FID IID PAT MAT SEX PHENOTYPE\n"),
+    "PLINK 2's names": ("fam", "#FID IID PAT MAT SEX PHENO1\n"),
+    "bed_reader's names": ("fam", "fid iid father mother sex pheno\n"),
+    "another order": ("fam", '"IID" "FID" "SEX" "PAT" "MAT" "y"\n'),
+    "names of R": ("fam", '"V1" "V2" "V3" "V4" "V5" "V6"\n'),
+    "names of pandas": ("fam", "0 1 2 3 4 5\n"),
+    "a comment": ("fam", "# made by a pipeline of ours\n"),
+    "a byte order mark": ("fam", "\ufeffFID IID PAT MAT SEX PHENOTYPE\n"),
+    "PLINK 2's names of variants": ("bim", "#CHROM ID CM POS ALT REF\n"),
+    "bed_reader's names of variants": (
+        "bim",
+        "chromosome\tsid\tcm_position\tbp_position\tallele_1\tallele_2\n",
+    ),
+    "five columns": ("bim", "CHR SNP BP A1 A2\n"),
+    "a comment on variants": ("bim", "# build 37, not 38 !\n"),
+}
+
+
+def three_people(folder, major=1):
+    """Writes a set byte by byte."""
+    (folder / "h.fam").write_text(FAM)
+    (folder / "h.bim").write_text(BIM)
+    (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + PACKED[major])
+    return folder / "h.bed"
+
+
+TABLE_READS = {
+    **READS,
+    "the shape": lambda bed: bed.shape,
+    "the ids": lambda bed: (bed.iid, bed.sid),
+    "bed_reader's names": lambda bed: bed_reader_names.open_bed(bed.location).read(),
+}
+
+
+@pytest.mark.parametrize("read", TABLE_READS.values(), ids=TABLE_READS)
+@pytest.mark.parametrize(("suffix", "line"), HEADERS.values(), ids=HEADERS)
+def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
+    path = three_people(tmp_path)
+    table = path.with_suffix(f".{suffix}")
+    table.write_text(line + table.read_text())
+    with pytest.raises(FormatError, match=rf"h\.{suffix}: line 1 is a .*delete it"):
+        read(open_bed(path))
+
+
+@pytest.mark.parametrize("major", [1, 0])
+@pytest.mark.parametrize("pack", [False, True])
+@pytest.mark.parametrize("key", ["PLINK 1's names", "five columns"])
+def test_a_header_is_an_error_in_any_layout_and_packed(tmp_path, key, pack, major):
+    path, (suffix, line) = three_people(tmp_path, major), HEADERS[key]
+    table = path.with_suffix(f".{suffix}")
+    table.write_text(line + table.read_text())
+    if pack:
+        gzipped(table)
+    with pytest.raises(FormatError, match=rf"h\.{suffix}.*: line 1 is a header"):
+        open_bed(path).read()
+
+
+@pytest.mark.parametrize("name", ["shape", "iid"])
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, name, rows):
+    path = three_people(tmp_path)
+    text = "f0 s0 0 0 1 1\n" * rows + "# the last ones are new\n" + FAM
+    path.with_suffix(".fam").write_text(text)
+    with pytest.raises(FormatError, match=rf"h\.fam: line {rows + 1} is a comment"):
+        getattr(open_bed(path), name)
+
+
+def test_a_family_whose_name_begins_with_a_hash_is_a_family(tmp_path):
+    path = three_people(tmp_path)
+    path.with_suffix(".fam").write_text(FAM.replace("f1", "#f1"))
+    assert open_bed(path).fid.tolist() == ["f0", "#f1", "f2"]

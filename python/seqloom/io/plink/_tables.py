@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import stat
 import zlib
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import FileError, FormatError, MissingFileError
+from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
 if TYPE_CHECKING:
@@ -42,12 +44,21 @@ _LINES = 1 << 14  # that are written at a time
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
     """Counts the lines of a table, without blank lines at its end."""
-    if isinstance(source, bytes):
-        return _native.count_lines_of(_decompress(source, f"the .{suffix}"))
+    if isinstance(source, bytes) or _is_gzip(source):
+        name = _name_of(source, suffix)
+        text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
+        check_rows(io.BytesIO(text), suffix, name)
+        return _native.count_lines_of(text)
     _check_regular(source)
-    if _is_gzip(source):
-        return _native.count_lines_of(_read(source))
-    return _native.count_lines_in(source)
+    count = _native.count_lines_in(source)
+    with source.open("rb") as file:
+        check_rows(file, suffix, str(source))
+    return count
+
+
+def _name_of(source: Path | bytes, suffix: Suffix) -> str:
+    """Names a table for errors."""
+    return f"the .{suffix}" if isinstance(source, bytes) else str(source)
 
 
 def check_places(fam: Path, bim: Path) -> None:
@@ -90,8 +101,9 @@ def read_columns(
     """Reads some columns of a table, and checks all its lines."""
     # Text is ``<U{n}``; or ``StringDType()`` where a few long values would make an array of
     # equal widths that many times as large as the file. `name` is for errors, of bytes.
-    known = name or (f"the .{suffix}" if isinstance(source, bytes) else str(source))
+    known = name or _name_of(source, suffix)
     text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
+    check_rows(io.BytesIO(text), suffix, known)
     table = _native.PlinkTable(text, suffix, list(names), known)
     return {column: _read_column(table, column) for column in names}
 
