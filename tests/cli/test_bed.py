@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from plink19 import needs_plink, run, table
 from seqloom.errors import FormatError
-from seqloom.io import genotype_stats, inspect
+from seqloom.io import genotype_stats, inspect, open_bed
 
 COUNTS = (41, 240)
 
@@ -284,3 +285,30 @@ def test_the_check_of_lines_ends_may_be_left_out(tmp_path, call, words):
     said = call("bed", command, bed, *place)
     assert (said.code, "--skip-format-check" in said.err) == (2, True)
     assert call("bed", command, bed, *place, "--skip-format-check").code == 0
+
+
+@pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
+def test_a_warning_is_a_line_without_the_place_in_the_program(tmp_path, words):
+    bed_reader.to_bed(tmp_path / "x.bed", np.resize([[0], [1], [2], [1], [2]], (5, 20)))
+    content = bytearray((tmp_path / "x.bed").read_bytes())
+    content[4::2] = [byte | 0x54 for byte in content[4::2]]
+    (tmp_path / "x.bed").write_bytes(content)
+    command, *target = words.split()
+    said = seqloom(command, tmp_path / "x.bed", *(tmp_path / name for name in target))
+    assert said.returncode == 0
+    assert re.match(r"warning: .*x\.bed: behind the last of 5 individuals", said.stderr)
+    assert ".py" not in said.stderr
+
+
+@pytest.mark.parametrize("option", ["--keep", "--remove", "--extract", "--exclude"])
+def test_a_byte_order_mark_of_a_list_is_no_part_of_an_id(bed, tmp_path, call, option):
+    _, columns = read(bed)
+    is_variant = option in {"--extract", "--exclude"}
+    first = columns["sid"][0] if is_variant else f"{columns['fid'][0]} {columns['iid'][0]}"
+    (tmp_path / "ids").write_bytes(b"\xef\xbb\xbf" + first.encode() + b"\n")
+    assert (
+        call("bed", "subset", bed, tmp_path / "y.bed", option, tmp_path / "ids").code == 0
+    )
+    left = open_bed(tmp_path / "y.bed").shape[is_variant]
+    whole = len(columns["sid" if is_variant else "iid"])
+    assert left == (1 if option in {"--keep", "--extract"} else whole - 1)

@@ -96,7 +96,8 @@ def _is_listed(file: Path, columns: list[Any], notes: list[str]) -> "NDArray[np.
 def _read_ids(file: Path, most: int) -> Ids:
     """Reads a file of ids: as many columns as its first line has, up to a number."""
     try:
-        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        text = file.read_text(encoding="utf-8-sig")
+        lines = [line.split() for line in text.splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{file}: cannot be read: {error}") from error
     lines = [line for line in lines if line]

@@ -44,14 +44,14 @@ def guard(app: App, words: Sequence[str], *, with_traceback: bool) -> int:
 
 @contextmanager
 def spelling_warnings() -> Generator[None]:
-    """Prints a warning of records as a line; all others are shown as before."""
+    """Print a warning to the user as a line; warnings to programmers stay as they are."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning
 
         def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             """Prints one warning."""
-            if not issubclass(category, DataWarning):
+            if not issubclass(category, (UserWarning, SeqloomError)):
                 return show(message, category, *where, **more)
             sys.stderr.write(f"warning: {printable(str(message))}\n")
             return None

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import seqloom as sl
 import seqloom.compat.bed_reader as bed_reader_names
-from seqloom.errors import FormatError
+from plink19 import needs_plink, run
+from seqloom.errors import DataWarning, FormatError
 from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
 
 SUFFIXES = (".bed", ".fam", ".bim")
@@ -302,3 +303,38 @@ def test_a_family_whose_name_begins_with_a_hash_is_a_family(tmp_path):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text(FAM.replace("f1", "#f1"))
     assert open_bed(path).fid.tolist() == ["f0", "#f1", "f2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("M", 1), ("F", 2), ("m", 1), ("f", 2), ("1", 1), ("2", 2), ("0", 0), ("1.0", 1)],
+)
+def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
+    path = three_people(tmp_path)
+    path.with_suffix(".fam").write_text(FAM.replace("0 0 2", f"0 0 {text}"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert open_bed(path).sex.tolist() == [1, code, 1]
+
+
+@pytest.mark.parametrize("text", ["other", "NA", "U", "1.5", "99999999999", "Male"])
+def test_a_sex_without_a_meaning_is_unknown_and_counted(tmp_path, text):
+    path = three_people(tmp_path)
+    path.with_suffix(".fam").write_text(FAM.replace("0 0 1", f"0 0 {text}"))
+    with pytest.warns(
+        DataWarning, match=rf"h\.fam: the sex of 2 individuals is '{text}' .* unknown"
+    ) as caught:
+        summary = inspect_bed(path)
+    assert (summary.male, summary.female, summary.unknown_sex) == (0, 1, 2)
+    assert len(caught) == 1
+
+
+@needs_plink
+def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
+    path = three_people(tmp_path)
+    path.with_suffix(".fam").write_text("f a 0 0 other 1\nf b 0 0 NA 1\nf c 0 0 2 1\n")
+    run(path, tmp_path / "plink", "--make-just-fam")
+    lines = (tmp_path / "plink.fam").read_text().splitlines()
+    theirs = [line.split()[4] for line in lines]
+    with pytest.warns(DataWarning, match="2 individuals"):
+        assert list(map(str, open_bed(path).sex)) == theirs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import stat
+import warnings
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import FileError, FormatError, MissingFileError
+from seqloom._text import count_of, parse_decimal, printable
+from seqloom.errors import (
+    DataWarning,
+    FileError,
+    FormatError,
+    MissingFileError,
+    NumberRangeError,
+)
 from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
@@ -32,6 +40,8 @@ _GZIP = b"\x1f\x8b"
 # What a line looks like: a look at the first one.
 _FIELDS, _LONGEST_LINE = 6, 1 << 16
 _ALLELES = frozenset("ACGTNacgtn")
+_SEXES = {"M": 1, "F": 2}
+_SHOWN = 3
 
 # One long allele widens the rows of all others in an array of equal widths. Where it takes
 # more bytes than this, and more than so many times its text, strings have any length.
@@ -105,7 +115,7 @@ def read_columns(
     text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
     check_rows(io.BytesIO(text), suffix, known)
     table = _native.PlinkTable(text, suffix, list(names), known)
-    return {column: _read_column(table, column) for column in names}
+    return {column: _read_column(table, column, known) for column in names}
 
 
 def _check_regular(path: Path) -> None:
@@ -154,9 +164,11 @@ def _decompress(text: bytes, name: str) -> bytes:
         ) from error
 
 
-def _read_column(table: _native.PlinkTable, name: str) -> NDArray[Any]:
+def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any]:
     """Makes the array of one column."""
     kind = PROPERTIES[name].kind
+    if name == "sex":
+        return _read_sex(table, path)
     if kind is np.int32:
         integers = np.empty(table.rows, np.int32)
         table.write_integers(name, integers)
@@ -166,6 +178,45 @@ def _read_column(table: _native.PlinkTable, name: str) -> NDArray[Any]:
         table.write_floats(name, floats)
         return floats
     return _TextColumn(table, name).array()
+
+
+def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
+    """Read the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
+    codes = np.empty(table.rows, np.int32)
+    try:
+        table.write_integers("sex", codes)
+    except (FormatError, NumberRangeError):
+        texts: list[str] = _TextColumn(table, "sex").array().tolist()
+        meanings = {text: _sex_code(text) for text in dict.fromkeys(texts)}
+        codes[:] = [meanings[text] or 0 for text in texts]
+        if strange := [text for text, code in meanings.items() if code is None]:
+            _warn_of_sexes(path, strange, sum(meanings[text] is None for text in texts))
+    return codes
+
+
+def _sex_code(text: str) -> int | None:
+    """Return the number for a sex; None for text without a meaning."""
+    try:
+        code = parse_decimal(text)
+    except ValueError:
+        return _SEXES.get(text.upper())
+    limits = np.iinfo(np.int32)
+    return int(code) if code.is_integer() and limits.min <= code <= limits.max else None
+
+
+def _warn_of_sexes(path: str, strange: list[str], count: int) -> None:
+    """Warn of individuals whose sex is read as unknown."""
+    shown = ", ".join(map(repr, strange[:_SHOWN]))
+    more = ", ..." if len(strange) > _SHOWN else ""
+    who = count_of(count, "individuals")
+    warnings.warn(
+        printable(
+            f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as "
+            "PLINK does; expected 1 or M for male, 2 or F for female, or 0"
+        ),
+        DataWarning,
+        stacklevel=6,
+    )
 
 
 @dataclass(frozen=True, slots=True)
