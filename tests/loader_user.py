@@ -179,3 +179,38 @@ class Marks:
 
     def __call__(self, number):
         (Path(self.folder) / str(number)).touch()
+
+
+class OwnIterator:
+    """An iterable dataset that is its own iterator, and begins again in ``__iter__``."""
+
+    def __init__(self, size):
+        self.size, self.count = size, 0
+
+    def __iter__(self):
+        self.count = 0
+        return self
+
+    def __next__(self):
+        if self.count == self.size:
+            raise StopIteration
+        self.count += 1
+        return self.count - 1
+
+
+class ImportsTorchLate:
+    """An iterable dataset that imports torch in its first pass, and gives its part."""
+
+    def __iter__(self):
+        from torch.utils.data import get_worker_info
+
+        info = get_worker_info()
+        first, step = (0, 1) if info is None else (info.id, info.num_workers)
+        yield from range(first, 10, step)
+
+
+def nest(items):
+    """Collates to a nested tensor, of rows of several lengths."""
+    import torch
+
+    return torch.nested.nested_tensor([torch.arange(item + 1.0) for item in items])

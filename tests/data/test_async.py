@@ -179,3 +179,14 @@ def test_pinning_half_of_the_memory_is_warned_of():
 def test_a_collator_is_a_function():
     with pytest.raises(ArgumentError, match="collate_fn must be a function"):
         create_async_dataloader("a.fa", cast("Any", "list"))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_max_length_keeps_the_first_residues_of_each_sequence(files, workers):
+    options: dict[str, Any] = {"num_workers": workers, "batch_size": 100}
+    whole = create_async_dataloader(files, list, **options)
+    cut = create_async_dataloader(files, list, max_length=7, **options)
+    wanted = [item["sequence"][:7] for batch in whole for item in batch]
+    assert [item["sequence"] for batch in cut for item in batch] == wanted
+    whole.close()
+    cut.close()

@@ -6,12 +6,14 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader as TorchLoader
+from torch.utils.data import DataLoader as TorchLoader, IterableDataset
 
+import loader_user as user
 from seqloom.augment import Compose, Mutate, ReverseComplement
 from seqloom.data import DataLoader, EpochSampler, SequenceDataset
 from seqloom.data._position import Position, epoch_of
 from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 CHANGES = Compose([ReverseComplement(p=0.5), Mutate(rate=0.2)])
@@ -85,3 +87,55 @@ def test_memory_of_batches_that_died_is_used_again(changing):
         places.add(batch["inputs"].ctypes.data)
         del batch
     assert len(places) <= 3
+
+
+class OwnIterator(user.OwnIterator, IterableDataset):
+    """The same, as PyTorch wants to see it."""
+
+
+@pytest.mark.parametrize("size", [None, 3])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_dataset_that_is_its_own_iterator_is_read_as_by_pytorch(size, workers):
+    options: dict[str, Any] = {"num_workers": workers}
+    if workers:
+        options["multiprocessing_context"] = "fork"
+    theirs = TorchLoader(OwnIterator(7), size, **options)
+    ours = DataLoader(OwnIterator(7), size, **options)
+    for _ in range(2):
+        wanted = [np.asarray(batch).tolist() for batch in theirs]
+        assert [np.asarray(batch).tolist() for batch in ours] == wanted
+
+
+def test_a_worker_that_imports_torch_late_has_its_worker_info():
+    options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "spawn"}
+    batches = list(DataLoader(user.ImportsTorchLate(), 2, **options))
+    assert sorted(item for batch in batches for item in batch.tolist()) == list(range(10))
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_workers_carry_nested_tensors():
+    options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
+    [batch] = DataLoader(range(3), 3, collate_fn=user.nest, **options)
+    assert [row.tolist() for row in batch.unbind()] == [[0], [0, 1], [0, 1, 2]]
+
+
+def test_a_state_after_more_batches_than_an_iterable_has_is_an_error():
+    loader = DataLoader(user.OwnIterator(8), 2)
+    batches = iter(loader)
+    for _ in range(3):
+        next(batches)
+    state = loader.state_dict()
+    shorter = DataLoader(user.OwnIterator(4), 2)
+    shorter.load_state_dict(state)
+    with pytest.raises(ArgumentError, match=r"after batch 3 .* now has 2 batches"):
+        list(shorter)
+
+
+def test_the_collator_of_a_loader_of_tensors_makes_tensors_in_pytorchs_loader(changing):
+    wanted = list(DataLoader(changing, 4, output="torch"))
+    ours = DataLoader(changing, 4, output="torch")
+    theirs = TorchLoader(
+        cast("Any", changing), batch_sampler=ours.batch_sampler, collate_fn=ours.collate_fn
+    )
+    for one, other in zip(wanted, theirs, strict=True):
+        assert torch.equal(one["inputs"], other["inputs"])

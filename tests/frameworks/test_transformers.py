@@ -126,6 +126,39 @@ def test_trainer_follows_our_order_and_goes_on_in_mid_epoch(
     assert again.seen == wanted[steps:]
 
 
+def test_accelerate_saves_and_loads_the_state_of_a_registered_loader(fed, tmp_path):
+    data, collate = fed("pad")
+    alone, loader = our_loader(data, collate), our_loader(data, collate)
+    wanted = [ids_of(batch) for _ in range(2) for batch in alone]
+    accelerator = Accelerator(cpu=True)
+    accelerator.register_for_checkpointing(loader)
+    batches = iter(accelerator.prepare(loader))
+    seen = [ids_of(next(batches)) for _ in range(2)]
+    accelerator.save_state(str(tmp_path / "state"))
+    again = our_loader(data, collate)
+    resumed = Accelerator(cpu=True)
+    resumed.register_for_checkpointing(again)
+    resumed.load_state(str(tmp_path / "state"))
+    assert seen + [ids_of(batch) for _ in range(2) for batch in again] == wanted
+
+
+def test_trainer_resumes_over_our_loader_without_a_collator_of_tensors(sequences, settings):
+    data = sequences(sl.encode.OneHot("dna"))[::2]
+    saving = settings(save_strategy="steps", save_steps=2)
+    wanted = seen_by(our_loader(data, None))
+
+    class Resuming(transformers.Trainer):
+        def get_train_dataloader(self) -> Any:
+            return our_loader(self.train_dataset, None)
+
+    first, again = Tiny(), Tiny()
+    Resuming(first, saving, train_dataset=data).train()
+    assert first.seen == wanted
+    rest = Resuming(again, settings(), train_dataset=data)
+    rest.train(resume_from_checkpoint=str(Path(saving.output_dir, "checkpoint-2")))
+    assert again.seen == wanted[2:]
+
+
 def test_a_model_of_transformers_trains_on_our_tokens(sequences, settings):
     data = sequences(sl.encode.Tokens("dna"))
     pad = sl.data.PadCollator(encoder=data.encoder, output="torch")

@@ -97,6 +97,13 @@ def test_a_hugging_face_tokenizer_gives_the_batches_of_ours(fasta, tokenizer):
     assert same_batches(found, list(PackedStream(path, **options)))
 
 
+def test_a_varlen_collator_takes_a_hugging_face_tokenizer(tokenizer):
+    items = [{"id": "a", "sequence": b"MK"}, {"id": "b", "sequence": "MKT"}]
+    found = seqloom.data.VarlenCollator(tokens=tokenizer)(items)
+    ours = seqloom.data.VarlenCollator(tokens=Tokens("esm2"))(items)
+    assert found["input_ids"].tolist() == ours["input_ids"].tolist()
+
+
 def test_a_tokenizer_that_merges_letters_is_an_error_that_says_so(fasta, tokenizer):
     path = fasta({"a": "MK", "b": "MJJK"})
     assert len(tokenizer("MJJK")["input_ids"]) == 5

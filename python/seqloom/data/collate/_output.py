@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,17 @@ def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
     if pin_memory:
         raise ArgumentError('pin_memory=True needs output="torch": only torch pins memory')
     return lambda batch: batch
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCollate:
+    """Collates items by a function, and hands the batch out as tensors."""
+
+    collate: Callable[[Any], Any]
+
+    def __call__(self, items: Any) -> Any:
+        """Makes one batch."""
+        return converter("torch")(self.collate(items))
 
 
 def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:

@@ -17,11 +17,12 @@ from seqloom.data.collate._pool import Pool
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
 _WINDOW = 256
+_PROBED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,9 @@ class VarlenCollator:
     ``num_sequences``, and ``label`` where items have one.
 
     Args:
-        tokens: Turns an item's ``sequence`` into tokens: ``Tokens``, or any function
-            of one sequence; None where items have ``inputs`` that are tokens already.
+        tokens: Turns an item's ``sequence`` into tokens: ``Tokens``, a Hugging Face
+            tokenizer, or any function of one sequence; None where items have ``inputs``
+            that are tokens already.
         max_tokens: Tokens in a batch at most.
         window: Among how many items at least ``stream`` looks for those that fill a batch.
         output: ``"numpy"``, or ``"torch"`` for tensors of the same memory, where PyTorch's
@@ -66,8 +68,8 @@ class VarlenCollator:
         converter(self.output)
         if self.tokens is not None and not callable(self.tokens):
             raise ArgumentError(
-                "tokens must be sl.encode.Tokens(...) or a function of one sequence, got "
-                f"{self.tokens!r}"
+                "tokens must be sl.encode.Tokens(...), a Hugging Face tokenizer or a "
+                f"function of one sequence, got {self.tokens!r}"
             )
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -164,7 +166,8 @@ class VarlenCollator:
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Encodes letters; an error names the record."""
         if not hasattr(self.tokens, "flat"):
-            return [np.asarray(self.tokens(item["sequence"]), np.int64) for item in items]
+            encode = as_token_function(self.tokens)
+            return [np.asarray(encode(item["sequence"]), np.int64) for item in items]
         rows = Ragged.from_list([item["sequence"] for item in items])
         try:
             flat, offsets = self.tokens.flat(rows)
@@ -246,3 +249,39 @@ def _name_record(error: LetterError, items: Sequence[dict[str, Any]]) -> LetterE
         letter=error.letter,
         expected=error.expected,
     )
+
+
+def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
+    """Returns a function of one sequence; a Hugging Face tokenizer gets text, not bytes.
+
+    A tokenizer that has a token for each letter must return one for each letter.
+    """
+    if not (
+        hasattr(tokenizer, "num_special_tokens_to_add") and hasattr(tokenizer, "get_vocab")
+    ):
+        return tokenizer
+    specials = int(tokenizer.num_special_tokens_to_add())
+    is_checked = _has_letters(tokenizer, specials)
+
+    def function(sequence: bytes | str) -> Any:
+        text = sequence if isinstance(sequence, str) else bytes(sequence).decode("ascii")
+        row: list[int] = tokenizer(text)["input_ids"]
+        if is_checked and len(row) != len(sequence) + specials:
+            raise ShapeError(
+                f"{type(tokenizer).__name__} makes {len(row) - specials:,} tokens of "
+                f"{len(sequence):,} letters: it merges letters that it does not know, "
+                "lower case among them; pass tokens=sl.encode.Tokens(...), which does not, "
+                "or replace them first"
+            )
+        return row
+
+    return function
+
+
+def _has_letters(tokenizer: Any, specials: int) -> bool:
+    """Tells whether a tokenizer has a token for each letter."""
+    known = [
+        token for token in tokenizer.get_vocab() if len(token) == 1 and token.isalpha()
+    ]
+    probe = "".join(sorted(known)[:_PROBED])
+    return bool(probe) and len(tokenizer(probe)["input_ids"]) == len(probe) + specials

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._path import expand
+from seqloom.data._state import check_integer
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._packed_batches import PackedFileBatches, can_pack
 from seqloom.data.loader._raw_batches import MEMORY, RawBatches, RawFiles
@@ -37,6 +38,7 @@ def create_async_dataloader(
     worker_memory: int = MEMORY,
     output: str | None = None,
     worker_init_fn: Callable[[int], Any] | None = None,
+    max_length: int | None = None,
 ) -> DataLoader:
     """Makes a loader that reads sequence files in processes and collates here.
 
@@ -66,6 +68,8 @@ def create_async_dataloader(
         output: ``"torch"`` or ``"numpy"``; None takes torch if it is installed.
         worker_init_fn: Called with its number in each new process. With it processes read
             in any case, for ``VarlenCollator`` too.
+        max_length: Residues of each sequence to keep, from its start; the rest is cut off.
+            None keeps whole sequences.
 
     Returns:
         A loader with persistent workers; ``close`` ends them.
@@ -85,9 +89,11 @@ def create_async_dataloader(
         raise ArgumentError(f"collate_fn must be a function, got {collate_fn!r}")
     if output is None:
         output = "torch" if find_spec("torch") else "numpy"
+    if max_length is not None:
+        check_integer("max_length", max_length, least=1)
     pins = _decide_pin(output, pin_memory)
     return AsyncLoader(
-        RawFiles(expand(files), worker_memory),
+        RawFiles(expand(files), worker_memory, max_length),
         batch_size,
         num_workers=num_workers,
         collate_fn=collate_fn,
@@ -121,7 +127,10 @@ class AsyncLoader(DataLoader):
 
     def _choose(self, settings: LoaderSettings) -> BatchSource:
         checked = replace(settings, convert=PinnedCheck(settings.convert, settings.workers))
-        return PackedFileBatches(checked) if can_pack(settings) else RawBatches(checked)
+        is_whole = settings.dataset.max_length is None
+        if is_whole and can_pack(settings):
+            return PackedFileBatches(checked)
+        return RawBatches(checked)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom.data.loader._draws import draw_each
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._request import Request, unwrap, with_last
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from seqloom.data.loader._arguments import LoaderSettings
     from seqloom.data.loader._epoch_order import EpochOrder
     from seqloom.data.loader._request import EpochProgress
+
+
+_END: Any = object()  # what follows the last item
 
 
 class ReplayedBatches(ABC):
@@ -55,7 +59,15 @@ class ReplayedBatches(ABC):
 
     def _batches_from(self, start: EpochProgress, order: EpochOrder) -> Iterator[Any]:
         """Yields what is left of an epoch."""
-        return islice(self._batches(start.epoch, order), start.position, None)
+        batches = self._batches(start.epoch, order)
+        for number in range(start.position):
+            if next(batches, _END) is _END:
+                raise ArgumentError(
+                    f"the saved state is after batch {start.position:,} of the epoch, but "
+                    f"the dataset now has {number:,} batches; resume with the same data, "
+                    "or call set_epoch to begin an epoch"
+                )
+        yield from batches
 
     def _with_last(self, batches: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
         """Says of each batch whether it is the last."""
@@ -138,7 +150,16 @@ def _read_batches(
 
 def _begin(dataset: Any, size: int | None, **options: Any) -> Iterator[Any]:
     """Iterates over a dataset from its first batch on, not before."""
-    yield from cut(iter(dataset), size, **options)
+    yield from cut(_take_items(dataset), size, **options)
+
+
+def _take_items(dataset: Any) -> Iterator[Any]:
+    """Yields the items of one pass."""
+    # PyTorch calls iter() once for each pass. A dataset that is its own iterator begins
+    # again at every call, and islice() and for loops call it too.
+    items = iter(dataset)
+    while (item := next(items, _END)) is not _END:
+        yield item
 
 
 def cut(

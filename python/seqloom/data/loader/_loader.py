@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 from seqloom.data._order import Rank, find_rank
 from seqloom.data._state import VERSION, check_integer, check_state
 from seqloom.data.collate._collate import default_collate
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import TensorCollate, converter
 from seqloom.data.loader._arguments import (
     PREFETCH,
     Batching,
@@ -269,7 +269,7 @@ class DataLoader(Generic[T]):
 
     def _change(self, name: str, value: Any) -> None:
         """Changes how the batches of the next epoch are made."""
-        before = vars(self)[name]
+        before = getattr(self, name)
         super().__setattr__(name, value)
         try:
             self._source = self._choose(self._settings())
@@ -370,13 +370,24 @@ class DataLoader(Generic[T]):
         workers.check()
         return workers
 
+    @property
+    def collate_fn(self) -> Callable[[list[Any]], Any] | None:
+        """The collator; with ``output="torch"`` it makes tensors, as the loader does."""
+        # accelerate and transformers give it to a loader of PyTorch.
+        collate = self._collate_fn
+        return TensorCollate(collate) if collate and self.output == "torch" else collate
+
+    @collate_fn.setter
+    def collate_fn(self, collate: Any) -> None:
+        self._collate_fn = collate.collate if type(collate) is TensorCollate else collate
+
     def _collate(self) -> Callable[[list[Any]], Any] | None:
         """Returns the collator, which is ``default_collate`` if a batch needs one."""
-        if self.collate_fn is None and self._batching.is_batched:
-            vars(self)["collate_fn"] = default_collate
-        elif self.collate_fn is not None and not callable(self.collate_fn):
-            raise ArgumentError(f"collate_fn must be a function, got {self.collate_fn!r}")
-        return self.collate_fn
+        if self._collate_fn is None and self._batching.is_batched:
+            self._collate_fn = default_collate
+        elif self._collate_fn is not None and not callable(self._collate_fn):
+            raise ArgumentError(f"collate_fn must be a function, got {self._collate_fn!r}")
+        return self._collate_fn
 
     def _order(self) -> EpochOrder:
         """Returns the order of an epoch, by the dataset's length and the rank of now."""

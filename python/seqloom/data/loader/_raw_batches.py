@@ -36,19 +36,20 @@ class RawFiles:
 
     paths: tuple[str, ...]
     most_bytes: int = MEMORY  # of memory that a worker may use
+    max_length: int | None = None  # residues of each sequence that are kept
 
     def __iter__(self) -> Iterator[Any]:
         """Reads all records here."""
-        chunks = (chunk for path in self.paths for chunk in read_file(path))
-        return number_records(chunks)
+        return self.items(chunk for path in self.paths for chunk in read_file(path))
 
-
-def number_records(chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
-    """Yields the records of chunks as items, numbered over all files."""
-    first = 0
-    for chunk in chunks:
-        yield from chunk.items(first)
-        first += len(chunk)
+    def items(self, chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
+        """Yields the records of chunks as items, numbered over all files."""
+        first = 0
+        for chunk in chunks:
+            for item in chunk.items(first):
+                item["sequence"] = item["sequence"][: self.max_length]
+                yield item
+            first += len(chunk)
 
 
 class RawBatches(ReplayedBatches):
@@ -84,7 +85,7 @@ class RawBatches(ReplayedBatches):
             return iter(self._settings.dataset)
         if self._executor is None:
             self._executor = self._start()
-        return number_records(self._chunks(self._executor, epoch))
+        return self._settings.dataset.items(self._chunks(self._executor, epoch))
 
     def _start(self) -> Executor:
         """Makes the workers, which see no GPU."""
@@ -144,6 +145,7 @@ class RawBatches(ReplayedBatches):
         del order
         return {
             "files": [*self._settings.dataset.paths],
+            "max_length": self._settings.dataset.max_length,
             "batch_size": self._settings.batching.batch_size,
         }
 

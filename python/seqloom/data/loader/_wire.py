@@ -50,7 +50,11 @@ class _Pickler(pickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
         """Takes tensors in memory apart; leaves the rest to pickle."""
         torch: Any = sys.modules.get("torch")
-        if torch is None or type(obj) is not torch.Tensor or not _is_plain(obj):
+        if torch is None or type(obj) is not torch.Tensor:
+            return NotImplemented
+        if obj.is_nested and obj.layout is torch.strided and obj.device.type == "cpu":
+            return torch.nested.as_nested_tensor, (obj.unbind(),)
+        if not _is_plain(obj):
             return NotImplemented
         flat = obj.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
         return _tensor, (flat, str(obj.dtype).removeprefix("torch."), tuple(obj.shape))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import pickle
 import queue
@@ -12,6 +13,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.abc import MetaPathFinder
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from seqloom.data.loader._wire import pack, receive, send
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
 
     from seqloom.data.loader._request import Request
 
@@ -131,24 +134,54 @@ def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
         job.init(identity.number)
 
 
-def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Makes torch's ``get_worker_info()`` right, where the user's code loaded torch."""
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return
-    torch.set_num_threads(1)
-    try:
-        from torch.utils.data._utils import worker
+# The module of PyTorch whose ``_worker_info`` is what ``get_worker_info()`` returns.
+_TORCH_WORKER = "torch.utils.data._utils.worker"
 
-        info = worker.WorkerInfo(
-            id=identity.number,
-            num_workers=identity.count,
-            seed=identity.seed + identity.number,
-            dataset=job.dataset,
-        )
-        setattr(worker, "_worker_info", info)  # noqa: B010 - its name says that it is torch's
-    except (ImportError, AttributeError, TypeError):
-        return
+
+def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
+    """Makes torch's ``get_worker_info()`` right, also where torch is imported later."""
+
+    def set_info(worker: Any) -> None:
+        sys.modules["torch"].set_num_threads(1)
+        with suppress(AttributeError, TypeError):  # another version of torch
+            worker._worker_info = worker.WorkerInfo(  # noqa: SLF001 - it has no other way
+                id=identity.number,
+                num_workers=identity.count,
+                seed=identity.seed + identity.number,
+                dataset=job.dataset,
+            )
+
+    if _TORCH_WORKER in sys.modules:
+        set_info(sys.modules[_TORCH_WORKER])
+    elif "torch" in sys.modules:
+        with suppress(ImportError):
+            set_info(importlib.import_module(_TORCH_WORKER))
+    else:
+        sys.meta_path.insert(0, _AfterImport(_TORCH_WORKER, set_info))
+
+
+class _AfterImport(MetaPathFinder):
+    """Calls a function on a module as soon as that module has been imported."""
+
+    def __init__(self, name: str, call: Callable[[Any], None]) -> None:
+        self._name, self._call = name, call
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        """Finds the module as the import system would, and adds the call to its loader."""
+        del path, target  # part of the protocol
+        if fullname != self._name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_call(module: Any) -> None:
+                run(module)
+                self._call(module)
+
+            spec.loader.exec_module = run_and_call
+        return spec
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._ragged import offsets_of
+from seqloom.data.collate._varlen import as_token_function
 from seqloom.encode import Tokens
 from seqloom.encode._tokens_base import TokenEncoder
 from seqloom.errors import ArgumentError, ShapeError
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-_PROBED = 20
 _MOST = 1 << 31
 
 
@@ -49,8 +49,7 @@ class Tokeniser:
                 "tokens must be sl.encode.Tokens(...), a Hugging Face tokenizer, or a "
                 f"function of one sequence, got {quote(tokens)}"
             )
-        function = _hugging_face(tokens) if _is_hugging_face(tokens) else tokens
-        return cls(_name_of(tokens), None, FunctionTokens(function))
+        return cls(_name_of(tokens), None, FunctionTokens(as_token_function(tokens)))
 
     def check_windows(self, max_length: int, max_tokens: int) -> None:
         """Refuses windows that could not be merged, or that no batch could hold."""
@@ -108,39 +107,6 @@ def _as_tokens(given: Any) -> NDArray[np.uint32]:
             f"tokens must be integers from 0 to 2**31 - 1, the function gave {quote(given)}"
         )
     return row.astype(np.uint32)
-
-
-def _is_hugging_face(tokens: Any) -> bool:
-    """Tells a Hugging Face tokenizer, which takes text, from a function."""
-    return hasattr(tokens, "num_special_tokens_to_add") and hasattr(tokens, "get_vocab")
-
-
-def _hugging_face(tokenizer: Any) -> Callable[[bytes], Any]:
-    """Gives a tokenizer text; one that has a token for each letter must give as many."""
-    specials = int(tokenizer.num_special_tokens_to_add())
-    is_checked = _has_letters(tokenizer, specials)
-
-    def function(sequence: bytes) -> Any:
-        row: list[int] = tokenizer(sequence.decode("ascii"))["input_ids"]
-        if is_checked and len(row) != len(sequence) + specials:
-            raise ShapeError(
-                f"{type(tokenizer).__name__} makes {len(row) - specials:,} tokens of "
-                f"{len(sequence):,} letters: it merges letters that it does not know, "
-                "lower case among them; pass tokens=sl.encode.Tokens(...), which does not, "
-                "or replace them first"
-            )
-        return row
-
-    return function
-
-
-def _has_letters(tokenizer: Any, specials: int) -> bool:
-    """Tells whether a tokenizer has a token for each letter."""
-    known = [
-        token for token in tokenizer.get_vocab() if len(token) == 1 and token.isalpha()
-    ]
-    probe = "".join(sorted(known)[:_PROBED])
-    return bool(probe) and len(tokenizer(probe)["input_ids"]) == len(probe) + specials
 
 
 def _name_of(function: Any) -> str:
