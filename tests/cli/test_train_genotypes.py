@@ -99,6 +99,55 @@ def test_covariates_are_read_everywhere(call, tmp_path):
     assert "covariates V2: give --covariates TABLE" in said.err
 
 
+def test_covariates_that_a_model_does_not_read_are_left_out_and_named(call, run, tmp_path):
+    lines = COVARIATES.read_text().splitlines()
+    more = [f"{line} {'site' if not n else 'Oslo'}" for n, line in enumerate(lines)]
+    (tmp_path / "more.txt").write_text("\n".join(more))
+    train = ["train", BED, *Y1, "--covariates", COVARIATES, *BRIEFLY, "--test", BED]
+    assert call(*train, "--out", tmp_path / "with").code == 0
+    also = ["--covariates", tmp_path / "more.txt", "--threads", 1]
+    said = call("predict", tmp_path / "with", BED, *also, "--out", tmp_path / "s.tsv")
+    assert said.code == 0
+    scores = (tmp_path / "s.tsv").read_text()
+    assert scores == (tmp_path / "with/scores-test.tsv").read_text()
+    assert "covariates that the model does not read, left out: 1 (site)" in said.out
+    assert call("evaluate", tmp_path / "with", BED, *Y1, *also).code == 0
+    said = call("predict", run, BED, *also, "--out", tmp_path / "t.tsv")
+    assert (said.code, "the model reads no covariates" in said.out) == (0, True)
+
+
+@pytest.mark.parametrize("is_exchanged", [False, True])
+def test_a_variant_with_one_allele_in_the_file_gets_the_same_score(
+    call, run, tmp_path, is_exchanged
+):
+    other = write_other(tmp_path, np.arange(1000))
+    bed = sl.io.open_bed(other)
+    copies, four = np.ascontiguousarray(bed.read(dtype="int8")[:4]), slice(4)
+    is_known = (copies >= 0).all(0)
+    lacks = (is_known & (copies == 0).all(0), is_known & (copies == 2).all(0))
+    alleles = {name: bed.property_item(name) for name in ("allele_1", "allele_2")}
+    for name, lack in zip(alleles, lacks, strict=True):
+        alleles[name] = np.where(lack, "0", alleles[name])
+    properties = {**bed.properties, **alleles}
+    properties = {
+        name: it[four] if it.size == bed.iid_count else it
+        for name, it in properties.items()
+    }
+    if is_exchanged:
+        copies = np.where(copies >= 0, 2 - copies, copies)
+        first, second = properties["allele_1"], properties["allele_2"]
+        properties |= {"allele_1": second, "allele_2": first}
+    sl.io.to_bed(tmp_path / "four.bed", copies, properties=properties)
+    words = ["predict", run, tmp_path / "four.bed", "--threads", 1]
+    said = call(*words, "--out", tmp_path / "s.tsv")
+    assert said.code == 0, said.err
+    expected = (run / "scores-test.tsv").read_text().splitlines()[:5]
+    assert (tmp_path / "s.tsv").read_text().splitlines() == expected
+    count = int(sum(lack.sum() for lack in lacks))
+    assert count > 100
+    assert f"found by id and the other one: {count}\n" in said.out
+
+
 def test_a_run_is_resumed_to_the_same_bits(call, run):
     before = (run / "model.safetensors").read_bytes()
     words = [BED, *Y1, *BRIEFLY, "--test", BED, "--out", run, "--resume"]

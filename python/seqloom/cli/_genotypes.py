@@ -46,7 +46,7 @@ def open_genotypes(
     from seqloom.data import GenotypeDataset
     from seqloom.infer._score_bar import work_bar
 
-    _check_covariates(encoder, genotypes)
+    _check_covariates(console, encoder, genotypes)
     with work_bar(console, "copy, samples first") as tell:
         return GenotypeDataset(
             one_bed(files),
@@ -68,13 +68,15 @@ def open_unlabelled(
     from seqloom.data import GenotypeDataset
     from seqloom.infer._score_bar import work_bar
 
-    _check_covariates(encoder, covariates)
+    _check_covariates(console, encoder, covariates)
     options: dict[str, Any] = {"phenotype": False, **covariates.to_keywords()}
     with work_bar(console, "copy, samples first") as tell:
         return GenotypeDataset(one_bed(files), encoder=encoder, progress=tell, **options)
 
 
-def _check_covariates(encoder: Any, options: CovariateFileOptions) -> None:
+def _check_covariates(
+    console: Console, encoder: Any, options: CovariateFileOptions
+) -> None:
     """Refuses to name columns of no table, and to leave out what a model reads."""
     if options.covariate_column and not options.covariates:
         raise ArgumentError("--covariate-column is of --covariates: give that too")
@@ -83,3 +85,5 @@ def _check_covariates(encoder: Any, options: CovariateFileOptions) -> None:
         raise ArgumentError(
             f"the model reads the covariates {', '.join(names)}: give --covariates TABLE"
         )
+    if encoder is not None and encoder.is_fitted and not names and options.covariates:
+        console.print("the model reads no covariates: --covariates is not used")

@@ -43,9 +43,11 @@ _LEFT_OUT = {
     "unlabelled": "{} left out, without a label",
     "missing_labels": "{} left out, their label is missing",
     "missing_covariates": "{} without a covariate, filled in by its mean",
+    "unused_covariates": "covariates that the model does not read, left out",
     "numbered": "{} of tables without a column id, whose ids are now numbers from 0 "
     "(--id-column names the column)",
     "flipped": "variants with exchanged alleles, flipped",
+    "missing_alleles": "variants with a missing allele (0), found by id and the other one",
 }
 
 

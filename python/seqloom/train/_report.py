@@ -50,6 +50,8 @@ _NOTES = {
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
     "missing_covariates": "{count} {noun} lack a covariate; its mean stands for it.",
     "flipped": "{count} variants have exchanged alleles and were flipped.",
+    "missing_alleles": "{count} variants lack an allele (0); their id and the other allele "
+    "were compared.",
 }
 _CONSTANT = "Variants that do not vary among the training {noun} count nothing: {count}."
 

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import seqloom as sl
@@ -188,3 +189,43 @@ def test_covariates_that_the_model_reads_must_be_given(write_bed):
     fitted = data.encoder.fit(data)
     with pytest.raises(sl.errors.LabelError, match="pass covariates= with covariate"):
         sl.data.GenotypeDataset(path, encoder=fitted)
+
+
+def with_extras(names, **extras):
+    """Covariates of 20 individuals with further columns, in another order."""
+    age = [float(n % 7) for n in range(20)]
+    ids = [f"iid{n + 1}" for n in range(20)]
+    columns = {"age": age, "dose": [n / 2 for n in range(20)]} | extras
+    return pd.DataFrame({"IID": ids} | {name: columns[name] for name in names})
+
+
+def test_a_model_reads_only_its_own_covariates(write_bed):
+    path = write_bed(20, 3).path
+    data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
+    fitted = data.encoder.fit(data)
+    expected = data.with_encoder(fitted).to_numpy()["covariates"]
+    extras = {"site": ["Oslo"] * 20, "bmi": [None, 20.5] * 10}
+    more = with_extras(["site", "dose", "bmi", "age"], **extras)
+    found = sl.data.GenotypeDataset(path, covariates=more, encoder=fitted)
+    np.testing.assert_array_equal(found.to_numpy()["covariates"], expected)
+    assert found.report["unused_covariates_examples"] == ["site", "bmi"]
+    assert found.report["missing_covariates"] == 0
+
+
+def test_a_covariate_that_the_model_reads_and_the_table_lacks_is_named(write_bed):
+    path = write_bed(20, 3).path
+    data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
+    with pytest.raises(
+        sl.errors.LabelError, match=r"covariates age, dose; .* with dose \("
+    ):
+        sl.data.GenotypeDataset(
+            path, covariates=with_extras(["age"]), encoder=data.encoder.fit(data)
+        )
+
+
+def test_a_model_without_covariates_leaves_a_table_of_them_unread(write_bed):
+    path = write_bed(20, 3).path
+    data = sl.data.GenotypeDataset(path)
+    table = with_extras(["site"], site=["Oslo"] * 20)
+    found = sl.data.GenotypeDataset(path, covariates=table, encoder=data.encoder.fit(data))
+    assert "covariates" not in found[0]

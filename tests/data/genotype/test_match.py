@@ -52,3 +52,38 @@ def test_other_alleles_are_named():
     others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
         match(WANTED, variants(*others), name="x.bed")
+
+
+@pytest.mark.parametrize("mark", ["0", "."])
+@pytest.mark.parametrize(
+    ("alleles", "is_flipped"),
+    [("?A", True), ("?G", False), ("A?", False), ("G?", True)],
+)
+def test_a_variant_with_a_missing_allele_is_found_by_the_other(alleles, is_flipped, mark):
+    first, second = alleles.replace("?", mark)
+    found = match(
+        variants(("w", "C", "T"), ("x", "A", "G")),
+        variants(("x", first, second), ("w", "C", "T")),
+        name="x.bed",
+    )
+    assert found.positions.tolist() == [1, 0]
+    assert found.is_flipped.tolist() == [False, is_flipped]
+    assert found.missing_alleles == 1
+
+
+def test_a_model_s_missing_allele_is_any_allele_of_a_file():
+    found = match(variants(("x", "0", "G")), variants(("x", "G", "A")), name="x.bed")
+    assert (found.is_flipped.tolist(), found.missing_alleles) == ([True], 1)
+
+
+@pytest.mark.parametrize("alleles", [("0", "C"), ("0", "0"), ("C", "0")])
+def test_a_missing_allele_beside_one_of_another_variant_is_refused(alleles):
+    others = [("x", *alleles), ("y", "C", "T"), ("z", "T", "TA")]
+    with pytest.raises(FormatError, match=r"the alleles of x are .* expected A and G"):
+        match(WANTED, variants(*others), name="x.bed")
+
+
+def test_both_alleles_are_preferred_to_one():
+    others = [("x", "0", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
+    found = match(WANTED, variants(*others), name="x.bed")
+    assert (found.positions.tolist(), found.missing_alleles) == ([1, 2, 3], 0)

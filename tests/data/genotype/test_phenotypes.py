@@ -1,6 +1,7 @@
 """Whose label is whose, and what its numbers mean."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,26 @@ def test_the_fam_s_column_is_the_phenotype_where_nothing_else_is_said(four):
     data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]))
     assert (data.ids, data.labels.tolist()) == (["i1", "i2", "i4"], [0, 1, 1])
     assert data.report["missing_labels"] == 1
+
+
+@pytest.mark.parametrize("column", ["0 1 1 0", "0 1 -9 1", "0 1 NA 1"])
+def test_a_fam_of_0_and_1_warns_that_plink_reads_it_otherwise(four, column):
+    path = four(pheno=column.split())
+    with pytest.warns(sl.errors.DataWarning, match=r"PLINK reads 0 as missing") as caught:
+        data = sl.data.GenotypeDataset(path)
+    assert data.classes == ("control", "case")
+    assert f"{column.split().count('0')} samples have 0" in str(caught[0].message)
+    assert [it.filename for it in caught] == [__file__]
+
+
+def test_a_coding_that_is_named_warns_of_nothing(four):
+    path = four(pheno=["0", "1", "1", "0"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert sl.data.GenotypeDataset(path, coding="01").labels.tolist() == [0, 1, 1, 0]
+        assert sl.data.GenotypeDataset(path, coding="12").ids == ["i2", "i3"]
+        numbers = dict(zip(NAMES, "0110", strict=True))
+        assert sl.data.GenotypeDataset(path, numbers).labels.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("column", ["0", "-9", "1", "NA"])

@@ -25,6 +25,7 @@ class ChosenVariants:
     columns: dict[str, NDArray[Any]]  # the columns of the .bim
     rows: Rows | None = None  # in order; None means all
     is_flipped: NDArray[np.bool_] | None = None  # None means none
+    missing_alleles: int = 0  # variants that were found by id and one allele
 
     @property
     def in_file(self) -> int:
@@ -75,8 +76,16 @@ class ChosenVariants:
         is_all = np.array_equal(found.positions, np.arange(self.in_file))
         rows = None if is_all else found.positions
         return replace(
-            own, rows=rows, is_flipped=found.is_flipped if found.flipped else None
+            own,
+            rows=rows,
+            is_flipped=found.is_flipped if found.flipped else None,
+            missing_alleles=found.missing_alleles,
         )
+
+    @property
+    def report(self) -> dict[str, int]:
+        """How the variants of an encoder were found."""
+        return {"flipped": self.flipped, "missing_alleles": self.missing_alleles}
 
 
 def choose_for_encoder(

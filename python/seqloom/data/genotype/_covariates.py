@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -45,8 +45,8 @@ class Covariates:
         wanted = encoder.covariate_names if encoder.is_fitted else ()
         if lacking := [name for name in wanted if name not in self.names]:
             raise LabelError(
-                f"{path}: the model reads the covariates {', '.join(wanted)}; "
-                f"pass covariates= with {', '.join(lacking)}"
+                f"{path}: the model reads the covariates {', '.join(wanted)}; pass "
+                f"covariates= with {', '.join(lacking)} (--covariates)"
             )
 
 
@@ -58,9 +58,13 @@ def read_covariates(
     columns: Columns,
     marks: Missing,
     fills: bool,
+    needed: Sequence[str] | None = None,
 ) -> Covariates:
-    """Reads the covariates of individuals."""
+    """Reads the covariates of individuals: all, or those that a model needs."""
     joined = join_people(covariates, people, columns)
+    unused = [name for name in joined.names if needed is not None and name not in needed]
+    if unused:
+        joined = _without(joined, unused)
     _check_joined(people, joined)
     values = np.full((len(people), len(joined.names)), np.nan)
     for person, row in joined.cells.items():
@@ -70,8 +74,25 @@ def read_covariates(
     if lacking and not fills:
         _refuse_lacking(people, joined, lacking)
     names = [people.names[at] for at in lacking[:_SHOWN]]
-    report = {"missing_covariates": len(lacking), "missing_covariates_examples": names}
+    report = {
+        "missing_covariates": len(lacking),
+        "missing_covariates_examples": names,
+        "unused_covariates": len(unused),
+        "unused_covariates_examples": unused[:_SHOWN],
+    }
     return Covariates(joined.names, values, report, joined.unmatched)
+
+
+def _without(joined: PersonValues, unused: Sequence[str]) -> PersonValues:
+    """Leaves columns out."""
+    used = [at for at, name in enumerate(joined.names) if name not in unused]
+    return replace(
+        joined,
+        names=tuple(joined.names[at] for at in used),
+        cells={
+            person: tuple(row[at] for at in used) for person, row in joined.cells.items()
+        },
+    )
 
 
 def _number(cell: str) -> float:

@@ -197,7 +197,7 @@ class FittedItems(GenotypeItems):
             _is_flipped=variants.is_flipped,
             _codes=self._codes if is_same else self._open_codes(variants),
             _fingerprint=None,
-            report=self.report | {"flipped": variants.flipped} | constants_of(encoder),
+            report=self.report | variants.report | constants_of(encoder),
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -65,7 +65,8 @@ class GenotypeDataset(FittedItems):
             series or a list of numbers in the order of the .fam. None takes the sixth
             column of the .fam, if it tells samples apart; False leaves labels out. A
             ``Labels`` holds these and the options of labels below.
-        covariates: The same, of numbers.
+        covariates: The same, of numbers. With a fitted encoder, columns that it does not
+            read are left out and counted in ``report["unused_covariates"]``.
         by: What an item is: ``"sample"`` or ``"variant"``.
         variants: Which variants: ids, positions, a mask or a slice; None takes all.
         impute: ``"mean"``, or None to leave NaN where a genotype is missing.
@@ -206,8 +207,11 @@ class GenotypeDataset(FittedItems):
                 'covariates are of samples: leave them out with by="variant"'
             )
         found = Covariates((), np.zeros((len(self._people), 0)))
-        if covariates is not None:
-            found = read_covariates(self._people, kept, covariates, **options)
+        needed = self._encoder.covariate_names if self._encoder.is_fitted else None
+        if covariates is not None and needed != ():
+            found = read_covariates(
+                self._people, kept, covariates, needed=needed, **options
+            )
         found.check_has(self._encoder, self._files.bed)
         return found
 
@@ -217,7 +221,7 @@ class GenotypeDataset(FittedItems):
         self.labels, self.task, self.classes = found.values, found.task, found.classes
         beside = self._covariates
         self.unmatched = tuple(dict.fromkeys((*found.unmatched, *beside.unmatched)))
-        self.report = {**found.report, **beside.report, "flipped": self._variants.flipped}
+        self.report = {**found.report, **beside.report, **self._variants.report}
 
     @property
     def lengths(self) -> NDArray[np.int64]:

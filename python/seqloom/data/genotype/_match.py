@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Texts = NDArray[np.str_]
 
 _SHOWN = 3
+# PLINK writes 0 (PLINK 2 also ".") for an allele that occurs in no genotype of the file.
+_MISSING_ALLELES = ("0", ".")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,7 @@ class Match:
 
     positions: NDArray[np.int64]
     is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - g
+    missing_alleles: int = 0  # variants that are found by id and one allele
 
     @property
     def flipped(self) -> int:
@@ -54,7 +57,33 @@ def match(wanted: Variants, found: Variants, *, name: str) -> Match:
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
     positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
     chosen = np.array(positions, np.int64)
-    return Match(chosen, found.counted[chosen] != wanted.counted)
+    return _compare(wanted, found[chosen], chosen)
+
+
+def _compare(wanted: Variants, found: Variants, positions: NDArray[np.int64]) -> Match:
+    """Finds the chosen variants that count the other allele, or lack an allele."""
+    exchanged = Variants(found.ids, found.other, found.counted)
+    is_exact = _is_equal(wanted, found) | _is_equal(wanted, exchanged)
+    is_straight = np.where(is_exact, _is_equal(wanted, found), _fits_by_one(wanted, found))
+    return Match(positions, ~is_straight, int((~is_exact).sum()))
+
+
+def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+    """Compares both alleles in their order."""
+    return (wanted.counted == found.counted) & (wanted.other == found.other)
+
+
+def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+    """Tells where one allele is the same, and the other is missing on one side."""
+    counted = wanted.counted == found.counted, _lacks(wanted.counted, found.counted)
+    other = wanted.other == found.other, _lacks(wanted.other, found.other)
+    return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])
+
+
+def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
+    """Tells where an allele is missing on one side or on both."""
+    marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
+    return np.logical_or.reduce(marks)
 
 
 def _is_same(wanted: Variants, found: Variants) -> bool:
@@ -89,7 +118,9 @@ def _choose(
 ) -> int:
     """Gives the one position of a wanted variant that has its two alleles."""
     key, *alleles = map(str, row)
-    fits = [i for i in here if {found.counted[i], found.other[i]} == set(alleles)]
+    pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
+    fits = [i for i, pair in pairs.items() if pair == {*alleles}]
+    fits = fits or [i for i, pair in pairs.items() if _share_one(pair, {*alleles})]
     if len(fits) == 1:
         return fits[0]
     if fits:
@@ -97,7 +128,15 @@ def _choose(
     else:
         has = f"{found.counted[here[0]]} and {found.other[here[0]]}"
         problem = f"the alleles of {key} are {has}, expected {' and '.join(alleles)}"
+        if has == "0 and 0":
+            problem += "; write them into the .bim (plink --update-alleles)"
     raise FormatError(f"{name}: {problem}", path=name)
+
+
+def _share_one(here: set[str], there: set[str]) -> bool:
+    """Tells whether one allele is the same, and the other is missing on one side."""
+    missing = {*_MISSING_ALLELES}
+    return len(here & there - missing) == 1 and bool((here | there) & missing)
 
 
 def _some(names: list[str]) -> str:

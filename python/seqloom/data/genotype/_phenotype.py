@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from seqloom.data.genotype._person_table import Columns
 from seqloom.data.label._join import count_ids, join
 from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import Source
-from seqloom.errors import LabelError
+from seqloom.errors import DataWarning, LabelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MISSING = ("NA", "-9", "nan", "")
 _EXAMPLES = 3
 _UNKNOWN = ("",)
+_ZERO = Missing(frozenset({"0"}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +94,25 @@ def _replace_codes(
     states = states_of(cells, labels.coding, what=what)
     if states is None:
         return rows
+    if labels.source is None and labels.coding == "auto":
+        _warn_of_zeros(sum(map(_ZERO.has, cells)), what)
     meant: dict[int, Cells] = {
         at: tuple(states[cell] for cell in row) for at, row in rows.items()
     }
     return {at: row for at, row in meant.items() if row != _UNKNOWN}
+
+
+def _warn_of_zeros(count: int, what: str) -> None:
+    """Warn of the phenotypes 0 and 1 in a .fam, which PLINK reads in another way."""
+    if count:
+        warnings.warn(
+            f"{what}: {count:,} samples have 0 and the others 1, which is read as control "
+            "and case, but PLINK reads 0 as missing and 1 as control; confirm with "
+            'coding="01" (--coding 01), or read as PLINK does with coding="12" '
+            "(--coding 12)",
+            DataWarning,
+            stacklevel=6,
+        )
 
 
 def _number_labels(

@@ -126,7 +126,7 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 
 _MALE, _FEMALE = 1, 2
-_MISSING = ("-9", "NA", "nan")
+_MISSING = ("-9", "na", "nan")
 _KINDS = 1000  # phenotypes at most: a quantitative one has a value for each individual
 
 
@@ -196,7 +196,9 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
         "unknown_sex": count - male - female,
         "founders": count - int(np.any(parents, axis=0).sum()),
         "phenotypes": dict(phenotypes.most_common(_KINDS)),
-        "missing_phenotypes": sum(phenotypes[word] for word in _MISSING),
+        "missing_phenotypes": sum(
+            n for word, n in phenotypes.items() if word.casefold() in _MISSING
+        ),
         "same_iid": _count_duplicates(bed.fid, bed.iid),
     }
 
