@@ -35,6 +35,135 @@ def assert_like(model, net):
         np.testing.assert_allclose(ours, expected, rtol=2e-4, atol=2e-6)
 
 
+# Parameters whose path changes ------------------------------------------------------------
+
+
+class Wrapped(sl.nn.Module):
+    """A model in another one: its paths begin with another name."""
+
+    inner: sl.nn.Module
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+
+
+def test_momentum_goes_on_after_a_model_is_wrapped_as_torchs(step, backend):
+    ours = new_model(backend)
+    theirs = torchs(ours)
+    optimizer = sl.optim.SGD(momentum=0.9)
+    judge = torch.optim.SGD(theirs.parameters(), lr=0.05, momentum=0.9)
+    run(step, ours, optimizer)
+    wrapped = Wrapped(ours).bind(ours.backend, sl.Key(0))
+    run(step, wrapped, optimizer)
+    torch_run(theirs, judge, 6)
+    assert_like(ours, theirs)
+    paths = [path for path, _ in wrapped.parameters()]
+    assert list(optimizer.to_record()) == [f"{path}.momentum" for path in paths]
+
+
+def test_momentum_goes_on_where_two_parameters_change_their_names(step):
+    def make(first, second):
+        return sl.nn.Sequential(first, second).bind("numpy", sl.Key(0))
+
+    layers = [sl.nn.Linear(3, 3), sl.nn.Linear(3, 3)]
+    model, optimizer = make(*layers), sl.optim.SGD(momentum=0.9)
+    run(step, model, optimizer)
+    before = optimizer.to_record()
+    model, grads = _gradients(make(*reversed(layers)))
+    optimizer.step(0.0, model, grads)
+    after = optimizer.to_record()
+    expected = 0.9 * before["layers.0.bias.momentum"] + grads.wrt(layers[0].bias).numpy()
+    np.testing.assert_allclose(after["layers.1.bias.momentum"], expected, rtol=1e-5)
+
+
+def _gradients(model):
+    x = model.backend.tensor(X)
+    _, grads = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
+    return model, grads
+
+
+def test_a_record_for_other_paths_is_refused_at_the_first_step_and_named(step):
+    model, optimizer = new_model(), sl.optim.AdamW()
+    run(step, model, optimizer)
+    other = sl.optim.AdamW().load_record(optimizer.to_record())
+    wrapped = Wrapped(new_model()).bind("numpy", sl.Key(0))
+    before = values_of(wrapped)
+    message = (
+        r"states of layers.0.weight, .* which are no parameters of this model, and none "
+        r"of inner.layers.0.weight, .* which would begin at 0; .*keys="
+    )
+    with pytest.raises(RecordError, match=message):
+        run(step, wrapped, other, 1)
+    for one, same in zip(values_of(wrapped), before, strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+def test_a_record_goes_on_at_other_paths_by_keys_bit_for_bit(step):
+    def train(steps, paths):
+        model, optimizer = new_model().freeze("layers.0.*"), sl.optim.AdamW()
+        run(step, model, optimizer, 2)
+        run(step, model.unfreeze(), optimizer, 2)
+        if paths is None:
+            return run(step, model, optimizer, steps)
+        other = sl.optim.AdamW().load_record(optimizer.to_record(), keys=paths)
+        wrapped = Wrapped(new_model()).bind("numpy", sl.Key(0))
+        wrapped.load_record(model.to_record(), keys=paths)
+        return run(step, wrapped, other, steps)
+
+    expected = values_of(train(3, None))
+    for keys in ({"*": "inner.*"}, lambda path: f"inner.{path}"):
+        for one, same in zip(values_of(train(3, keys)), expected, strict=True):
+            np.testing.assert_array_equal(one, same)
+
+
+def test_states_that_keys_leaves_out_begin_again(step):
+    model, optimizer = new_model(), sl.optim.SGD(momentum=0.9)
+    run(step, model, optimizer)
+    other = sl.optim.SGD(momentum=0.9)
+    other.load_record(optimizer.to_record(), keys={"layers.1.*": None})
+    assert list(other.to_record()) == ["layers.0.weight.momentum", "layers.0.bias.momentum"]
+    run(step, model, other, 1)
+    assert len(other.to_record()) == 4
+
+
+def test_an_average_and_accumulated_gradients_follow_a_wrapped_model():
+    model = new_model()
+    average, sums = sl.optim.WeightAverage(), sl.optim.GradientsAccumulator()
+    average.update(model)
+    _, grads = _gradients(model)
+    sums.accumulate(model, grads)
+    bias = model.layers[0].bias
+    first, gradient = bias.numpy(), grads.wrt(bias).numpy()
+    bias.assign(first + 2)
+    wrapped = Wrapped(model).bind("numpy", sl.Key(0))
+    mean = average.apply_average(wrapped).inner.layers[0].bias.numpy()
+    np.testing.assert_array_equal(mean, first)
+    average.update(wrapped)
+    mean = average.apply_average(wrapped).inner.layers[0].bias.numpy()
+    np.testing.assert_allclose(mean, first + 1)
+    np.testing.assert_allclose(sums.take(wrapped).wrt(bias).numpy(), gradient)
+
+
+def test_an_average_of_other_paths_is_no_copy_of_the_present_weights():
+    average = sl.optim.WeightAverage()
+    average.update(new_model())
+    other = sl.optim.WeightAverage().load_record(average.to_record())
+    wrapped = Wrapped(new_model()).bind("numpy", sl.Key(0))
+    with pytest.raises(RecordError, match=r"no values of inner.layers.0.weight"):
+        other.apply_average(wrapped)
+    other.load_record(average.to_record(), keys={"*": "inner.*"}).apply_average(wrapped)
+
+
+def test_a_group_of_a_path_that_the_parameters_do_not_have_is_refused(step):
+    # Parameters keep the paths of their module until they are bound again.
+    optimizer = sl.optim.SGD().group("inner.*", lr_factor=0.0)
+    with pytest.raises(ArgumentError, match=r"'inner.\*' matches no parameter"):
+        run(step, Wrapped(new_model()), optimizer, 1)
+
+
 # Parameters that come late ---------------------------------------------------------------
 
 

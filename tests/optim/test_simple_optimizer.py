@@ -173,7 +173,22 @@ def test_a_group_that_matches_nothing_is_refused_with_the_paths():
         (
             lambda p, s: (p, Trace(p, str(s), 1)),
             DTypeError,
-            "must be a tensor, a number or a bool, got str",
+            "the field norm .* must be a tensor, a number or a bool, got str",
+        ),
+        (
+            lambda p, _: (p, Trace(p, None, 1)),
+            DTypeError,
+            "the field norm .* got NoneType; give each array a field of its own",
+        ),
+        (
+            lambda p, _: (p, Trace(p, [p, p], 1)),
+            DTypeError,
+            "the field norm .* got list",
+        ),
+        (
+            lambda p, _: (p, Trace(p, 0.0, 2**31)),
+            DTypeError,
+            "the field updates .* is 2147483648, but integers of a state are int32",
         ),
     ],
 )

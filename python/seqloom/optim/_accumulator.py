@@ -8,7 +8,7 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
 from seqloom.optim._counts import Counts
 from seqloom.optim._operands import as_operand, as_tensor
-from seqloom.optim._state import States, to_full
+from seqloom.optim._state import States, rename_states, to_full
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Leaf
 
@@ -79,7 +80,8 @@ class GradientsAccumulator:
                 "no gradient belongs to a parameter of this model; pass the model and the "
                 "gradients of the same value_and_grad call"
             )
-        self._states.claim([param for param, _ in pairs])
+        self._states.follow()
+        self._states.claim([param for param, _ in pairs], params)
         for param, grad in pairs:
             state = self._states.of(param, _start, grads.backend)
             added = as_tensor(grad, grads.backend) * share
@@ -111,13 +113,15 @@ class GradientsAccumulator:
             ...     print(error)
             no gradients were accumulated; call accumulate(model, grads) before take
         """
+        every = [param for _, param in model.parameters()]
+        self._states.follow()
         known = set(self._states.paths())
-        params = [param for _, param in model.parameters() if param.path in known]
+        params = [param for param in every if param.path in known]
         if not params or self._is_surely_empty(params[0].bound_backend):
             raise ArgumentError(
                 "no gradients were accumulated; call accumulate(model, grads) before take"
             )
-        self._states.claim(params)
+        self._states.claim(params, every)
         backend = params[0].bound_backend
         total = self._counts.total.next(backend, by=0)
         means = {param.id: self._empty(param, backend, total) for param in params}
@@ -149,11 +153,13 @@ class GradientsAccumulator:
         """
         return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
 
-    def load_record(self, record: Mapping[str, Any]) -> Self:
+    def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
         """Sets the sums from a record.
 
         Args:
             record: Record that `to_record` returned.
+            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
+                parameters have other paths now; the paths are those of parameters.
 
         Returns:
             This accumulator.
@@ -167,8 +173,9 @@ class GradientsAccumulator:
             >>> accumulator.load_record(accumulator.to_record()).weight
             0
         """
+        record = rename_states(record, keys)
         counts = Counts()
-        counts.load(getattr(record, "metadata", {}))
+        counts.load(record.metadata)
         self._states.load(record, lambda _: ("sum",))
         self._counts = counts
         return self
@@ -184,6 +191,7 @@ class GradientsAccumulator:
             >>> len(sl.optim.GradientsAccumulator().leaves()[1])
             1
         """
+        self._states.follow()
         static, leaves = self._states.leaves()
         return (type(self), static), [self._counts.total, *leaves]
 

@@ -8,7 +8,7 @@ from seqloom.errors import RecordError
 from seqloom.optim._counts import Counts
 from seqloom.optim._operands import as_operand, as_tensor
 from seqloom.optim._optimizer import require_setting
-from seqloom.optim._state import States, to_full
+from seqloom.optim._state import States, rename_states, to_full
 from seqloom.record import Record
 from seqloom.tensor import Tensor
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Leaf
 
@@ -73,7 +74,8 @@ class WeightAverage:
         params = [param for _, param in model.parameters()]
         if not params:
             raise RecordError(f"{type(model).__name__} has no parameters to average")
-        self._states.claim(params)
+        self._states.follow()
+        self._states.claim(params, params)
         backend = params[0].value.backend
         count = self._counts.total.next(backend)
         for param in params:
@@ -97,7 +99,7 @@ class WeightAverage:
             A new model; `model` does not change.
 
         Raises:
-            RecordError: Nothing was averaged yet.
+            RecordError: Nothing was averaged yet, or a parameter of `model` was not.
 
         Examples:
             >>> import seqloom as sl
@@ -110,9 +112,20 @@ class WeightAverage:
         if not self.update_count:
             raise RecordError("this average is empty; call update(model) after each step")
 
+        self._states.follow()
+        paths = {path: param.path for path, param in model.parameters()}
+
         def replace(path: str, values: Tensor) -> Tensor:
-            mean = self._states.find(path, "mean", values)
-            return values if mean is None else mean
+            if path not in paths:  # a buffer
+                return values
+            mean = self._states.find(paths[path], "mean", values)
+            if mean is None:
+                raise RecordError(
+                    f"this average has no values of {path}; pass the model that was "
+                    "averaged, or load_record(average.to_record(), "
+                    'keys={"old": "new"}) if its paths have changed'
+                )
+            return mean
 
         return model.map(replace)
 
@@ -133,11 +146,13 @@ class WeightAverage:
         """
         return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
 
-    def load_record(self, record: Mapping[str, Any]) -> Self:
+    def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
         """Sets averages and number of updates from a record.
 
         Args:
             record: Record that `to_record` returned.
+            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
+                parameters have other paths now; the paths are those of parameters.
 
         Returns:
             This average.
@@ -151,8 +166,9 @@ class WeightAverage:
             >>> average.load_record(average.to_record()).update_count
             0
         """
+        record = rename_states(record, keys)
         counts = Counts()
-        counts.load(getattr(record, "metadata", {}))
+        counts.load(record.metadata)
         self._states.load(record, lambda _: ("mean",))
         self._counts = counts
         return self
@@ -168,6 +184,7 @@ class WeightAverage:
             >>> len(sl.optim.WeightAverage().leaves()[1])
             1
         """
+        self._states.follow()
         static, leaves = self._states.leaves()
         return (type(self), self.decay, static), [self._counts.total, *leaves]
 

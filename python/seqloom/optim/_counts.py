@@ -45,6 +45,12 @@ class Counts:
         counters = dict.fromkeys([self.total, *map(self.of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
+    def rename(self, moved: Mapping[str, str]) -> None:
+        """Lets the counters follow parameters whose path has changed."""
+        self._fewer = {moved.get(path, path): it for path, it in self._fewer.items()}
+        self._last = []
+        self._flatten()
+
     def of(self, path: str) -> Counter:
         """Returns the counter of a parameter."""
         return self._fewer.get(path, self.total)

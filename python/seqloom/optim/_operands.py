@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from seqloom.optim._optimizer import Move
     from seqloom.tensor._backend import Array, Backend
 
+# Not every backend has longer integers.
+_LEAST, _LARGEST = -(2**31), 2**31 - 1
+
 
 def as_tensor(array: Array, backend: Backend) -> Tensor:
     """Returns an array as a tensor, in float32 if it is of half precision."""
@@ -59,6 +62,7 @@ def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[
     """Returns the values of a state as arrays, none of them twice."""
     found: dict[str, Array] = {}
     for name, value in state.items():
+        _require_storable(name, value)
         array = _to_array(value, backend, dtype)
         # A compiled step writes each of them.
         is_known = any(array is other for other in found.values())
@@ -75,9 +79,19 @@ def _to_array(value: Any, backend: Backend, dtype: str) -> Array:
         return backend.asarray(np.asarray(value, "bool"))
     if isinstance(value, Integral):
         return backend.asarray(np.asarray(value, "int32"))
-    if isinstance(value, Real):
-        return backend.asarray(float(value), dtype=dtype)
-    raise DTypeError(
-        "a field of an optimiser's state must be a tensor, a number or a bool, got "
-        f"{type(value).__name__}"
-    )
+    return backend.asarray(float(value), dtype=dtype)
+
+
+def _require_storable(name: str, value: Any) -> None:
+    """Refuses a value of a state that no array holds on every backend."""
+    if not isinstance(value, (Tensor, np.bool_, Real)):
+        raise DTypeError(
+            f"the field {name} of an optimiser's state must be a tensor, a number or a "
+            f"bool, got {type(value).__name__}; give each array a field of its own, and "
+            "store what does not change from step to step as an attribute of the optimiser"
+        )
+    if isinstance(value, Integral) and not _LEAST <= int(value) <= _LARGEST:
+        raise DTypeError(
+            f"the field {name} of an optimiser's state is {value}, but integers of a state "
+            f"are int32, from {_LEAST} to {_LARGEST}; use a float or two fields"
+        )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from seqloom.errors import ArgumentError, DTypeError
 from seqloom.optim._counts import Counts
 from seqloom.optim._groups import ParameterGroup, make_variant, require_matches
-from seqloom.optim._state import States
+from seqloom.optim._state import States, rename_states
 from seqloom.record import Record
 from seqloom.tensor import Tensor
 from seqloom.tensor._dispatch import notify, observers
@@ -20,6 +20,7 @@ from seqloom.tensor._leaves import make_hashable
 if TYPE_CHECKING:
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Counter, Leaf
@@ -147,14 +148,15 @@ class Optimizer(ABC):
         rate = lr.raw if isinstance(lr, Tensor) else _require_rate(lr)
         params = model.parameters()
         if self._groups and not self._group_of:
-            require_matches(self._groups, [path for path, _ in params])
+            require_matches(self._groups, [param.path for _, param in params])
         pairs = [(p, g) for _, p in params if (g := grads.get(p.id)) is not None]
         if not pairs:
             raise ArgumentError(
                 "no gradient belongs to a parameter of this model; pass the model and the "
                 "gradients of the same value_and_grad call"
             )
-        steps = self._begin([param for param, _ in pairs], grads.backend)
+        every = [param for _, param in params]
+        steps = self._begin([param for param, _ in pairs], every, grads.backend)
         moves = [self._make_move(param, grad, grads.backend) for param, grad in pairs]
         for move in moves:
             move.step = steps[self._counts.of(move.path)]
@@ -177,13 +179,21 @@ class Optimizer(ABC):
             name = f"{type(self).__name__}.step of {move.path}"
             notify(name, (move.param, *move.state.values()), backend)
 
-    def _begin(self, params: list[Param], backend: Backend) -> dict[Counter, Array]:
+    def _begin(
+        self, params: list[Param], model: list[Param], backend: Backend
+    ) -> dict[Counter, Array]:
         """Returns the number of this step by counter; they are set when it is done."""
-        self._states.claim(params)
+        self._follow()
+        self._states.claim(params, model)
         paths = [param.path for param in params]
         if self.states:  # without states a rule does not need each parameter's count
             self._counts.begin(self._states.paths(), paths, backend)
         return self._counts.find_next(paths, backend)
+
+    def _follow(self) -> None:
+        """Lets states and counts follow parameters whose path has changed."""
+        if moved := self._states.follow():
+            self._counts.rename(moved)
 
     def _make_move(self, param: Param, grad: Array, backend: Backend) -> Move:
         """Makes the argument of the rule for one parameter."""
@@ -251,23 +261,38 @@ class Optimizer(ABC):
         """
         return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
 
-    def load_record(self, record: Record) -> Self:
+    def load_record(self, record: Record, *, keys: KeyMap | None = None) -> Self:
         """Sets states and number of steps from a record.
 
         Args:
             record: Record that `to_record` returned.
+            keys: Paths in the model by paths in the record, as of `Module.load_record`, if
+                parameters have other paths now; the paths are those of parameters.
 
         Returns:
             This optimiser.
 
         Raises:
-            RecordError: `record` is not that of such an optimiser.
+            ArgumentError: A pattern of `keys` matches no path.
+            RecordError: `record` is not that of such an optimiser. The next `step` raises
+                it too if the record has states for paths that the model lacks, and none
+                for parameters that it has.
 
         Examples:
             >>> import seqloom as sl
             >>> sl.optim.AdamW().load_record(sl.optim.AdamW().to_record()).step_count
             0
+            >>> layer = sl.nn.Linear(1, 1).bind("numpy", sl.Key(0))
+            >>> x = layer.backend.tensor([[1.0]])
+            >>> _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
+            >>> optimizer = sl.optim.SGD(momentum=0.9)
+            >>> layer = optimizer.step(0.1, layer, grads)
+            >>> record = optimizer.to_record()
+            >>> other = sl.optim.SGD(momentum=0.9).load_record(record, keys={"*": "head.*"})
+            >>> list(other.to_record())
+            ['head.weight.momentum', 'head.bias.momentum']
         """
+        record = rename_states(record, keys)
         counts = Counts()
         counts.load(record.metadata)
         self._states.load(record, lambda path: self._find_rule(path).states)
@@ -285,6 +310,7 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
+        self._follow()  # before a step is captured, which may change arrays only
         static, leaves = self._states.leaves()
         shared, counters = self._counts.leaves()
         groups = tuple(group.describe() for group in self._groups)

@@ -27,8 +27,9 @@ class SimpleOptimizer(Optimizer):
     """Base of optimisers whose rule updates one parameter, written with tensors.
 
     A subclass names the dataclass of its state in ``State``, and defines ``rule``. The
-    fields of the state are tensors, numbers or bools. A number or a bool becomes a tensor
-    without axes: of the dtype of the parameter, of int32, or of bool. A field is zeros of
+    fields of the state are tensors, numbers or bools, and nothing else: a record and a
+    compiled step hold arrays. A number or a bool becomes a tensor without axes: of the
+    dtype of the parameter, of int32, or of bool. A field is zeros of
     the shape of the parameter before its first update, unless the subclass defines
     ``start_state``. For a parameter of half precision the rule computes in float32, and its
     results are stored in half precision. Records, groups, moves to another backend or dtype

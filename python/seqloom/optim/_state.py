@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.errors import RecordError
+from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._state import hold
+from seqloom.record import Record
+from seqloom.record._keys import change_array, list_renamed
 from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import Leaf, assign_owners, copy_to, new_leaf
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from seqloom.nn._stored import Param
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
 
     # Makes the arrays of a parameter before its first update.
@@ -51,10 +54,50 @@ class States:
         """Has the next step compare the arrays with what the rule expects."""
         self._shapes = {}
 
-    def claim(self, params: list[Param]) -> None:
-        """Refuses another model's parameters, before anything is changed."""
+    def claim(self, params: list[Param], model: list[Param]) -> None:
+        """Refuses another model's parameters, and renamed ones that would begin at 0."""
+        if self._leaves and any(param.path not in self._leaves for param in params):
+            self._refuse_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         assign_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
+
+    def follow(self) -> dict[str, str]:
+        """Moves states to the present paths of their parameters; returns new by old."""
+        owners = self._list_owners()
+        if all(owner.path == path for path, owner in owners):
+            return {}
+        moved = {path: owner.path for path, owner in owners if owner.path != path}
+        leaves = {moved.get(path, path): state for path, state in self._leaves.items()}
+        if len(leaves) < len(self._leaves):
+            raise ArgumentError(
+                "the optimiser has states of two models' parameters at "
+                f"{_list_some([*moved.values()])}; use one optimiser for each model"
+            )
+        self._leaves, self._shapes, self._flat = leaves, {}, None
+        return moved
+
+    def _list_owners(self) -> list[tuple[str, Any]]:
+        """Lists the paths of states with the parameters that they have updated."""
+        first = ((path, next(iter(it.values()), None)) for path, it in self._leaves.items())
+        refs = ((path, leaf.owner) for path, leaf in first if leaf and leaf.owner)
+        return [(path, owner) for path, it in refs if (owner := it()) is not None]
+
+    def _refuse_restart(self, params: list[Param], model: list[Param]) -> None:
+        """Refuses to begin at 0 while the model uses other states no more."""
+        known = {param.path for param in model}
+        new = [param.path for param in params if param.path not in self._leaves]
+        unused = [
+            path
+            for path, state in self._leaves.items()
+            if state and path not in known and not any(map(_has_owner, state.values()))
+        ]
+        if new and unused:
+            raise RecordError(
+                f"the optimiser has states of {_list_some(unused)}, which are no "
+                f"parameters of this model, and none of {_list_some(new)}, which would "
+                "begin at 0; name the new paths: load_record(optimizer.to_record(), "
+                'keys={"old": "new"}), or leave states out by keys={"old": None}'
+            )
 
     def put(self, path: str, arrays: dict[str, Array]) -> None:
         """Sets the new arrays of one parameter."""
@@ -117,6 +160,38 @@ class States:
         )
         rows = [leaf for state in self._leaves.values() for leaf in state.values()]
         return kinds, rows
+
+
+def rename_states(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
+    """Returns the record of states with other paths of parameters."""
+    facts: dict[str, Any] = dict(getattr(record, "metadata", {}))
+    if keys is None:
+        return Record(dict(record), metadata=facts)
+    paths = dict.fromkeys(name.rpartition(".")[0] for name in record)
+    changes = {old: (new, change) for old, new, change in list_renamed(paths, keys)}
+    arrays: dict[str, Any] = {}
+    for name, array in record.items():
+        path, _, state = name.rpartition(".")
+        if path in changes:
+            new, change = changes[path]
+            found = array if change is None else change_array(name, array, change)
+            arrays[f"{new}.{state}"] = found
+    if isinstance(counts := facts.get("step_counts"), dict):
+        found = cast("dict[str, Any]", counts)
+        facts["step_counts"] = {
+            changes[path][0]: count for path, count in found.items() if path in changes
+        }
+    return Record(arrays, metadata=facts)
+
+
+def _has_owner(leaf: Leaf) -> bool:
+    """Says whether the parameter of a state still exists."""
+    return leaf.owner is not None and leaf.owner() is not None
+
+
+def _list_some(paths: list[str]) -> str:
+    """Lists the first paths."""
+    return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
 
 def to_full(dtype: str) -> str:

@@ -26,18 +26,28 @@ def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
     """Returns arrays under the paths that a key map gives them."""
     if keys is None:
         return dict(record)
-    renamed: dict[str, Any] = {}
-    for old, new, change in _list_renamed(record, keys):
-        if new in renamed:
+    return {
+        new: record[old] if change is None else change_array(old, record[old], change)
+        for old, new, change in list_renamed(record, keys)
+    }
+
+
+def list_renamed(
+    record: Mapping[str, Any], keys: KeyMap
+) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
+    """Lists old path, new path and change of each path that is not left out."""
+    found: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
+    for old, new, change in _find_renamed(record, keys):
+        if new in found:
             raise ArgumentError(f"keys gives two arrays the path {new!r}; one is {old!r}")
-        renamed[new] = record[old] if change is None else _change(old, record[old], change)
-    return renamed
+        found[new] = old, new, change
+    return [*found.values()]
 
 
-def _list_renamed(
+def _find_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> Iterator[tuple[str, str, Callable[[Any], Any] | None]]:
-    """Yields old path, new path and change of each array that is not left out."""
+    """Yields old path, new path and change of each path that is not left out."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
     for old in record:
@@ -95,7 +105,7 @@ def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     return (filled, change[0]) if change else filled
 
 
-def _change(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
+def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
     """Returns a changed array; a lazy one is changed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply(path, to_numpy(path, value), change)
