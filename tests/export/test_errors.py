@@ -215,11 +215,30 @@ def test_an_encoder_that_only_python_could_run_is_refused(tmp_path, encoder):
         sl.export.save(made(Head), tmp_path / "model", encoder=encoder)
 
 
-def test_a_head_on_embeddings_is_refused(tmp_path):
-    head = sl.models.HeadConfig(inputs=4, outputs=2).init("numpy").eval()
-    encoder = sl.data.EmbeddingEncoder(width=4)
-    with pytest.raises(ExportError, match="EmbeddingEncoder is no encoder of sl"):
-        sl.export.save(head, tmp_path / "model", encoder=encoder)
+def test_a_layer_of_8_bit_integers_is_named(tmp_path):
+    network = sl.nn.quantize_int8(made(Head))
+    for export, path in ((sl.export.save, "model"), (sl.export.onnx, "model.onnx")):
+        with pytest.raises(ExportError, match=r"layer is an Int8Linear.*quantize_int8"):
+            export(network, tmp_path / path, inputs=SHAPE)
+
+
+class Divides(Head):
+    pool: sl.nn.AdaptiveAvgPool1d
+
+    def __init__(self):
+        super().__init__()
+        self.pool = sl.nn.AdaptiveAvgPool1d(3)
+
+    def __call__(self, x):
+        return self.finish(self.pool(x))  # here
+
+
+def test_a_layer_whose_windows_follow_from_the_length_is_named(tmp_path):
+    line = f"{HERE}:{line_of(Divides)}"
+    with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
+        sl.export.save(made(Divides), tmp_path / "model", inputs=SHAPE)
+    assert line in str(caught.value)
+    sl.export.save(made(Divides), tmp_path / "model", inputs=("batch", 4, 24))
 
 
 def test_an_encoder_that_is_not_fitted_is_refused(tmp_path):

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file
 
 import seqloom as sl
 from exported import Run, batch_of, graph, manifest, operations
+from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ExportError, FileError, RunFolderError
 from seqloom.infer._forward import Forward
 from seqloom.models._reads import reading_of
@@ -295,3 +296,19 @@ def test_a_part_of_another_network_has_its_path_in_this_one(place):
     inner = sl.nn.Linear(4, 2).bind("numpy", sl.Key(0))
     sl.export.save(Outer(inner), place, inputs=("batch", 4))
     assert set(load_file(place / "model.safetensors")) == {"inner.weight", "inner.bias"}
+
+
+def test_a_head_on_embeddings_reads_arrays_of_their_width(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = {f"r{number}": rng.normal(size=6).astype("f4") for number in range(8)}
+    labels = {name: "ab"[number % 2] for number, name in enumerate(rows)}
+    data = sl.data.EmbeddingDataset(rows, labels=labels)
+    run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1)
+    sl.export.save(run, tmp_path / "model")
+    model = _native.ExportedModel(str(tmp_path / "model"))
+    x = np.stack(list(rows.values()))
+    (found,) = model.run({"inputs": x}, 1)
+    network = run.trained.model
+    wanted = network.logits(network.backend.tensor(x)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert manifest(tmp_path / "model")["task"]["columns"] == ["a", "b"]

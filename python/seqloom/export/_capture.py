@@ -5,13 +5,40 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, cast
 
+from seqloom.tensor._backend import Backend
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._symbol import has_symbol
+from seqloom.tensor._defaults import to_sizes
+from seqloom.tensor._scope._origin import caller, current_line, is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy as np
+
+
+class Line(str):
+    """A line of the user's code, with the layer or function of `sl.nn` that it runs."""
+
+    __slots__ = ("function", "layer")
+    layer: str
+    function: str
+
+    @classmethod
+    def current(cls) -> Line:
+        """Finds the line that is running now, and the innermost layer that it calls."""
+        found, frame = cls(current_line()), caller(1)
+        found.layer = found.function = ""
+        while not found.layer and is_internal(frame.f_code.co_filename):
+            folder, name = frame.f_code.co_filename.split("/")[-2], frame.f_code.co_name
+            if folder == "_layers":
+                found.layer = type(frame.f_locals.get("self")).__name__
+            elif folder == "functional" and not name.startswith("_"):
+                found.function = f"sl.nn.functional.{name}"
+            if frame.f_back is None:
+                break
+            frame = frame.f_back
+        return found
 
 
 class ExportCapture(Capture):
@@ -20,8 +47,20 @@ class ExportCapture(Capture):
     A compiled step computes these once, because it has one shape; a graph has any.
     """
 
+    keeps_sizes = True
+
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Records one call; computes one of known arrays, which no size makes."""
+        if name == "max_pool1d" and _is_beyond_kernel(**options):
+            return Backend.max_pool1d(self, *args, **options)
+        known = len(self.recorder.graph.operations)
+        made = self._record(name, *args, **options)
+        for operation in self.recorder.graph.operations[known:]:
+            operation.where = Line.current()
+        return made
+
+    def _record(self, name: str, *args: Any, **options: Any) -> Any:
+        """Records one call, and one that makes an array of a size."""
         if name not in _MAKERS or has_symbol(args):
             return super().record(name, *args, **options)
         written, shape = _MAKERS[name](*args, **options)
@@ -38,6 +77,11 @@ class ExportCapture(Capture):
         small = args if name in {"arange", "eye"} else ((), *args[1:])
         small = (1,) if name == "eye" else small
         return self.target.dtype(getattr(self.target, name)(*small, **options))
+
+
+def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
+    """Tells whether a pool is recorded in parts: no reader's operation has its options."""
+    return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 
 def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:

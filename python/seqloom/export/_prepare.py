@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
+from seqloom.data import EmbeddingEncoder
 from seqloom.errors import ArgumentError, ExportError
+from seqloom.export._inputs import Input
+from seqloom.infer._forward import float_type_of
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
 from seqloom.models._trained import find_trained
-from seqloom.nn import Module
+from seqloom.nn import Int8Linear, Module
 from seqloom.nn._stored import Stored
 
 _RECORDS = 256
@@ -61,6 +64,16 @@ def check_reads(subject: Subject, inputs: object) -> None:
         )
 
 
+def take_embeddings(subject: Subject, inputs: Any) -> tuple[Subject, Any]:
+    """Gives a head on embeddings as a network on arrays: nothing encodes its records."""
+    encoder = subject.encoder
+    if not isinstance(encoder, EmbeddingEncoder):
+        return subject, inputs
+    check_reads(subject, inputs)
+    row = Input(("batch", encoder.width), float_type_of(subject.model))
+    return replace(subject, encoder=None), row
+
+
 def is_packed(model: Module) -> bool:
     """Tells a network that reads tokens end to end."""
     return isinstance(model, ESM2)
@@ -80,6 +93,12 @@ def _take(model: Any) -> Module:
         raise ArgumentError(
             "model must be a trained model, a run, its folder or a module of sl.nn, got "
             f"{quote(model)}"
+        )
+    int8 = next((path for path, _ in model.named(Int8Linear)), None)
+    if int8 is not None:
+        raise ExportError(
+            f"{int8} is an Int8Linear, which computes with integers of 8 bits; an exported "
+            "model has none: export the network as it was before sl.nn.quantize_int8"
         )
     stored = [part for _, part in model.named(Stored)]
     twin = deepcopy(model, {id(part): part.copy() for part in stored})

@@ -10,7 +10,14 @@ from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
 from seqloom.export._encoder import check_encoder, describe, learned_arrays
 from seqloom.export._graph_json import Weights, to_json
 from seqloom.export._manifest import describe_task, seal, to_bytes
-from seqloom.export._prepare import Subject, check_reads, is_packed, prepare, setting_of
+from seqloom.export._prepare import (
+    Subject,
+    check_reads,
+    is_packed,
+    prepare,
+    setting_of,
+    take_embeddings,
+)
 from seqloom.export._write import check_target, write
 from seqloom.infer._exported import MANIFEST
 from seqloom.models._reads import counts_words
@@ -93,6 +100,7 @@ def save(
     target = as_path("path", path)
     check_target(target, overwrite=as_flag("overwrite", overwrite))
     subject = prepare(model, encoder=encoder, task=task, batch_size=_count(batch_size))
+    subject, inputs = take_embeddings(subject, inputs)
     as_integer("batch_size", subject.batch_size, least=1, limit=_RECORDS_LIMIT)
     facts = _facts(subject, length=length, crop=crop, pair=pair, pool=pool)
     reading = Reading(

@@ -14,7 +14,14 @@ from seqloom.export._manifest import describe_task
 from seqloom.export._onnx._backend import PrimitiveBackend
 from seqloom.export._onnx._builder import import_onnx
 from seqloom.export._onnx._convert import to_model
-from seqloom.export._prepare import Subject, check_reads, is_packed, prepare, setting_of
+from seqloom.export._prepare import (
+    Subject,
+    check_reads,
+    is_packed,
+    prepare,
+    setting_of,
+    take_embeddings,
+)
 
 if TYPE_CHECKING:
     import os
@@ -85,6 +92,7 @@ def onnx(
         )
     import_onnx()
     subject = prepare(model, encoder=encoder, task=task, batch_size=None)
+    subject, inputs = take_embeddings(subject, inputs)
     length = setting_of(subject.model, "length") if length is None else length
     is_padded = setting_of(subject.model, "crop") == "pad"
     reading = Reading(subject.encoder, length, is_padded, as_inputs(inputs))

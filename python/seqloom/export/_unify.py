@@ -118,7 +118,7 @@ class _Writer:
         if len(set(map(repr, row))) == 1:
             return first
         if type(first) is not int:
-            raise ExportError(
+            raise _blame_layer(where) or ExportError(
                 f"{where} passes a {type(first).__name__} that depends on the sizes of the "
                 f"batch ({first!r} and {row[1]!r}); multiply and divide by the "
                 "sizes themselves, one after the other"
@@ -138,7 +138,7 @@ _JOIN: dict[Any, Any] = {
 def _refuse_number(row: Sequence[int], where: str) -> Size:
     """Refuses an integer that follows from no sizes."""
     found = ", ".join(map(str, row))
-    raise ExportError(
+    raise _blame_layer(where) or ExportError(
         f"{where} passes a number ({found}) that is no product, quotient or sum of the "
         "sizes of the batch; take it from the shape of a tensor"
     )
@@ -157,7 +157,7 @@ def _check_counts(graphs: Sequence[Graph]) -> None:
         parted = next((it for it in pairs if it[0].name != it[1].name), None)
         if parted is not None:
             one, two = parted
-            raise _differs(
+            raise _blame_layer(one.where, two.where, functions=True) or _differs(
                 one.where, f"calls {one.name}, where {two.where} calls {two.name}"
             )
         if len(first.operations) != len(other.operations):
@@ -171,6 +171,20 @@ def _differs(where: str, what: str) -> ExportError:
         f"{where or 'the network'} {what} at another size of the batch, but an exported "
         "graph is the same for all; choose with sl.tensor.where, or give the export one "
         "length (length=)"
+    )
+
+
+def _blame_layer(*lines: str, functions: bool = False) -> ExportError | None:
+    """Makes the error of a layer of `sl.nn`, whose code is not the user's; else None."""
+    names = {getattr(it, "layer", "") for it in lines}
+    if functions:  # these take no sizes from their caller
+        names = {getattr(it, "layer", "") or getattr(it, "function", "") for it in lines}
+    if len(names) > 1 or "" in names:
+        return None
+    return ExportError(
+        f"{lines[0]}: {names.pop()} has other windows, or other operations, at another "
+        "length, but an exported graph is the same for all; give the export one length "
+        '(length=24, or a number instead of "length" in inputs=)'
     )
 
 
@@ -188,7 +202,7 @@ def _constant(graphs: Sequence[Graph], number: int) -> Any:
     if not all(same):
         reads = (op for op in graphs[0].operations if _reads(op, number))
         where = next((op.where for op in reads), "the network")
-        raise ExportError(
+        raise _blame_layer(where, functions=True) or ExportError(
             f"{where} uses an array of NumPy's that depends on the sizes of the batch; "
             "make it by a function of the backend, such as x.backend.arange"
         )

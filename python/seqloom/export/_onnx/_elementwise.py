@@ -149,6 +149,20 @@ def _write_expm1(b: Builder, operation: Operation) -> list[str]:
     return [b.node("Sub", [power, b.constant(1, dtype)])]
 
 
+def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
+    """Writes logaddexp: the larger one, and softplus of the distance below it."""
+    dtype, (x, y) = operation.outputs[0].dtype, operation.args[:2]
+    if not isinstance(y, Value) and y == 0:
+        return [b.node("Softplus", [b.get(x, dtype)])]
+    one, other = b.get(x, dtype), b.get(y, dtype)
+    distance = b.node("Neg", [b.node("Abs", [b.node("Sub", [one, other])])])
+    # Equal numbers are no distance apart, also where both are infinite.
+    same = b.node("Equal", [one, other])
+    distance = b.node("Where", [same, b.constant(0, dtype), distance])
+    larger = b.node("Max", [one, other])
+    return [b.node("Add", [larger, b.node("Softplus", [distance])])]
+
+
 def _write_gelu(b: Builder, operation: Operation) -> list[str]:
     """Writes gelu by the error function; operators before version 20 lack it."""
     dtype = operation.outputs[0].dtype
@@ -214,6 +228,7 @@ TABLE: dict[str, Write] = {
     "gelu": _write_gelu,
     "isfinite": _write_finite,
     "log1p": _write_log1p,
+    "logaddexp": _write_logaddexp,
     "not_equal": _write_not_equal,
     "remainder": _write_remainder,
     "square": _write_square,

@@ -96,6 +96,17 @@ def _write_repeat(b: Builder, operation: Operation) -> list[str]:
     return [b.node("Reshape", [tiled, b.integers(shape)])]
 
 
+def _write_tile(b: Builder, operation: Operation) -> list[str]:
+    """Writes tile; there may be more repetitions than axes, or fewer."""
+    value: Value = operation.args[0]
+    times = as_list(option(operation, "repetitions", 1))
+    x, rank = b.get(value), len(value.shape)
+    if len(times) > rank:
+        x = b.node("Unsqueeze", [x, b.integers(list(range(len(times) - rank)))])
+    times = [1] * (rank - len(times)) + times
+    return [b.node("Tile", [x, b.integers(times)])]
+
+
 def _write_flip(b: Builder, operation: Operation) -> list[str]:
     """Writes flip by slices that go back."""
     axes = axes_of(operation) or list(range(len(operation.outputs[0].shape)))
@@ -115,5 +126,6 @@ TABLE: dict[str, Write] = {
     "reshape": _write_reshape,
     "squeeze": _write_axis("Squeeze"),
     "stack": _write_stack,
+    "tile": _write_tile,
     "unstack": _write_unstack,
 }

@@ -158,20 +158,29 @@ def _maximise(name: str, x: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     counts, windows = _divide(name, x, output_size)
     if windows is not None and len(counts) > 1 and prod(counts) > 1:
         return max_pool2d(x, windows, return_indices=True)
+    shape, plain = (*x.shape[:2], *counts), apply("stop_gradient", x)
+    if prod(counts) == 1:  # an exported graph has it for any length
+        indices = apply("argmax", _to_rows(plain), axis=-1, keepdims=True)
+    else:
+        indices = _find_winners(x, plain, counts, is_even=windows is not None)
+    found = apply("take_along_axis", _to_rows(x), indices, axis=-1)
+    return apply("reshape", found, shape), apply("reshape", indices, shape)
+
+
+def _find_winners(
+    x: Tensor, plain: Tensor, counts: tuple[int, ...], *, is_even: bool
+) -> Tensor:
+    """Finds the index of the maximum of each window: ``(n, c, windows)``."""
     places, _ = _list_places(x.shape[2:], counts)
-    plain = apply("stop_gradient", x)
-    if windows is None:
-        seen = _look_up(plain, places)
-    else:  # the windows of a row, or one window: they lie side by side
+    if is_even:  # the windows of a row: they lie side by side
         seen = apply("reshape", plain, (*x.shape[:2], *places.shape))
+    else:
+        seen = _look_up(plain, places)
     winners = apply("argmax", seen, axis=-1)
     starts = as_operand(x, np.arange(len(places)) * places.shape[1])
     table = as_operand(x, places.ravel())
     indices = apply("take", table, apply("reshape", winners + starts, (-1,)), axis=0)
-    indices = apply("reshape", indices, (*x.shape[:2], len(places)))
-    found = apply("take_along_axis", _to_rows(x), indices, axis=-1)
-    shape = (*x.shape[:2], *counts)
-    return apply("reshape", found, shape), apply("reshape", indices, shape)
+    return apply("reshape", indices, (*x.shape[:2], len(places)))
 
 
 def _divide(

@@ -9,12 +9,11 @@ import numpy as np
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats
 from seqloom.nn.functional._operands import as_operand
-from seqloom.tensor import apply
+from seqloom.tensor import Tensor, apply, backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor import Tensor
 
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4}
 _STEPS = {"nearest", "nearest-exact"}
@@ -72,10 +71,9 @@ def interpolate(
             f"{tuple(sizes)}"
         )
     for axis, length in enumerate(sizes, 2):
-        scale = x.shape[axis] / length
-        if factors is not None and not recompute_scale_factor:
-            scale = 1 / factors[axis - 2]
-        x = _resize(x, axis, length, scale, mode, bool(align_corners))
+        is_given = factors is not None and not recompute_scale_factor
+        factor = float(factors[axis - 2]) if factors and is_given else None
+        x = _resize(x, axis, length, factor, mode, bool(align_corners))
     return x
 
 
@@ -99,37 +97,62 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
 
 
 def _resize(
-    x: Tensor, axis: int, length: int, scale: float, mode: str, aligned: bool
+    x: Tensor, axis: int, length: int, factor: float | None, mode: str, aligned: bool
 ) -> Tensor:
     """Resizes one axis: sums weighted values at neighbouring indices."""
     old = x.shape[axis]
+    scale: Any = _divide(x, old, length) if factor is None else 1 / factor
     if mode in _STEPS:
-        shift = np.float32(0.5 if mode == "nearest-exact" else 0.0)
-        indices = np.floor(
-            (np.arange(length, dtype=np.float32) + shift) * np.float32(scale)
-        )
-        return _take(x, axis, indices, old)
-    steps = np.arange(length)
+        shift = 0.5 if mode == "nearest-exact" else 0.0
+        steps = _count(x, length, "float32")
+        narrow = scale.astype("float32") if factor is None else np.float32(scale)
+        return _take(x, axis, apply("floor", (steps + shift) * narrow), old)
+    steps = _count(x, length, "float64")
     if aligned:
-        points = steps * ((old - 1) / (length - 1) if length > 1 else 0.0)
+        points = steps * (_divide(x, old - 1, length - 1) if length > 1 else 0.0)
     else:
         points = (steps + 0.5) * scale - 0.5
     if mode != "bicubic":
-        points = np.maximum(points, 0.0)
-    start = np.floor(points)
+        points = apply("maximum", points, 0.0)
+    start = apply("floor", points)
     taps = _cubic(points - start) if mode == "bicubic" else _linear(points - start)
     total: Any = 0.0
     for offset, weights in taps.items():
         shape = (length, *(1,) * (x.ndim - axis - 1))
-        share = as_operand(x, weights.reshape(shape), x.dtype)
+        share = _move(x, apply("reshape", weights, shape), x.dtype)
         total = _take(x, axis, start + offset, old) * share + total
     return total
 
 
-def _take(x: Tensor, axis: int, indices: Any, length: int) -> Tensor:
+def _take(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
     """Takes the values at indices; those out of range count as the nearest end."""
-    inside = np.clip(indices, 0, length - 1).astype(np.int32)
-    return apply("take", x, as_operand(x, inside), axis=axis)
+    inside = apply("clip", indices, 0, length - 1)
+    return apply("take", x, _move(x, inside.astype("int32"), "int32"), axis=axis)
+
+
+def _host(x: Tensor) -> Any:
+    """Returns the backend for positions: NumPy's, or that of an export with any length."""
+    return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
+
+
+def _count(x: Tensor, length: int, dtype: str) -> Tensor:
+    """Returns whole numbers from 0."""
+    b = _host(x)
+    return Tensor(b.arange(length, dtype=dtype), b)
+
+
+def _divide(x: Tensor, length: int, other: int) -> Tensor:
+    """Returns a quotient of two lengths."""
+    b = _host(x)
+    one, two = (Tensor(b.full((), it, dtype="float64"), b) for it in (length, other))
+    return one / two
+
+
+def _move(x: Tensor, positions: Tensor, dtype: Any) -> Tensor:
+    """Returns positions, or weights, on the backend of `x`."""
+    if positions.backend is x.backend:
+        return positions.astype(dtype)
+    return as_operand(x, positions.numpy(), dtype)
 
 
 def _linear(share: Any) -> dict[int, Any]:

@@ -157,22 +157,15 @@ def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
     """Adds repeated values at both ends of an axis; negative widths cut."""
     before, after = widths
     size = x.shape[axis]
-    start, ring = 0, size
-    if mode == "circular":  # repeats what negative widths leave
-        start, ring = max(-before, 0), size + min(before, 0) + min(after, 0)
-    # Only the ends are looked up: the middle is most of the axis, and stays as it is.
-    ends = range(-before, 0), range(size, size + after)
-    first, last = (
-        np.asarray([start + _SOURCES[mode](at - start, ring) for at in end], np.int32)
-        for end in ends
-    )
-    kept = slice(max(-before, 0), size + min(after, 0))
-    parts = [x[(slice(None),) * axis + (kept,)]]
+    rest = _part(x, axis, slice(max(-before, 0), size + min(after, 0)))
+    # Mirrors and copies are of the whole axis, rings of what negative widths leave.
+    source = rest if mode == "circular" else x
+    parts = [rest]
     if before > 0:
-        parts.insert(0, apply("take", x, as_operand(x, first), axis=axis))
+        parts.insert(0, _SOURCES[mode](source, axis, before, is_first=True))
     if after > 0:
-        parts.append(apply("take", x, as_operand(x, last), axis=axis))
-    return apply("concat", parts, axis=axis) if len(parts) > 1 else parts[0]
+        parts.append(_SOURCES[mode](source, axis, after, is_first=False))
+    return apply("concat", parts, axis=axis) if len(parts) > 1 else rest
 
 
 def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str) -> None:
@@ -194,19 +187,35 @@ def _require_room(shape: Sequence[int], pairs: list[tuple[int, int]], mode: str)
             )
 
 
-def _reflect(at: int, size: int) -> int:
-    """Returns the index for a mirror at both ends."""
-    return size - 1 - abs(size - 1 - abs(at))
+# The values before or after an axis: slices whose bounds do not depend on its length, so
+# that an exported graph has them for any length.
 
 
-def _replicate(at: int, size: int) -> int:
-    """Returns the nearest index."""
-    return min(max(at, 0), size - 1)
+def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+    """Mirrors the values next to an end."""
+    part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
+    return apply("flip", _part(x, axis, part), axis=axis)
 
 
-def _wrap(at: int, size: int) -> int:
-    """Returns the index on a ring."""
-    return at % size
+def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+    """Repeats the value at an end."""
+    end = _part(x, axis, slice(0, 1) if is_first else slice(-1, None))
+    return apply("repeat", end, width, axis=axis)
+
+
+def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+    """Takes the values of the other end; a wide padding goes around several times."""
+    turns, rest = divmod(width, x.shape[axis])
+    part = _part(x, axis, slice(-rest, None) if is_first else slice(0, rest))
+    whole = [x] * turns
+    parts = [part, *whole] if is_first else [*whole, part]
+    parts = parts if rest else whole
+    return parts[0] if len(parts) == 1 else apply("concat", parts, axis=axis)
+
+
+def _part(x: Tensor, axis: int, part: slice) -> Tensor:
+    """Slices one axis."""
+    return x[(slice(None),) * axis + (part,)]
 
 
 _SOURCES = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap}

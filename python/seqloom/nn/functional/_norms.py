@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from seqloom._arguments import as_integer
 from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import LAYER, require_floats, require_same_dtype
@@ -93,8 +91,8 @@ def group_norm(
     """
     _require_floats("group_norm", x, weight, bias)
     if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory, not two
-        return _restore(join_records("group_norm", x, None, weight, bias, eps)[0], x)
-    out = _restore(join_records("group_norm", x, num_groups, None, None, eps)[0], x)
+        return join_records("group_norm", x, None, weight, bias, eps)[0]
+    out, *_ = join_records("group_norm", x, num_groups, None, None, eps)
     return out if weight is None and bias is None else scale_channels(out, weight, bias)
 
 
@@ -128,7 +126,7 @@ def instance_norm(
         [[[-1.0, 1.0], [-1.0, 1.0]]]
     """
     _require_floats("instance_norm", x, weight, bias)
-    return _restore(join_records("instance_norm", x, None, weight, bias, eps)[0], x)
+    return join_records("instance_norm", x, None, weight, bias, eps)[0]
 
 
 def scale_channels(
@@ -150,7 +148,7 @@ def join_records(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalises groups of channels of each record; each channel alone for None."""
     # A batch norm of one record, whose channels are the groups of all records. It returns
-    # ``(1, n * groups, ...)``, the means, and the biased variances.
+    # the output, and the means and biased variances of all groups.
     records, channels = x.shape[:2]
     groups = channels if groups is None else as_size("num_groups", groups, 1)
     values = math.prod(x.shape[1:]) // max(groups, 1)
@@ -164,7 +162,9 @@ def join_records(
         _fill(rows, None if part is None else apply("tile", part, (records,)), default)
         for part, default in ((weight, 1.0), (bias, 0.0))
     )
-    return apply("batch_norm", rows, weight, bias, None, eps=eps)
+    out, *statistics = apply("batch_norm", rows, weight, bias, None, eps=eps)
+    # Also where the shape is the same: an exported graph is one for any number of records.
+    return apply("reshape", out, x.shape), *statistics
 
 
 def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
@@ -186,7 +186,7 @@ def _fill(x: Tensor, values: Tensor | None, default: float) -> Tensor:
     """Returns one number for each channel: those given, or the default."""
     if values is not None:
         return values
-    return as_operand(x, np.full(x.shape[1], default, np.float32), x.dtype)
+    return Tensor(x.backend.full((x.shape[1],), default, dtype=x.dtype), x.backend)
 
 
 def _require_several(x: Tensor) -> None:

@@ -65,13 +65,17 @@ def avg_pool(
     sizes = to_sizes(kernel, len(x.shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
-        x.shape[2:], count_padding=count_include_pad, divisor=divisor_override
+        b,
+        x.shape[2:],
+        b.dtype(x),
+        count_padding=count_include_pad,
+        divisor=divisor_override,
     )
     taps = windows.taps(b, x, 0)
     total = next(taps)[1]
     for _, covered in taps:
         total = b.add(total, covered)
-    return _multiply_factors(b, total, factors)
+    return b.multiply(total, factors)
 
 
 def avg_pool_grad(
@@ -90,9 +94,13 @@ def avg_pool_grad(
     sizes = to_sizes(kernel, len(shape) - 2)
     windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
-        shape[2:], count_padding=count_include_pad, divisor=divisor_override
+        b,
+        shape[2:],
+        b.dtype(grad),
+        count_padding=count_include_pad,
+        divisor=divisor_override,
     )
-    share = _multiply_factors(b, grad, factors)
+    share = b.multiply(grad, factors)
     return windows.scatter(b, lambda _: share, shape)
 
 
@@ -134,14 +142,6 @@ def _to_indices(
         start = b.reshape(start, (-1, *(1 for _ in windows.kernel[axis + 1 :])))
         total = b.add(b.multiply(b.add(tap, start), step), total)
     return total
-
-
-def _multiply_factors(b: Functions, total: Array, factors: Any) -> Array:
-    """Multiplies sums by a number, or by one for each window."""
-    is_number = isinstance(factors, float)
-    return b.multiply(
-        total, factors if is_number else b.asarray(factors, dtype=total.dtype)
-    )
 
 
 # The operations of each rank: one body.

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -51,14 +49,17 @@ class Windows(NamedTuple):
 
     def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
         """Returns how many windows fit along each axis, as torch counts them."""
-        if self.ceil:
-            return tuple([_count_beyond(*sizes) for sizes in self._axes(lengths)])
-        return tuple(
-            [
-                (length + 2 * p - d * (k - 1) - 1) // s + 1
-                for length, k, s, p, d in self._axes(lengths)
-            ]
-        )
+        ends = self._ends(lengths)
+        return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
+
+    def _ends(self, lengths: Sequence[int]) -> list[int]:
+        """Returns the position of each padded axis before which all windows start."""
+        # Linear in the length, so that an exported graph can have it for any length.
+        ends: list[int] = []
+        for length, k, s, p, d in self._axes(lengths):
+            room = length + 2 * p - d * (k - 1)  # the start of a whole window is below
+            ends.append(min(room + s - 1, length + p) if self.ceil else room)
+        return ends
 
     def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
         """Returns the lengths of axes with so many windows, and `extra` positions more."""
@@ -72,18 +73,22 @@ class Windows(NamedTuple):
     ) -> Iterator[tuple[Tap, Array]]:
         """Yields each tap with what it covers in all windows, or in the first `counts`."""
         lengths = x.shape[-len(self.kernel) :]
-        counts = counts or self.counts(lengths)
+        ends = self._ends(lengths)
+        if counts:
+            ends = [(n - 1) * s + 1 for n, s in zip(counts, self.stride, strict=True)]
         widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
-        beyond = self._beyond(lengths, counts)
+        beyond = self._beyond(lengths, ends)
         around = ((p, p + more) for p, more in zip(self.padding, beyond, strict=True))
         x = b.pad(x, (*widths, *around), value=value)
+        yield from self._cut(b, x, ends)
+
+    def _cut(
+        self, b: Functions, x: Array, ends: Sequence[int]
+    ) -> Iterator[tuple[Tap, Array]]:
+        """Yields each tap with what it covers of an array that is padded."""
         for tap in self._kernel_positions():
-            spans = (
-                slice(at * d, at * d + (count - 1) * s + 1, s)
-                for at, count, s, d in zip(
-                    tap, counts, self.stride, self.dilation, strict=True
-                )
-            )
+            steps = zip(tap, ends, self.stride, self.dilation, strict=True)
+            spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
             yield tap, b.index(x, (..., *spans))
 
     def scatter(
@@ -106,30 +111,39 @@ class Windows(NamedTuple):
         return total
 
     def mean_factors(
-        self, lengths: Sequence[int], *, count_padding: bool, divisor: int | None
-    ) -> np.ndarray[Any, np.dtype[np.float64]] | float:
+        self,
+        b: Functions,
+        lengths: Sequence[int],
+        dtype: Any,
+        *,
+        count_padding: bool,
+        divisor: int | None,
+    ) -> Array | float:
         """Returns what turns sums into means: a number, or one for each window."""
         if divisor is not None:
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
             return 1.0 / math.prod(self.kernel)
-        total = np.ones(())
-        for axis, (length, k, s, p, _) in enumerate(self._axes(lengths)):
-            starts = np.arange(self.counts(lengths)[axis]) * s - p
-            ends = np.minimum(starts + k, length + p)
-            if not count_padding:
-                starts, ends = np.maximum(starts, 0), np.minimum(ends, length)
-            total = total[..., None] * (ends - starts)
-        return 1.0 / total
+        # Counts positions by sums of ones. Narrow floats do not have all counts.
+        wide = "float64" if str(dtype).endswith("float64") else "float32"
+        ends = self._ends(lengths)
+        ones = b.ones(tuple(lengths), dtype=wide)
+        ones = b.pad(ones, tuple((p, p) for p in self.padding), value=int(count_padding))
+        around = tuple((0, more) for more in self._beyond(lengths, ends))
+        taps = self._cut(b, b.pad(ones, around, value=0), ends)
+        total = next(taps)[1]
+        for _, covered in taps:
+            total = b.add(total, covered)
+        return b.astype(b.divide(1.0, total), dtype)
 
     def _kernel_positions(self) -> Iterator[Tap]:
         return product(*(range(k) for k in self.kernel))
 
-    def _beyond(self, lengths: Sequence[int], counts: Sequence[int]) -> list[int]:
-        """Returns how far the last window reaches beyond the padding of each axis."""
+    def _beyond(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
+        """Returns how far windows that start before the ends reach beyond the padding."""
         return [
-            max(0, (count - 1) * s + d * (k - 1) + 1 - length - 2 * p)
-            for count, (length, k, s, p, d) in zip(counts, self._axes(lengths), strict=True)
+            max(0, end + d * (k - 1) - length - 2 * p)
+            for end, (length, k, _, p, d) in zip(ends, self._axes(lengths), strict=True)
         ]
 
     def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
@@ -137,15 +151,6 @@ class Windows(NamedTuple):
         return zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
         )
-
-
-def _count_beyond(
-    length: int, kernel: int, stride: int, padding: int, dilation: int
-) -> int:
-    """Counts windows of which the last may reach beyond the padding, not start there."""
-    room = length + 2 * padding - dilation * (kernel - 1) - 1
-    count = -(-room // stride) + 1
-    return count - ((count - 1) * stride >= length + padding)
 
 
 def crop_input(
