@@ -154,6 +154,14 @@ def _names(path: str, number: int, cells: list[str]) -> list[str]:
             path=path,
             line=number,
         )
+    if [cell.isdecimal() for cell in cells[1:4]] == [False, True, True]:
+        raise FormatError(
+            f"{path}, line {number}: expected chrom, start and stop, found id, chrom, "
+            "start and end, which HOMER and featureCounts count from 1; add a first line "
+            "with the names of the columns: PeakID, chr, start, end, strand",
+            path=path,
+            line=number,
+        )
     usual = _PEAK if len(cells) == len(_PEAK) else _BED
     return [
         *usual[: len(cells)],

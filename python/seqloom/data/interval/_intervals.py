@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_path, quote
-from seqloom._text import parse_integer
 from seqloom.data._frame import Frame, index_of
 from seqloom.data.interval._bed import NAMES, read_rows
+from seqloom.data.interval._one_based import to_zero_based, whole
 from seqloom.data.label._cells import MISSING, is_nothing
 from seqloom.data.label._header_line import list_names, name_nearest
 from seqloom.errors import ArgumentError, FormatError
@@ -126,6 +126,8 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
         raise FormatError(f"{what}: columns of {min(sizes)} to {max(sizes)} rows")
+    columns = to_zero_based(columns, found)
+    found["summit"] = _find(what, columns, "summit")
     none = [-1] * sizes.pop()
     reader = _Reader(what, columns, lines)
     strand, summit = found["strand"], found["summit"]
@@ -169,7 +171,7 @@ class _Reader:
         """Reads a column of integers."""
         cells = self.columns[name]
         try:
-            numbers = np.array([_whole(cell) for cell in cells], np.int64)
+            numbers = np.array([whole(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
             raise self._fault(row, f"{name} must be an integer", cells[row]) from None
@@ -223,20 +225,10 @@ def _strand(cell: Any) -> str:
     return str(int(cell)) if is_whole else _text(cell).strip()
 
 
-def _whole(cell: Any) -> int:
-    """Reads one integer; a number with a fraction is refused."""
-    if isinstance(cell, str):
-        return parse_integer(cell)
-    number = int(cell)
-    if number != cell or isinstance(cell, bool):
-        raise ValueError
-    return number
-
-
 def _is_whole(cell: Any) -> bool:
     """Tells whether a cell holds a 64-bit integer."""
     try:
-        return abs(_whole(cell)) < 1 << 63
+        return abs(whole(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):
         return False
 
@@ -250,7 +242,14 @@ def _check_intervals(intervals: Intervals) -> Intervals:
         row = int(wrong[0])
         raise intervals.fault(
             row,
-            "expected 0 <= start < stop, found start "
-            f"{intervals.starts[row]} and stop {intervals.stops[row]}",
+            f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
+            f"{intervals.stops[row]}{_hint(intervals, wrong)}",
         )
     return intervals
+
+
+def _hint(intervals: Intervals, wrong: NDArray[np.intp]) -> str:
+    """Return a hint if every wrong interval is one base, counted from 1."""
+    if (intervals.starts[wrong] != intervals.stops[wrong]).any():
+        return ""
+    return "; where positions count from 1, as in GFF, subtract 1 from each start"

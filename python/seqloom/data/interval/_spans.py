@@ -53,12 +53,7 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
         row = int((chroms < 0).argmax())
-        known = ", ".join(genome.names[:3]) + (", ..." if len(genome.names) > 3 else "")  # noqa: PLR2004 - a few examples
-        raise intervals.fault(
-            row,
-            f"{genome.path} has no sequence {intervals.chroms[row]!r}, it has {known}; "
-            "give the genome that the intervals are of, or leave such lines out",
-        )
+        raise intervals.fault(row, _missing(genome, intervals.chroms[row], numbers))
     starts, stops = intervals.starts, intervals.stops
     if width is not None:
         _check_summits(intervals)
@@ -68,6 +63,22 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
         starts = middles - width // 2
         stops = starts + width
     return Spans(chroms, starts, stops)
+
+
+def _missing(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
+    """Describe a chromosome that the genome lacks, or has under another name."""
+    bare = chrom.removeprefix("chr")
+    others = [name for name in (bare, f"chr{bare}") if name in numbers]
+    if chrom in {"MT", "chrMT", "M", "chrM"}:
+        others = [name for name in ("M", "MT", "chrM", "chrMT") if name in numbers]
+    what = f"{genome.path} has no sequence {chrom!r}"
+    if others:
+        return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
+    known = ", ".join(genome.names[:3]) + (", ..." if len(genome.names) > 3 else "")  # noqa: PLR2004 - a few examples
+    return (
+        f"{what}, it has {known}; give the genome that the intervals are of, or leave such "
+        "lines out"
+    )
 
 
 def _check_summits(intervals: Intervals) -> None:
