@@ -59,7 +59,7 @@ def config_schema() -> dict[str, Any]:
         "title": "config.json of a run of seqloom",
         "type": "object",
         "required": list(entries),
-        "properties": entries | {"trained_on": origin},
+        "properties": entries | {"trained_on": origin, "finished": {"type": "boolean"}},
         "$defs": {it.__name__: _settings(it) for it in settings},
     }
 

@@ -12,7 +12,7 @@ from seqloom.models import Classify, Multilabel, Regress
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from seqloom.models import Task
+    from seqloom.models import Task, Trained
 
 FORMAT, VERSION = "seqloom-export", 1
 _PLACE = "0" * 64
@@ -53,3 +53,14 @@ def describe_task(task: Task) -> dict[str, Any]:
     if isinstance(task, (Classify, Multilabel)):
         return known
     return {"name": "custom", "columns": list(task.columns)}
+
+
+def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
+    """Says what the network was trained on, for the checks of what it is given."""
+    known = None if trained is None else trained.trained_on
+    lengths = None if known is None else known.lengths
+    return {
+        "alphabet": getattr(encoder, "alphabet", None),
+        "lengths": None if lengths is None else list(lengths),
+        "finished": trained is None or trained.is_finished,
+    }

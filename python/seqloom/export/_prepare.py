@@ -12,6 +12,7 @@ from seqloom._threads import count_threads
 from seqloom.data import EmbeddingEncoder
 from seqloom.errors import ArgumentError, ExportError
 from seqloom.export._inputs import Input
+from seqloom.infer._doubts import warn_of_unfinished
 from seqloom.infer._forward import float_type_of
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
 from seqloom.models._trained import find_trained
@@ -29,6 +30,7 @@ class Subject:
     encoder: Any
     task: Task
     batch_size: int
+    trained: Trained | None = None  # what the network is a part of
 
 
 def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -> Subject:
@@ -40,8 +42,10 @@ def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -
                 "a trained model has its encoder and its task: leave encoder and task out"
             )
         trained = find_trained(cast("Any", held), num_threads=count_threads(None))
+        warn_of_unfinished(trained, stacklevel=3)
         size = batch_size or trained.batch_size
-        return Subject(_take(trained.model), trained.encoder, trained.task, size)
+        network = _take(trained.model)
+        return Subject(network, trained.encoder, trained.task, size, trained)
     if task is not None and not isinstance(task, Task):
         raise ArgumentError(f"task must be one of sl.models, got {quote(task)}")
     known = encoder if encoder is not None else setting_of(model, "encoder")

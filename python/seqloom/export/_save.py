@@ -9,7 +9,7 @@ from seqloom.errors import ArgumentError
 from seqloom.export._calls import Reading, as_inputs, trace_packed, trace_padded
 from seqloom.export._encoder import check_encoder, describe, learned_arrays
 from seqloom.export._graph_json import Weights, to_json
-from seqloom.export._manifest import describe_task, seal, to_bytes
+from seqloom.export._manifest import describe_task, describe_training, seal, to_bytes
 from seqloom.export._prepare import (
     Subject,
     check_reads,
@@ -132,6 +132,7 @@ def _facts(subject: Subject, **given: Any) -> dict[str, Any]:
         "layout": layout,
         "length": None if is_of_words else _count(found["length"], "length"),
         **{name: found[name] for name in ("crop", "pair", "pool")},
+        "training": describe_training(subject.trained, subject.encoder),
     }
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.data._items import letters_of
-from seqloom.errors import DataWarning
+from seqloom.errors import DataWarning, SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores
+from seqloom.io import open_sequences
 from seqloom.io._tally import count_letters, find_alphabet
 
 if TYPE_CHECKING:
@@ -24,17 +27,62 @@ if TYPE_CHECKING:
 _LOOKED_AT = 1000  # records that tell what sequences are made of
 _CODES = "RYSWKMBDHV"  # each stands for several bases
 _MOST_CODES = 0.25  # a larger share of codes is no DNA
+_LETTERS = 1 << 22  # of records together; more would take memory
+# Records of a part of `fit` outside of the training lengths that a random split explains.
+_FEW = 0.01
+UNFINISHED = (
+    "training of this model did not finish: its weights are those of the best epoch so "
+    "far; resume the run, or train it again"
+)
 
 
 def warn_of_records(trained: Trained, examples: Examples, *, stacklevel: int) -> None:
-    """Warns of records unlike those that a model was trained on."""
-    if doubt := _describe_alphabet(trained, examples):
-        warnings.warn(doubt, DataWarning, stacklevel=stacklevel + 1)
+    """Warns of an unfinished model, and of records unlike those that it was trained on."""
+    warn_of_unfinished(trained, stacklevel=stacklevel + 1)
+    if kind := find_other_kind(trained.encoder, sample_letters(examples)):
+        text = describe_other_kind(kind, trained.encoder.alphabet)
+        warnings.warn(text, DataWarning, stacklevel=stacklevel + 1)
     # Lengths that the model cannot read at all are an error, and no warning before it.
     check_lengths(trained.model, examples)
     known = trained.trained_on
     if known is not None and (doubt := known.describe_strange_lengths(examples)):
         warnings.warn(doubt, DataWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_unfinished(trained: Trained, *, stacklevel: int) -> None:
+    """Warns of a model whose training was stopped before its end."""
+    if not trained.is_finished:
+        warnings.warn(UNFINISHED, DataWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_part(trained: Trained, part: Any, name: str, *, stacklevel: int) -> None:
+    """Warns of a part of `fit` of another kind than its encoder reads, or other lengths."""
+    if kind := find_other_kind(trained.encoder, sample_letters(part)):
+        alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
+        warnings.warn(
+            f"the sequences of the {name} part look like {kind}, but the encoder reads "
+            f"{alphabet}: give the encoder the alphabet {other!r} (--alphabet {other}), or "
+            f"give sequences of {alphabet}",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
+    known = trained.trained_on
+    if known is None or name == "training":
+        return
+    if doubt := known.describe_strange_lengths(part, share=_FEW):
+        warnings.warn(f"the {name} part: {doubt}", DataWarning, stacklevel=stacklevel + 1)
+
+
+def warn_of_tokens(tokens: Any, paths: Sequence[str], *, stacklevel: int) -> None:
+    """Warns of files of another kind than the tokens of `embed` are for."""
+    letters = _read_letters(paths[0]) if hasattr(tokens, "alphabet") else []
+    if kind := find_other_kind(tokens, letters):
+        warnings.warn(
+            f"the sequences look like {kind}, but the model reads {tokens.alphabet}: such "
+            f"embeddings mean nothing; give sequences of {tokens.alphabet}",
+            DataWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
@@ -75,35 +123,49 @@ def describe_known(
     return f"{text}: {name} {other:.4f} on the other {(~known).sum():,}, {value:.4f} on all"
 
 
-def _describe_alphabet(trained: Trained, examples: Any) -> str:
-    """Says that sequences look like DNA, RNA or protein where a model reads another."""
-    alphabet = getattr(trained.encoder, "alphabet", None)
-    if alphabet not in {"dna", "rna", "protein"}:
+def sample_letters(examples: Any) -> list[bytes]:
+    """Fetches the letters of the first records; none of records without letters."""
+    if letters_of(examples, np.arange(0)) is None:
+        return []
+    lengths = np.cumsum(np.asarray(examples.lengths[:_LOOKED_AT]))
+    count = min(lengths.size, 1 + int(np.searchsorted(lengths, _LETTERS)))
+    return letters_of(examples, np.arange(count)) or []
+
+
+def _read_letters(path: str) -> list[bytes]:
+    """Reads the letters of the first records of a file."""
+    found: list[bytes] = []
+    # What is wrong with the file, the job says that reads it.
+    with suppress(SeqloomError), open_sequences(path) as reader:
+        for record in islice(reader, _LOOKED_AT):
+            found.append(bytes(record.sequence))
+            if sum(map(len, found)) > _LETTERS:
+                break
+    return found
+
+
+def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
+    """Names what letters look like where the encoder reads another kind, with the proof."""
+    alphabet = getattr(encoder, "alphabet", None)
+    if alphabet not in {"dna", "rna", "protein"} or not letters:
         return ""
-    letters = letters_of(examples, np.arange(min(len(examples), _LOOKED_AT)))
-    joined = np.frombuffer(b"".join(letters or ()), np.uint8)
-    counts = np.bincount(joined, minlength=256)
-    return (_describe_bases if alphabet == "protein" else _describe_codes)(counts, alphabet)
-
-
-def _describe_bases(counts: NDArray[np.int64], alphabet: str) -> str:
-    """Says that letters look like DNA or RNA."""
-    found = find_alphabet(counts)
-    if found.name not in {"dna", "rna"} or found.strange:
-        return ""
-    return (
-        f"the sequences look like {found.name}, but the model was trained on {alphabet}: "
-        "such scores mean nothing; translate the sequences first"
-    )
-
-
-def _describe_codes(counts: NDArray[np.int64], alphabet: str) -> str:
-    """Says that letters look like protein: too many of them stand for several bases."""
+    counts = np.bincount(np.frombuffer(b"".join(letters), np.uint8), minlength=256)
+    if alphabet == "protein":
+        found = find_alphabet(counts)
+        is_clear = found.name in {"dna", "rna"} and not found.strange
+        return str(found.name) if is_clear else ""
+    # Protein of the letters that stand for several bases too.
     met = count_letters(counts)
     codes, total = sum(met.get(code, 0) for code in _CODES), sum(met.values())
     if codes <= _MOST_CODES * total:
         return ""
+    return f"protein ({codes:,} of {total:,} letters are of {_CODES})"
+
+
+def describe_other_kind(kind: str, alphabet: str) -> str:
+    """Says that records are of another kind than those that the model was trained on."""
+    advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
-        f"the sequences look like protein ({codes:,} of {total:,} letters are of {_CODES})"
-        f", but the model was trained on {alphabet}: such scores mean nothing"
+        f"the sequences look like {kind}, but the model was trained on {alphabet}: such "
+        f"scores mean nothing{advice}"
     )

@@ -10,7 +10,7 @@ from seqloom._threads import count_threads, limit_blas
 from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
-from seqloom.infer._doubts import warn_of_records
+from seqloom.infer._doubts import warn_of_records, warn_of_twice
 from seqloom.infer._exported import find_exported
 from seqloom.infer._open import Readable, open_examples
 from seqloom.infer._predict import Model, find_judged
@@ -107,6 +107,7 @@ def explain(
         open_examples(trained, data) as examples,
     ):
         warn_of_records(trained, examples, stacklevel=2)
+        warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
         probe = Probe(trained, _letters_of(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))

@@ -16,6 +16,8 @@ from seqloom.models._run_lock import NAME, writing_alone
 # What every config.json holds.
 ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
 WEIGHTS = "model.safetensors"
+HISTORY = "metrics.jsonl"
+RESULTS = "results.json"
 # The model card; a person may write one of their own, which then stays.
 CARD = "README.md"
 _OWN = b"<!-- Written by seqloom."
@@ -32,8 +34,8 @@ _FILES = (
     ENCODER,
     LETTERS,
     WEIGHTS,
-    "metrics.jsonl",
-    "results.json",
+    HISTORY,
+    RESULTS,
     "scores-valid.tsv",
     "scores-test.tsv",
     "labels-valid.tsv",
@@ -122,7 +124,7 @@ def is_own_card(path: Path) -> bool:
 def write_history(path: Path, history: list[dict[str, Any]]) -> None:
     """Writes ``metrics.jsonl``, a line an epoch, in one go: no line is ever cut."""
     lines = "".join(json.dumps(row) + "\n" for row in history)
-    write_atomic(path / "metrics.jsonl", lines.encode())
+    write_atomic(path / HISTORY, lines.encode())
 
 
 def _enter(path: Path, *, resume: bool, overwrite: bool) -> None:

@@ -17,7 +17,7 @@ from seqloom._config import JsonConfig
 from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
-from seqloom.models._folder import ENTRIES, WEIGHTS, opened_folder
+from seqloom.models._folder import ENTRIES, HISTORY, RESULTS, WEIGHTS, opened_folder
 from seqloom.models._known_letters import load_letters, save_letters
 from seqloom.models._learned import load_encoder, save_encoder
 from seqloom.models._task import Custom, Task
@@ -29,8 +29,9 @@ from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=JsonConfig)
 _VERSION = 1
-# The entry that a config.json may lack: older ones do.
+# The entries that a config.json may lack: older ones do.
 ORIGIN = "trained_on"
+_FINISHED = "finished"
 _MADE_BY = ": what seqloom train --out or fit(out=) wrote"
 
 
@@ -50,6 +51,7 @@ class Trained:
         known_letters: Hashes of the letters of the training records, by which `evaluate`
             finds those among the records that judge; None where they have no letters, are
             more than 1,048,576, or 1 GiB of letters.
+        is_finished: False where the run was stopped before the end of its training.
 
     Examples:
         >>> import seqloom as sl
@@ -65,6 +67,7 @@ class Trained:
     batch_size: int
     trained_on: TrainedOn | None = None
     known_letters: NDArray[np.uint64] | None = None
+    is_finished: bool = True
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -160,7 +163,14 @@ def load(
         facts["batch_size"],
         None if (known := facts.get(ORIGIN)) is None else _settings(home, known, TrainedOn),
         load_letters(home),
+        _is_finished(home, facts),
     )
+
+
+def _is_finished(home: Path, facts: dict[str, Any]) -> bool:
+    """Says whether training came to its end; of an older run its results say so."""
+    has_begun = (home / HISTORY).exists()
+    return bool(facts.get(_FINISHED, not has_begun or (home / RESULTS).exists()))
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
@@ -179,6 +189,11 @@ def save_config(folder: Path, trained: Trained) -> None:
     """
     save_encoder(folder, trained.encoder)
     save_letters(folder, trained.known_letters)
+    write_config(folder, trained)
+
+
+def write_config(folder: Path, trained: Trained) -> None:
+    """Writes ``config.json`` alone."""
     text = json.dumps(describe(trained), indent=2)
     write_atomic(folder / "config.json", f"{text}\n".encode())
 
@@ -193,6 +208,7 @@ def describe(trained: Trained) -> dict[str, Any]:
         "task": trained.task.to_dict(),
         "batch_size": trained.batch_size,
         **({} if known is None else {ORIGIN: known.to_dict()}),
+        _FINISHED: trained.is_finished,
     }
 
 

@@ -64,14 +64,14 @@ class TrainedOn(JsonConfig):
         """Says how long the records were that taught; nothing of those without letters."""
         return "" if self.lengths is None else f"{_range(*self.lengths)} letters"
 
-    def describe_strange_lengths(self, data: Any) -> str:
-        """Says how many records are shorter or longer than all that taught, if any is."""
+    def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
+        """Says how many records have other lengths, if they are more than a share."""
         if self.lengths is None or not _has_letters(data):
             return ""
         shortest, longest = self.lengths
         lengths = np.asarray(data.lengths)
         strange = lengths[(lengths < shortest) | (lengths > longest)]
-        if not strange.size:
+        if strange.size <= share * lengths.size:
             return ""
         return (
             f"{strange.size:,} of {lengths.size:,} {data.noun} have "

@@ -11,8 +11,10 @@ from seqloom._text import printable
 from seqloom.report._theme import DOTS_PER_INCH, Picture
 from seqloom.report._values import Cell, Fact, Table, Tile
 
-# The spaces within "0.93 to 0.97" and "(kept 3)": no line ends there.
-WITHIN_INTERVAL = re.compile(r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)")
+# The spaces within "0.93 to 0.97", "(kept 3)" and "7.5 s": no line ends there.
+WITHIN_INTERVAL = re.compile(
+    r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)|(?<=\d) (?=(?:s|%)$)"
+)
 # Fractions between these are set with four decimals, so that a column lines up.
 PLAIN_FROM, PLAIN_TO = 0.001, 1000.0
 

@@ -54,6 +54,15 @@ def write_card(
         write_atomic(path, text.encode())
 
 
+def write_card_of_unfinished(folder: Path) -> None:
+    """Writes what the card says until the run has finished."""
+    path = folder / CARD
+    if not path.exists() or is_own_card(path):
+        name = _text(folder.absolute().name)
+        text = f"{MARK}\n\n# {name}\n\nTraining of this model has not finished.\n"
+        write_atomic(path, text.encode())
+
+
 def _make(
     name: str, trained: Trained, *, report: Report, judged: Mapping[str, Part]
 ) -> str:

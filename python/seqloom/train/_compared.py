@@ -11,8 +11,9 @@ from typing import Any
 from seqloom._arguments import as_path
 from seqloom._files import reading
 from seqloom.errors import ArgumentError, ConfigError
+from seqloom.models._folder import HISTORY, RESULTS
 from seqloom.models._trained import describe, read_config
-from seqloom.train._results import RESULTS, results_of
+from seqloom.train._results import results_of
 from seqloom.train._run import Run
 
 _FEWEST = 2
@@ -134,7 +135,7 @@ def _open(run: Any, name: str) -> Compared:
 
 def _read_history(home: Path) -> list[dict[str, Any]]:
     """Reads a line an epoch; a model that was saved alone has none."""
-    path = home / "metrics.jsonl"
+    path = home / HISTORY
     if not path.exists():
         return []
     with reading(path):

@@ -10,7 +10,7 @@ from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._doubts import describe_known
 from seqloom.models import Classify, Trained
 from seqloom.models._examples import noun_of
-from seqloom.models._trained import config_of
+from seqloom.models._trained import config_of, write_config
 from seqloom.models._trained_on import files_of, names_of
 from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
@@ -101,6 +101,7 @@ class Ended:
             folder, trained=run.trained, report=run.report, valid=run.valid, test=run.test
         )
         write_results(folder, run)
+        write_config(folder, run.trained)
         if self.draws:
             write_report(folder, run.report)
 

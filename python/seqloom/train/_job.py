@@ -21,6 +21,7 @@ from seqloom.record import load
 from seqloom.report._values import Fact
 from seqloom.tensor import Backend
 from seqloom.train._arrays import count_batches, count_samples
+from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval, how_to_resume
 from seqloom.train._compiling import Compiling, is_worth_compiling
@@ -280,5 +281,6 @@ def _default_optimizer(settings: Settings, model: Module) -> AdamW:
 
 def _write_begin(folder: Path, state: State, trained: Trained) -> None:
     """Writes the settings, and the history without the epochs after the checkpoint."""
-    save_config(folder, trained)
+    save_config(folder, replace(trained, is_finished=False))
     write_history(folder, state.history)
+    write_card_of_unfinished(folder)

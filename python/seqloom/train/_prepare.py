@@ -12,6 +12,7 @@ from seqloom.errors import (
     RecordError,
     SeqloomError,
 )
+from seqloom.infer._doubts import warn_of_part
 from seqloom.infer._forward import Forward
 from seqloom.infer._loop import (
     check_lengths,
@@ -71,13 +72,15 @@ def prepare(
     trained = Trained(network, parts.train.encoder, described, size, *origin)
     for name, part in parts.list_named():
         _check_part(trained, name, part)
-    _warn(network, parts, has_step=settings.step is not None)
+    _warn(trained, parts, has_step=settings.step is not None)
     return trained, parts
 
 
-def _warn(network: Module, parts: Parts, *, has_step: bool) -> None:
+def _warn(trained: Trained, parts: Parts, *, has_step: bool) -> None:
     """Warns of parts that are allowed, but seldom meant."""
+    network = trained.model
     for name, part in parts.list_named():
+        warn_of_part(trained, part, name, stacklevel=_FIT)
         if name != "training":
             warn_of_changes(f"the {name} part", part, stacklevel=_FIT)
     if text := describe_conflicts(parts.train):
@@ -106,8 +109,10 @@ def _prepare_custom(
     parts = parts.fit_encoder()
     if settings.step is None and not isinstance(parts.train, LoaderBatches):
         warn_of_padding(network, parts.train, stacklevel=_FIT)
-    size = settings.batch_size
-    return Trained(network, parts.train.encoder, Custom(), size), parts
+    trained = Trained(network, parts.train.encoder, Custom(), settings.batch_size)
+    for name, part in parts.list_named():
+        warn_of_part(trained, part, name, stacklevel=_FIT)
+    return trained, parts
 
 
 def _check_encoder(train: Any) -> None:

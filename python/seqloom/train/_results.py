@@ -10,14 +10,14 @@ import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom.models import Task
+from seqloom.models._folder import RESULTS
 from seqloom.report._values import Fact
 from seqloom.train._judged import Part, find_intervals
 
-# `Run` writes itself by this module, which therefore does not know its type.
-RESULTS = "results.json"
 _VERSION = 2
 
 
+# `Run` writes itself by this module, which therefore does not know its type.
 def write_results(folder: Path, run: Any) -> None:
     """Writes the results of a run, whole or not at all."""
     text = json.dumps(results_of(run), indent=2, allow_nan=False)

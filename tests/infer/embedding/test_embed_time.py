@@ -251,3 +251,15 @@ def test_the_words_beside_the_bar_fit_the_terminal(width, most):
 )
 def test_a_large_number_is_spelt_short(number, text):
     assert _shorten(number) == text
+
+
+def test_the_page_of_a_job_shows_no_escapes(tmp_path):
+    (tmp_path / "two.fa").write_text(">x\nMKTA\n>y\nMK\n")
+
+    def one_hot(batch):
+        return np.eye(33, dtype=np.float32)[batch["input_ids"]]
+
+    sl.infer.embed(one_hot, tmp_path / "two.fa", out=tmp_path / "made")
+    page = (tmp_path / "made/report.html").read_text()
+    assert "Where the time went" in page
+    assert "\\x" not in page

@@ -101,7 +101,7 @@ def course_table(job: Job) -> Table | None:
         return None
     shares = [(course.shares[kind] * 100).round().astype(int) for kind in KINDS]
     columns = [
-        [f"{edge:,.1f}\N{NO-BREAK SPACE}s" for edge in course.edges[1:]],
+        [f"{edge:,.1f} s" for edge in course.edges[1:]],
         *(share.tolist() for share in shares),
         course.speed.astype(int).tolist(),
         (course.fill * 100).round().astype(int).tolist(),

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from seqloom._arguments import quote
 from seqloom.data._path import expand
 from seqloom.errors import ArgumentError
+from seqloom.infer._doubts import warn_of_tokens
 from seqloom.infer.embedding._call import Call
 from seqloom.infer.embedding._claims import LEASE
 from seqloom.infer.embedding._model import LAST
 from seqloom.infer.embedding._ray import run_on_ray
 from seqloom.infer.embedding._team import run_team
+from seqloom.infer.embedding._tokens import find_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -145,6 +147,9 @@ def embed(
         "num_threads": num_threads,
     }
     call = Call(model, expand(files), os.fspath(out), options, cloud_options)
+    # With devices, `model` is a function, and the tokens of what it loads are not known.
+    chosen = tokens if devices else find_tokens(model, tokens)
+    warn_of_tokens(chosen, call.paths, stacklevel=2)
     if devices is None:
         check_engine(engine, has_devices=False)
         return call.run(progress)

@@ -77,22 +77,13 @@ def _spell_time(seconds: float) -> str:
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
     """Makes the tables."""
     rows = [
-        (
-            SPENT_ON[kind],
-            _unbroken(percent(share)),
-            _unbroken(f"{share * summary.seconds:,.2f} s"),
-        )
+        (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
     ]
     yield Table("Where the time went", ("what", "share", "time"), rows)
     yield _table_of_files(job)
     if len(job.plan.shards) <= _MOST_ROWS:
         yield _table_of_shards(job)
-
-
-def _unbroken(text: str) -> str:
-    """Keeps a number and its unit on one line."""
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _table_of_files(job: Job) -> Table:

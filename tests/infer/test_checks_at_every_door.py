@@ -1,0 +1,164 @@
+"""Every entry point makes the same checks of records, with the same sentences."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.errors import DataWarning
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+
+PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
+DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
+# What each check finds in a file of records, and what it says of them.
+FAULTS = {
+    "kind": (DNA, "the sequences look like dna, but the model was trained on protein"),
+    "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 letters, but"),
+    "twice": (PROTEINS, "2 sequences have the id 'x'"),
+    "unfinished": (PROTEINS, "training of this model did not finish"),
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with the run of a model of proteins, and a copy that was stopped."""
+    folder = tmp_path_factory.mktemp("doors")
+    table = {"sequence": PROTEINS * 2, "label": ["yes", "no"] * 2}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    for name in ("run", "stopped"):
+        sl.train.fit(config, data, epochs=1, report=False, out=folder / name)
+    settings = folder / "stopped/config.json"
+    text = settings.read_text().replace('"finished": true', '"finished": false')
+    settings.write_text(text)
+    return folder
+
+
+def predict_list(model, ids, records):
+    sl.infer.predict(model, list(zip(ids, records, strict=True)))
+
+
+def predict_file(model, ids, records):
+    del ids
+    sl.infer.predict(model, write(records))
+
+
+def predict_table(model, ids, records):
+    sl.infer.predict(model, {"id": ids, "sequence": records})
+
+
+def predict_intervals(model, ids, records):
+    del ids
+    lines = [f"r{row}\t0\t{len(it)}\n" for row, it in enumerate(records)]
+    Path("r.bed").write_text("".join(lines))
+    encoder = sl.models.load(model).encoder
+    sl.infer.predict(
+        model, sl.data.IntervalDataset(write(records), "r.bed", encoder=encoder)
+    )
+
+
+def evaluate(model, ids, records):
+    labels = (["yes", "no"] * len(records))[: len(records)]
+    table = {"id": ids, "sequence": records, "label": labels}
+    sl.infer.evaluate(model, table)
+
+
+def explain(model, ids, records):
+    table = {"id": ids, "sequence": records}
+    sl.infer.explain(model, table, target="yes", window=8)
+
+
+def export(model, ids, records):
+    del ids, records
+    sl.export.save(model, "made", overwrite=True)
+
+
+def write(records):
+    path = Path("records.fa")
+    path.write_text("".join(f">r{row}\n{it}\n" for row, it in enumerate(records)))
+    return path
+
+
+# evaluate and export write no table by id; an export reads no records.
+EVERY = {"kind", "length", "twice", "unfinished"}
+DOORS = {
+    predict_list: EVERY,
+    predict_file: EVERY - {"twice"},
+    predict_table: EVERY,
+    predict_intervals: EVERY - {"twice"},
+    evaluate: EVERY - {"twice"},
+    explain: EVERY,
+    export: {"unfinished"},
+}
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.filterwarnings("ignore:.*training record:UserWarning")
+def test_a_door_warns_of_what_it_checks(home, tmp_path, monkeypatch, door, fault):
+    monkeypatch.chdir(tmp_path)
+    records, said = FAULTS[fault]
+    ids = ["x"] * len(records) if fault == "twice" else list(map(str, range(len(records))))
+    model = home / ("stopped" if fault == "unfinished" else "run")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        door(model, ids, records)
+    found = [str(it.message) for it in caught if said in str(it.message)]
+    assert len(found) == (fault in DOORS[door])
+    assert all(it.filename == __file__ for it in caught)
+
+
+def test_fit_warns_of_each_part_of_another_kind_or_length():
+    table = {"sequence": DNA, "label": ["yes", "no"] * 80}
+    encoder = sl.encode.OneHot("protein")
+    data = sl.data.SequenceDataset(table, encoder=encoder)
+    longer = {"sequence": [it * 2 for it in DNA], "label": ["yes", "no"] * 80}
+    valid = sl.data.SequenceDataset(longer, encoder=encoder)
+    config = sl.models.SequenceCNNConfig(channels=20, outputs=2, widths=(4,))
+    with pytest.warns(DataWarning) as caught:
+        sl.train.fit(config, data, valid, epochs=1, report=False)
+    said = [str(it.message) for it in caught]
+    for name in ("training", "validation"):
+        text = f"the sequences of the {name} part look like dna, but the encoder reads"
+        assert sum(it.startswith(text) for it in said) == 1
+    text = "the validation part: 160 of 160 sequences have 16 to 18 letters, but"
+    assert sum(it.startswith(text) for it in said) == 1
+    assert {it.filename for it in caught} == {__file__}
+
+
+def test_embed_warns_of_dna_for_a_model_of_proteins(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def one_hot(batch):
+        return np.eye(33, dtype=np.float32)[batch["input_ids"]]
+
+    with pytest.warns(DataWarning, match="look like dna, but the model reads protein"):
+        sl.infer.embed(one_hot, write(DNA), out="made")
+
+
+def test_a_run_that_was_stopped_says_so_in_its_settings_and_its_card(tmp_path, toy, small):
+    class Stop:
+        def on_epoch(self, *_):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sl.train.fit(small, toy(), epochs=9, out=tmp_path / "run", callbacks=[Stop()])
+    assert not sl.models.load(tmp_path / "run").is_finished
+    assert "has not finished" in (tmp_path / "run/README.md").read_text()
+    sl.train.fit(small, toy(), epochs=9, out=tmp_path / "run", resume=True)
+    assert sl.models.load(tmp_path / "run").is_finished
+    assert "has not finished" not in (tmp_path / "run/README.md").read_text()
+
+
+def test_a_stopped_run_of_an_older_version_is_known_by_its_missing_results(
+    tmp_path, toy, small
+):
+    sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
+    settings = tmp_path / "run/config.json"
+    settings.write_text(settings.read_text().replace(',\n  "finished": true', ""))
+    assert sl.models.load(tmp_path / "run").is_finished
+    (tmp_path / "run/results.json").unlink()
+    assert not sl.models.load(tmp_path / "run").is_finished
