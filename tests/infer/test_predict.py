@@ -153,7 +153,8 @@ def test_a_window_of_another_length_is_named(toy, tmp_path):
     config = sl.models.SequenceCNNConfig.for_data(data)
     run = sl.train.fit(config, data, epochs=1)
     (tmp_path / "odd.fa").write_text(f">a\n{'ACGT' * 5}\n>odd\nACGT\n")
-    with pytest.raises(ShapeError, match="20 letters, but 'odd' has 4"):
+    remedy = r"\(in Python: SequenceCNNConfig\(channels=4, outputs=2\)\)"
+    with pytest.raises(ShapeError, match=f"20 letters, but 'odd' has 4; .*{remedy}"):
         sl.infer.predict(run.trained, tmp_path / "odd.fa")
 
 

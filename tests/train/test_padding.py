@@ -141,3 +141,31 @@ def test_a_loss_of_ones_own_is_warned_of_too():
     with pytest.warns(UserWarning, match="takes neither mask nor lengths") as found:
         fit(MeanOfAll(), read(SEQUENCES), loss=F.cross_entropy, task="custom")
     assert found[0].filename == __file__
+
+
+class TorchMeanOfLetters(torch.nn.Module):
+    """Follows the remedy of the warning."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = torch.nn.Linear(4, 2)
+
+    def forward(self, x, mask=None):
+        if mask is None:
+            return self.head(x.mean(2))
+        return self.head((x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True))
+
+
+def test_the_remedy_for_a_torch_network_is_torchs_and_works():
+    data = read(SEQUENCES)
+    with pytest.warns(UserWarning, match=r"\(x \* mask\[:, None\]\).sum\(2\)") as found:
+        fit(TorchMeanOfAll(), data, backend="torch")
+    assert "masked_mean" not in str(found[0].message)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*takes neither mask")
+        run = fit(TorchMeanOfLetters(), data, backend="torch")
+    weight, bias = (part.detach().numpy() for part in run.model.module.parameters())
+    shares = np.array([[it.count(base) / len(it) for base in "ACGT"] for it in SEQUENCES])
+    batch = data.batch(np.arange(len(data)))
+    logits = run.model.module(*map(torch.tensor, (batch["inputs"], batch["mask"])))
+    np.testing.assert_allclose(logits.detach(), shares @ weight.T + bias, rtol=1e-4)

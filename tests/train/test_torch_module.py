@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, BackendError, DataWarning
+from seqloom.errors import ArgumentError, BackendError, DataWarning, RecordError
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 STEPS, SIZE = 20, 16
@@ -247,3 +247,42 @@ def test_an_error_of_a_network_names_the_records_and_the_lengths_that_taught(toy
         "in a batch of sequences (with their lengths): 'short' (3)",
         f"the model was trained on records of {letters} letters",
     ]
+
+
+class Tied(nn.Module):
+    """An embedding whose weights are those of the last layer, and a shared buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Linear(4, 2, bias=False)
+        self.head = nn.Linear(4, 2, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, inputs):
+        return self.embedding(inputs.amax(dim=2)) + self.head(inputs.mean(dim=2))
+
+
+def test_the_file_of_tied_weights_is_the_state_dict_that_a_strict_load_takes(tmp_path):
+    from safetensors.torch import load_file
+
+    net = Tied()
+    loss = nn.functional.cross_entropy
+    run = train(net, batches(64), epochs=1, loss=loss, out=tmp_path / "run")
+    state = load_file(tmp_path / "run/model.safetensors")
+    other = Tied()
+    other.load_state_dict(state, strict=True)
+    assert_equal_states(state_of(other), state_of(net))
+    # Ours reads it too, with both names or one of them.
+    record = sl.record.load(tmp_path / "run/model.safetensors")
+    for names in (["embedding.weight", "head.weight"], ["head.weight"]):
+        again = sl.models.TorchModule(Tied()).bind("torch", 0)
+        again.load_record({name: record[name] for name in names})
+        assert_equal_states(state_of(again.module), state_of(net))
+    assert run.model.number_of_parameters == 8
+
+
+def test_tied_weights_with_two_values_are_refused():
+    again = sl.models.TorchModule(Tied()).bind("torch", 0)
+    wrong = {"embedding.weight": np.ones((2, 4)), "head.weight": np.zeros((2, 4))}
+    with pytest.raises(RecordError, match="are one tensor of this network"):
+        again.load_record(wrong)

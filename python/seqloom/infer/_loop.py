@@ -14,7 +14,7 @@ from seqloom.data._numbered import NumberedItems
 from seqloom.errors import DataWarning, FormatError, ShapeError
 from seqloom.infer._forward import Forward
 from seqloom.infer._progress import OnBatch
-from seqloom.models import Examples
+from seqloom.models import Examples, SequenceCNNConfig, TorchModule
 from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._reads import counts_words, is_of_tokens
 from seqloom.nn import Module
@@ -83,12 +83,25 @@ def warn_of_padding(model: Any, examples: Examples, *, stacklevel: int) -> None:
     warnings.warn(
         f"{name} takes neither mask nor lengths, but the {noun_of(examples)} have "
         f"{lengths.min():,} to {lengths.max():,} positions: a batch of training pads the "
-        f"shorter ones with zeros, which {name} takes for what it reads. Give its method a "
-        "parameter mask (1 at letters, 0 at padding) and leave padding out, as "
-        "nn.functional.masked_mean does, or cut all to one length. Validation and predict "
+        f"shorter ones with zeros, which {name} takes for what it reads. "
+        f"{_advise_mask(model)}, or cut all to one length. Validation and predict "
         "compute records of one length together, without padding",
         DataWarning,
         stacklevel=stacklevel + 1,
+    )
+
+
+def _advise_mask(model: Any) -> str:
+    """Says how a network leaves padding out, by functions that it can call."""
+    mask = "a parameter mask (1 at letters, 0 at padding)"
+    if isinstance(model, TorchModule):
+        return (
+            f"Give its forward {mask} and leave padding out: "
+            "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True) in place of x.mean(2); "
+            "mask is None where a batch has no padding"
+        )
+    return (
+        f"Give its method {mask} and leave padding out, as nn.functional.masked_mean does"
     )
 
 
@@ -143,11 +156,12 @@ def check_lengths(model: Module, examples: Examples) -> None:
     if hasattr(config, "check_encoder"):
         config.check_encoder(examples.encoder)
     _check_genotypes(model, examples)
-    _check_positions(getattr(config, "length", None), examples)
+    _check_positions(config, examples)
 
 
-def _check_positions(wanted: int | None, examples: Examples) -> None:
+def _check_positions(config: Any, examples: Examples) -> None:
     """Refuses records with other numbers of positions than the model's."""
+    wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
         return
@@ -157,9 +171,16 @@ def _check_positions(wanted: int | None, examples: Examples) -> None:
         f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
         f"has {positions[first]}; crop all to one length (parts of a genome: "
         f"width={wanted} in Python, --intervals BED --length {wanted} of seqloom predict), "
-        "or train again on sequences of several lengths (in Python: "
-        "SequenceCNNConfig(length=None)) for a model of any"
+        f"or train again on sequences of several lengths{_any_length(config)} for a model "
+        "of any"
     )
+
+
+def _any_length(config: Any) -> str:
+    """Names settings of a network for any length, where there are some."""
+    if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
+        return f" (in Python: {config.spell_any_length()})"
+    return ""
 
 
 def _check_genotypes(model: Module, examples: Examples) -> None:

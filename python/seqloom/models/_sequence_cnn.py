@@ -121,6 +121,24 @@ class SequenceCNNConfig(Config):
                 f"sequences of one length agree; got {self.aligned} and {self.length}"
             )
 
+    def spell_any_length(self) -> str:
+        """Spells settings of a network for the same records, but of any length.
+
+        Returns:
+            A call of Python.
+
+        Examples:
+            >>> SequenceCNNConfig(channels=4, outputs=3, length=30).spell_any_length()
+            'SequenceCNNConfig(channels=4, outputs=3)'
+        """
+        given = {"channels": self.channels, "outputs": self.outputs}
+        if self.inputs != "channels":
+            given |= {"inputs": self.inputs}
+        if self.vocabulary is not None:
+            given |= {"vocabulary": self.vocabulary}
+        words = (f"{name}={value!r}" for name, value in given.items())
+        return f"{type(self).__name__}({', '.join(words)})"
+
     @property
     def kernel_sizes(self) -> tuple[int, ...]:
         """The positions that each convolution sees at once."""
@@ -369,7 +387,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
         found = "shorter ones" if is_padded else str(length)
         raise ShapeError(
             f"this model reads sequences of {config.length} letters, got {found}; "
-            "train one with SequenceCNNConfig(length=None) for any length"
+            f"train one with {config.spell_any_length()} for any length"
         )
     return None
 

@@ -7,15 +7,20 @@ from contextlib import contextmanager
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
-from seqloom.errors import ArgumentError, BackendError, GradientError
+import numpy as np
+
+from seqloom.errors import ArgumentError, BackendError, GradientError, RecordError
 from seqloom.nn import Buffer, Fill, Module, Param
+from seqloom.nn._state import require_mapping
+from seqloom.record import Record
+from seqloom.record._keys import rename
 from seqloom.tensor import Gradients, Tensor, TorchAutograd, backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
     from seqloom._key import Key
-    from seqloom.record import Record
+    from seqloom.record._keys import KeyMap
     from seqloom.tensor import Backend
 
 
@@ -136,12 +141,22 @@ class TorchModule(Module):
         return twin
 
     def to_record(self) -> Record:
-        """Returns copies of the current values by torch's names."""
-        return super().to_record().copy()  # torch writes its buffers in place
+        """Returns copies of the current values by the names of torch's ``state_dict``.
 
-    def load_record(self, record: Mapping[str, Any], **options: Any) -> Self:
+        Returns:
+            A record; a tensor that several names share is in it under each of them.
+        """
+        record = super().to_record().copy()  # torch writes its buffers in place
+        aliases = _list_aliases(self.module)
+        return record | Record({alias: record[path] for alias, path in aliases.items()})
+
+    def load_record(
+        self, record: Mapping[str, Any], *, keys: KeyMap | None = None, **options: Any
+    ) -> Self:
         """Sets parameters and buffers, of torch's module too."""
-        super().load_record(record, **options)
+        require_mapping(record)
+        aliases = _list_aliases(self.module)
+        super().load_record(_join_aliases(rename(record, keys), aliases), **options)
         self.update_torch()
         return self
 
@@ -254,6 +269,36 @@ def _list_tensors(module: Any) -> Iterator[tuple[str, Any]]:
     kept = module.state_dict(keep_vars=True)
     yield from module.named_parameters()
     yield from ((path, it) for path, it in module.named_buffers() if path in kept)
+
+
+def _list_aliases(module: Any) -> dict[str, str]:
+    """Lists further names of shared tensors, each with the first one."""
+    first = {id(tensor): path for path, tensor in _list_tensors(module)}
+    kept = module.state_dict(keep_vars=True)
+    paths = ((name, first.get(id(tensor))) for name, tensor in kept.items())
+    return {name: path for name, path in paths if path is not None and path != name}
+
+
+def _join_aliases(values: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
+    """Leaves out further names of shared tensors; refuses other values under them."""
+    for alias, path in aliases.items():
+        if alias not in values:
+            continue
+        value = values.pop(alias)
+        if path not in values:
+            values[path] = value
+        elif not _are_equal(values[path], value):
+            raise RecordError(
+                f"{alias} and {path} are one tensor of this network, but the record has "
+                f"different values for them; leave one out: keys={{{alias!r}: None}}"
+            )
+    return values
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Says whether two arrays of a record have the same shape and bits."""
+    pair = np.asarray(one), np.asarray(other)
+    return pair[0].shape == pair[1].shape and pair[0].tobytes() == pair[1].tobytes()
 
 
 def _check_sizes(module: Any) -> None:
