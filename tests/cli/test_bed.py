@@ -300,6 +300,18 @@ def test_a_warning_is_a_line_without_the_place_in_the_program(tmp_path, words):
     assert ".py" not in said.stderr
 
 
+@pytest.mark.parametrize("header", ["#FID IID", "FID\tIID\tSID", "#IID FID", "iid"])
+def test_a_header_of_a_list_of_individuals_names_its_columns(bed, tmp_path, call, header):
+    _, columns = read(bed)
+    ids = {"FID": columns["fid"], "IID": columns["iid"], "SID": ["x"] * 3}
+    names = header.lstrip("#").upper().split()
+    rows = [" ".join(ids[name][row] for name in names) for row in range(3)]
+    keep = lines(tmp_path / "keep", [header, *rows])
+    said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
+    assert (said.code, "not in the set" in said.out) == (0, False)
+    assert open_bed(tmp_path / "y.bed").iid.tolist() == columns["iid"][:3]
+
+
 @pytest.mark.parametrize("option", ["--keep", "--remove", "--extract", "--exclude"])
 def test_a_byte_order_mark_of_a_list_is_no_part_of_an_id(bed, tmp_path, call, option):
     _, columns = read(bed)

@@ -28,7 +28,8 @@ class FilterOptions:
     """Says which individuals and variants are chosen.
 
     Args:
-        keep: Only the individuals of this file: a line each, FID and IID, or IID alone.
+        keep: Only the individuals of this file: a line each, FID and IID, or IID alone; a
+            header that names these columns may come first.
         remove: Not the individuals of this file.
         extract: Only the variants of this file: an id a line.
         exclude: Not the variants of this file.
@@ -101,13 +102,24 @@ def _read_ids(file: Path, most: int) -> Ids:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{file}: cannot be read: {error}") from error
     lines = [line for line in lines if line]
-    width = min(len(lines[0]), most) if lines else 1
-    short = next((line for line in lines if len(line) < width), None)
+    header = _id_columns(lines[0]) if lines and most > 1 else []
+    places = header or list(range(min(len(lines[0]), most) if lines else 1))
+    rows = lines[1:] if header else lines
+    short = next((row for row in rows if len(row) <= max(places)), None)
     if short:
         raise ArgumentError(
-            f"{file}: expected {width} columns as in its first line, found {short[0]} alone"
+            f"{file}: expected {max(places) + 1} columns as in its first line, found "
+            f"{short[0]} alone"
         )
-    return {tuple(line[:width]) for line in lines}
+    return {tuple(row[at] for at in places) for row in rows}
+
+
+def _id_columns(header: list[str]) -> list[int]:
+    """Finds the columns FID and IID, or IID; none where the line is no header."""
+    names = [name.lstrip("#").upper() for name in header]
+    return [
+        names.index(name) for name in ("FID", "IID") if name in names and "IID" in names
+    ]
 
 
 def _passes(
