@@ -118,11 +118,62 @@ def fit_on(inputs, **options):
 def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
     inputs = np.ones((32, 3), "f4")
     inputs[20] = NAN
-    with pytest.raises(
-        GradientError, match=r"epoch 1, batch \d: the loss is nan; .*lower lr"
-    ):
+    # It names the row of the user's array instead of a lower learning rate.
+    message = r"epoch 1, batch \d: the loss is nan; nothing was saved; the array x "
+    with pytest.raises(GradientError, match=message + "holds nan in row 20; replace"):
         fit_on(inputs, out=tmp_path / "run", report=False)
     assert not (tmp_path / "run/model.safetensors").exists()
+
+
+def test_a_label_that_is_no_number_is_named():
+    labels = np.zeros((32, 2), "f4")
+    labels[7, 1] = INF
+    with pytest.raises(GradientError, match=r"the array label holds inf in row 7") as found:
+        sl.train.fit(
+            nn.Linear(3, 2), {"inputs": np.ones((32, 3), "f4"), "label": labels},
+            loss=functional.mse_loss, epochs=1, num_threads=1, progress=False,
+        )  # fmt: skip
+    assert "lower lr" not in str(found.value)
+
+
+def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
+    x, y = np.ones((8, 3), "f4"), np.zeros(8, "i8")
+    wrong = x.copy()
+    wrong[5] = NAN
+    options = {"loss": functional.cross_entropy, "epochs": 1, "num_threads": 1}
+    batches = [{"inputs": x, "label": y}, {"inputs": wrong, "label": y}]
+    with pytest.raises(GradientError, match=r"batch 2: .* inputs holds nan in row 5"):
+        sl.train.fit(nn.Linear(3, 2), batches, **options)
+    message = "validation loss is not finite; .* in the validation part the array x"
+    with pytest.raises(GradientError, match=message):
+        sl.train.fit(nn.Linear(3, 2), (x, y), (wrong, y), **options)
+
+
+def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
+    table = {"id": ["a", "b"], "sequence": ["ACGT", "ACGA"], "label": ["x", "y"]}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
+    batch = data.batch
+
+    def spoil(indices, **options):
+        found = batch(indices, **options)
+        found["inputs"] = np.where(np.asarray(indices)[:, None, None] == 1, NAN, 1.0)
+        return found
+
+    monkeypatch.setattr(data, "batch", spoil)
+    from seqloom.train._not_finite import describe_part
+
+    assert describe_part(data).startswith("the array inputs holds nan in the record 'b'")
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_a_loss_that_grows_without_bounds_still_advises_a_lower_rate():
+    inputs = np.full((32, 3), 1e30, "f4")
+    labels = np.zeros((32, 2), "f4")
+    with pytest.raises(GradientError, match=r"a lower lr \(--lr\) may help"):
+        sl.train.fit(
+            nn.Linear(3, 2), (inputs, labels), loss=functional.mse_loss, epochs=2,
+            num_threads=1, progress=False,
+        )  # fmt: skip
 
 
 def test_a_spike_of_the_loss_is_in_the_history_and_ends_nothing():

@@ -16,6 +16,7 @@ from seqloom.train._arrays import LoaderBatches
 from seqloom.train._checkpoint import State
 from seqloom.train._compiling import Compiling
 from seqloom.train._joint_step import JointStep
+from seqloom.train._not_finite import describe_batch
 from seqloom.train._objective import (
     Objective,
     as_array,
@@ -59,12 +60,12 @@ class StepMaker:
         made = self._run_compiled(state, arrays, weight=weight, key=key)
         if made is None:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
-            value = self._require_finite(float(loss.item()), state)
+            value = self._require_finite(float(loss.item()), state, batch)
             self._use(state, grads, weight=weight)
         else:
             # The compiled step has updated the weights, or has added the gradients.
             loss, extra = made
-            value = self._require_finite(float(loss.item()), state)
+            value = self._require_finite(float(loss.item()), state, batch)
             if sums is not None:
                 self._count(state, sums, weight)
         return _describe(
@@ -87,7 +88,7 @@ class StepMaker:
             own_key = key.fold(self.ranks.number)
             loss, extra, grads = _differentiate(state, weighted, arrays, key=own_key)
         sums = joint.sum_up(loss, self._accuracy(extra, batch), numbers_of(extra))
-        value = self._require_finite(sums.loss, state)
+        value = self._require_finite(sums.loss, state, batch)
         self._use(state, joint.reduce(state.model, grads), weight=total)
         return _describe(
             state,
@@ -163,13 +164,14 @@ class StepMaker:
         # With class weights the loss is a weighted mean: its weight is the sum of these.
         return float(np.asarray(weights)[np.asarray(batch[name])].sum())
 
-    def _require_finite(self, loss: float, state: State) -> float:
+    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
         """Returns a loss; NaN or infinity ends the run, before its gradients are used."""
         if not math.isfinite(loss):
-            epoch, batch = state.epoch + 1, len(state.steps) + 1
+            epoch, number = state.epoch + 1, len(state.steps) + 1
+            cause = describe_batch(self.train, batch)
             raise GradientError(
-                f"epoch {epoch}, batch {batch}: the loss is {loss}; "
-                f"{advise(epoch, self.folder)}"
+                f"epoch {epoch}, batch {number}: the loss is {loss}; "
+                f"{advise(epoch, self.folder, cause)}"
             )
         return loss
 
@@ -226,8 +228,9 @@ def _describe(
     )
 
 
-def advise(epoch: int, folder: Path | None) -> str:
+def advise(epoch: int, folder: Path | None, cause: str) -> str:
     """Says what may help a run that diverged, and which checkpoint is left."""
-    if folder is None or epoch == 1:
-        return "nothing was saved; a lower lr (--lr) may help"
-    return f"the checkpoint of epoch {epoch - 1} is good; a lower lr (--lr) may help"
+    saved = "nothing was saved"
+    if folder is not None and epoch > 1:
+        saved = f"the checkpoint of epoch {epoch - 1} is good"
+    return f"{saved}; {cause or 'a lower lr (--lr) may help'}"

@@ -18,6 +18,7 @@ from seqloom.train._arrays import LoaderBatches, count_batches
 from seqloom.train._batches import make_loader, read_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
+from seqloom.train._not_finite import describe_part
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, Round
@@ -154,7 +155,7 @@ class Trainer:
 
     def _end_epoch(self, state: State, row: dict[str, Any]) -> None:
         """Takes up an epoch's row and perhaps its weights, then writes a checkpoint."""
-        _check_finite(state.model, row, self.folder)
+        self._check_finite(state.model, row)
         with self._whole_change(state):
             is_best = self.validation.part is None or _is_best([*state.history, row])
             state.end_epoch(row, is_best=is_best)
@@ -165,6 +166,21 @@ class Trainer:
                 state.best.save(self.folder / "model.safetensors")
         self.watchers.on_epoch(row)
         self._agree_on_stop()
+
+    def _check_finite(self, model: Module, row: dict[str, Any]) -> None:
+        """Refuses to save a network whose weights or validation loss are not finite."""
+        weights, epoch = model.to_record().values(), row["epoch"]
+        cause = ""
+        if all(np.isfinite(array).all() for array in weights):
+            if row.get("valid_loss", 0.0) is not None:
+                return
+            cause = describe_part(self.validation.part)
+            cause = cause and f"in the validation part {cause}"
+        what = "the validation loss is" if cause else "the network's numbers are no longer"
+        raise GradientError(
+            f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
+            f"{advise(epoch, self.folder, cause)}"
+        )
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
@@ -183,15 +199,3 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
     """Says whether the newest epoch's validation loss is lower than all before."""
     *before, last = [row["valid_loss"] for row in history]
     return all(last < loss for loss in before)
-
-
-def _check_finite(model: Module, row: dict[str, Any], folder: Path | None) -> None:
-    """Refuses to save a network whose weights or validation loss are not finite."""
-    weights = model.to_record().values()
-    if row.get("valid_loss", 0.0) is None or not all(
-        np.isfinite(array).all() for array in weights
-    ):
-        raise GradientError(
-            f"epoch {row['epoch']}: the network's numbers are no longer finite; "
-            f"{advise(row['epoch'], folder)}"
-        )

@@ -1,0 +1,68 @@
+"""Which record is not finite, once a loss is not: its inputs or its labels."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.models._reads import as_plain
+from seqloom.train._arrays import Arrays, LoaderBatches
+
+# Rows of a part that are read at once.
+_ROWS = 256
+
+
+def describe_batch(part: Any, batch: Mapping[str, Any]) -> str:
+    """Names the first record of a batch that is not finite; empty if all are."""
+    # Rows of shuffled arrays are searched in the user's own arrays, by whose rows they are
+    # named. The first one that is found there may be in another batch.
+    if isinstance(part, Arrays):
+        return _describe(part.columns)
+    return _describe(batch)
+
+
+def describe_part(part: Any) -> str:
+    """Names the first record of a part that is not finite; empty if all are."""
+    if isinstance(part, Arrays):
+        return _describe(part.columns)
+    return next((text for batch in _read(part) if (text := _describe(batch))), "")
+
+
+def _read(part: Any) -> Iterator[Mapping[str, Any]]:
+    """Yields the batches of a part, in their order."""
+    if isinstance(part, LoaderBatches):
+        yield from part.epoch(0)
+        return
+    for start in range(0, len(part), _ROWS):
+        yield part.batch(np.arange(start, min(start + _ROWS, len(part))))
+
+
+def _describe(arrays: Mapping[str, Any]) -> str:
+    """Names the first row of the first array that is not finite."""
+    for name, value in arrays.items():
+        values = _as_floats(value)
+        if values is None or np.isfinite(values).all():
+            continue
+        rows = values.reshape(len(values), -1)
+        wrong = ~np.isfinite(rows)
+        count, row = int(wrong.any(axis=1).sum()), int(wrong.any(axis=1).argmax())
+        ids = arrays.get("id")
+        record = f"row {row:,}" if ids is None else f"the record {str(ids[row])!r}"
+        more = f" and in {count - 1:,} more" if count > 1 else ""
+        return (
+            f"the array {name} holds {rows[row][wrong[row]][0]} in {record}{more}; replace "
+            "such values, or leave these records out"
+        )
+    return ""
+
+
+def _as_floats(value: Any) -> NDArray[Any] | None:
+    """Returns an array of floats; None of anything else."""
+    if hasattr(value, "detach"):
+        value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
+    if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):
+        return None
+    array = np.asarray(value)
+    is_float = array.dtype.kind in "fc" or "float" in str(array.dtype)
+    return array if is_float and len(array) else None
