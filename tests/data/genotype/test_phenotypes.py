@@ -1,6 +1,7 @@
 """Whose label is whose, and what its numbers mean."""
 
 import os
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,35 @@ def test_a_coding_that_is_named_warns_of_nothing(four):
         assert sl.data.GenotypeDataset(path, coding="12").ids == ["i2", "i3"]
         numbers = dict(zip(NAMES, "0110", strict=True))
         assert sl.data.GenotypeDataset(path, numbers).labels.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("mark", ["N/A", "None", "null", ".", "?", "#N/A", "<NA>"])
+def test_a_class_that_looks_like_a_missing_value_is_a_warning(four, mark):
+    states = dict(zip(NAMES, ["well", "ill", mark, "ill"], strict=True))
+    path, text = four(), f"'{re.escape(mark)}' looks like a missing value"
+    with pytest.warns(sl.errors.DataWarning, match=text) as caught:
+        data = sl.data.GenotypeDataset(path, states)
+    assert (mark in data.classes, caught[0].filename) == (True, __file__)
+    data = sl.data.GenotypeDataset(path, states, missing=("NA", mark))
+    assert (data.ids, data.classes) == (["i1", "i2", "i4"], ("ill", "well"))
+
+
+@pytest.mark.parametrize("values", ["1 2 -99 2", "0 1 -1 1"])
+def test_a_negative_number_beside_two_states_is_a_warning(four, values):
+    numbers = dict(zip(NAMES, values.split(), strict=True))
+    mark = values.split()[2]
+    with pytest.warns(sl.errors.DataWarning, match=f"'{mark}' looks like a missing value"):
+        assert sl.data.GenotypeDataset(four(), numbers).task == "regress"
+    data = sl.data.GenotypeDataset(four(), numbers, missing=mark)
+    assert data.classes == ("control", "case")
+
+
+def test_numbers_of_all_kinds_are_no_missing_values(four):
+    for values in ("1 2 3 2", "-1 0 1 2", "-1.5 -99 2 4", "-99 2 1.5 1"):
+        numbers = dict(zip(NAMES, values.split(), strict=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert sl.data.GenotypeDataset(four(), numbers).task == "regress"
 
 
 @pytest.mark.parametrize("column", ["0", "-9", "1", "NA"])

@@ -16,6 +16,7 @@ STATES = ("control", "case")
 # What each number means; PLINK's 0 beside 1 and 2 is "not known".
 _MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _SHOWN = 3
+_WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,17 @@ def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
         'missing (0), or three values: pass coding="12" (--coding 12), or '
         'task="regress" (--task regress)'
     )
+
+
+def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
+    """Lists texts that programs write for no value, and a code beside two states."""
+    found = {_plain(cell): cell for cell in cells}
+    marks = [text for text in found if text in _WORDS]
+    others = [text for text in found if text not in {"0", "1", "2"}]
+    has_states = found.keys() - others in ({"0", "1"}, {"1", "2"})
+    if with_codes and has_states and len(others) == 1 and are_numbers(others):
+        marks += [text for text in others if parse_decimal(text) < 0]
+    return [found[text] for text in marks]
 
 
 def are_numbers(cells: Iterable[str]) -> bool:

@@ -13,6 +13,7 @@ from seqloom.data.genotype._coding import (
     STATES,
     Missing,
     are_numbers,
+    missing_marks,
     states_of,
 )
 from seqloom.data.genotype._joined import PersonValues, join_people
@@ -115,6 +116,20 @@ def _warn_of_zeros(count: int, what: str) -> None:
         )
 
 
+def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
+    """Warn of labels that look like missing values."""
+    flat = [cell for row in cells.values() for cell in row]
+    marks = missing_marks(flat, with_codes=is_guessed)
+    if marks:
+        shown = ", ".join(map(repr, marks))
+        warnings.warn(
+            f"{what}: {shown} looks like a missing value and is read as a label; to leave "
+            f"its samples out, pass missing=(..., {shown}) (--missing)",
+            DataWarning,
+            stacklevel=6,
+        )
+
+
 def _number_labels(
     people: People,
     joined: PersonValues,
@@ -145,6 +160,7 @@ def _number_labels(
     source = Source(joined.what, joined.names, cells, joined.tables)
     task, classes = _task_and_classes(cells, labels)
     found = number_labels(source, ids, task=task, classes=classes)
+    _warn_of_marks(cells, joined.what, is_guessed=labels.task == "auto")
     report |= count_ids("missing_labels", [names[at] for at in sorted(empty)])
     return Phenotypes(
         kept=np.array(kept, np.int64),
