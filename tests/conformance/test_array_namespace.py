@@ -49,7 +49,7 @@ def test_every_name_of_the_standard_is_there_and_drawn():
     constants = {"e", "inf", "nan", "pi", "newaxis", *ALL}
     assert [name for name in {*names(), *constants} if not hasattr(xp, name)] == []
     assert sorted(set(names()) ^ set(CALLS)) == []
-    assert xp.__array_api_version__ == "2024.12"
+    assert xp.__array_api_version__ == "2025.12"
 
 
 @pytest.mark.parametrize("name", names())
@@ -171,9 +171,27 @@ def test_what_the_namespace_says_of_itself_is_the_backends():
     assert info.default_dtypes()["integral"] == np.dtype("int32")
 
 
+@pytest.mark.parametrize("version", ["2024.12", "2025.12"])
+def test_the_namespace_returns_the_tuples_of_2025(version):
+    x: Any = sl.tensor.backend("numpy").tensor([1.0, 2.0])
+    xp = x.__array_namespace__(api_version=version)
+    assert xp.__array_api_version__ == "2025.12"
+    assert type(xp.meshgrid(x, x)) is tuple
+    assert type(xp.broadcast_arrays(x, xp.asarray(1.0))) is tuple
+    assert type(xp.__array_namespace_info__().devices()) is tuple
+    assert xp.isin(x, 2.0).tolist() == [False, True]
+    assert xp.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    assert xp.broadcast_shapes() == ()
+    assert xp.expand_dims(x, (0, 2)).shape == (1, 2, 1)
+    assert xp.permute_dims(xp.ones((2, 3)), (-1, 0)).shape == (3, 2)
+    assert xp.searchsorted(x, 1.5).tolist() == 1
+    with pytest.raises(sl.errors.ShapeError, match="no common shape"):
+        xp.broadcast_shapes((2,), (3,))
+
+
 def test_another_version_or_device_is_an_error():
     x: Any = sl.tensor.backend("numpy").tensor([1.0])
-    with pytest.raises(sl.errors.ArgumentError, match=r"2024.12, got '2020.01'"):
+    with pytest.raises(sl.errors.ArgumentError, match=r"2025.12, got '2020.01'"):
         x.__array_namespace__(api_version="2020.01")
     with pytest.raises(sl.errors.BackendError, match="got 'cuda'"):
         x.__array_namespace__().zeros(3, device="cuda")

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, ArrayFunctions
-from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._element_types import require_representable
 from seqloom.tensor._native_error import translate_data_error
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._tensor import Tensor
@@ -297,10 +297,19 @@ def make_array(
 
 
 def _require_integers_fit(data: object, dtype: Any) -> None:
-    """Refuses Python integers that the type cannot represent; an array's are cast."""
-    if str(dtype) not in _INTEGERS or not isinstance(data, (int, list, tuple)):
+    """Refuses Python's numbers that an integer type lacks; those of an array are cast."""
+    kind = _find_integer_type(dtype)
+    if kind is None or not isinstance(data, (int, float, list, tuple)):
         return
     numbers: np.ndarray[Any, Any] = np.asarray(cast("Any", data))
-    if numbers.size and numbers.dtype.kind in "iu":
+    if numbers.size and numbers.dtype.kind in "iufO":
         for extreme in (numbers.min(), numbers.max()):
-            require_in_range(int(extreme), np.dtype(str(dtype)))
+            require_representable(extreme, kind)
+
+
+def _find_integer_type(dtype: Any) -> np.dtype[Any] | None:
+    """Returns the integer type that a name or a type means; None for any other."""
+    if dtype is None:
+        return None
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return np.dtype(name) if name in _INTEGERS else None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from seqloom.errors import BackendError
+from seqloom.errors import BackendError, OutOfRangeError
 from seqloom.tensor._autocast import cast_arguments, casting
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._scope._origin import caller
@@ -31,6 +31,20 @@ class Observer(Protocol):
         """Receives the gradients by the inputs of a recorded operation."""
         ...
 
+
+# Functions over an axis of one tensor. Libraries differ in what they make of a tensor that
+# has none: the standard has no axis 0 of it.
+# fmt: off
+_REDUCTIONS = frozenset((
+    "all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max", "mean",
+    "min", "prod", "repeat", "roll", "squeeze", "std", "sum", "take", "var",
+))
+_SCANS = frozenset((
+    "argsort", "cumulative_prod", "cumulative_sum", "logcumsumexp", "sort", "unstack",
+    "vecdot",
+))
+# fmt: on
+_OVER_AXES = _REDUCTIONS | _SCANS
 
 # Normally empty, so that an operation pays for one test only.
 observers: list[Observer] = []
@@ -70,6 +84,8 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     tensors = tensors_in(args)
     backend = find_shared_backend(tensors)
     try:
+        if name in _OVER_AXES and not tensors[0].raw.shape:
+            _require_axis(name, options.get("axis"))
         out = getattr(backend, name)(*[to_raw(arg, backend) for arg in args], **options)
     except Exception as error:
         ours = translate(error, name, args, backend)
@@ -89,6 +105,17 @@ def apply(name: str, *args: object, **options: Any) -> Any:
             else fill(new(kind), part, backend, frame)
             for part in cast("list[Any]", out)
         ]
+    )
+
+
+def _require_axis(name: str, axis: object) -> None:
+    """Refuses an axis of a tensor that has none; None and () are all of them."""
+    if axis == () or (axis is None and name in _REDUCTIONS):
+        return
+    which = "" if axis is None else f" {axis}"
+    raise OutOfRangeError(
+        f"{name}: a tensor without axes has no axis{which}; give it one by "
+        "x.reshape((1,)), or leave out axis= where the function allows it"
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from seqloom.errors import DTypeError, NumberRangeError
 # Most arrays have one of these types; others (half precision, say) are examined.
 NATIVE = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
+_NUMBERS = (int, float, np.integer, np.floating)
 _SMALL = 127  # every integer type can represent 0 to 127
 
 
@@ -58,6 +60,28 @@ def is_out_of_range(number: Any, dtype: Any) -> bool:
         return False
     limits = np.iinfo(dtype)
     return not limits.min <= number <= limits.max
+
+
+def require_representable(number: Any, dtype: Any) -> None:
+    """Refuses a number whose integral part an integer type cannot represent."""
+    if isinstance(number, np.generic):
+        number = cast("Any", number).item()
+    if type(number) is float and dtype is not None and dtype.kind in "iu":
+        if not math.isfinite(number):
+            raise NumberRangeError(f"{number} is no integer, and {dtype} cannot hold it")
+        number = int(number)
+    require_in_range(number, dtype)
+
+
+def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
+    """Refuses equally spaced numbers of which an integer type cannot represent one."""
+    are_numbers = all(isinstance(it, _NUMBERS) for it in (start, stop, step))
+    if dtype is None or dtype.kind not in "iu" or not are_numbers or not step:
+        return
+    count = -((start - stop) // step)
+    if count > 0:  # of the first and the last number, one is the most extreme
+        require_representable(start, dtype)
+        require_representable(start + (count - 1) * step, dtype)
 
 
 def require_in_range(number: Any, dtype: Any) -> None:

@@ -23,6 +23,7 @@ _BY_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
     (("out of bounds", "out of range"), OutOfRangeError),
     (("expected numbers from 0 to", "expected classes from 0 to"), OutOfRangeError),
+    (("incompatible types for broadcasting",), ShapeError),  # of shapes, says jax
     (("dtype", "scalar type", "input type", " cast", "not implemented for"), DTypeError),
     (("shape", "broadcast", "dimension", "size", "axes", "axis", "length"), ShapeError),
 )

@@ -214,6 +214,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         A tensor of x's shape; if an index occurs twice, both values are added.
 
     Raises:
+        ArgumentError: `src` is not a tensor.
         OutOfRangeError: An index is beyond the axis.
         ShapeError: `index` has another number of axes, or is longer than `x` or `src`.
 

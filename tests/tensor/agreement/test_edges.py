@@ -1,7 +1,9 @@
 """One meaning at the ends of a domain, on every backend: torch's where torch has one."""
 
+import copy
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from torch.nn import functional as torch_functional
 
 import seqloom as sl
 from backend_oracle import found
-from seqloom.errors import SeqloomError, ShapeError
+from seqloom.errors import ArgumentError, OutOfRangeError, SeqloomError, ShapeError
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
@@ -315,3 +317,118 @@ def test_the_compiled_slopes_of_torch_are_torchs():
     call = lambda x: F.relu(x) + apply("maximum", x, 0.0)  # noqa: E731
     theirs = lambda x: torch.relu(x) + torch.maximum(x, torch.tensor(0.0))  # noqa: E731
     assert_same(compiled_run(call, [EVERY], "torch"), theirs_of(theirs, [EVERY]))
+
+
+STRETCHED = [
+    ("tensordot", (2, 3), (1, 2), {"axes": 1}),
+    ("tensordot", (2, 1), (3, 2), {"axes": 1}),
+    ("tensordot", (2, 3), (2, 1), {"axes": ((0, 1), (0, 1))}),
+    ("vecdot", (3,), (1,), {}),
+    ("vecdot", (2, 1), (3,), {}),
+    ("vecdot", (2, 3), (3,), {"axis": 0}),
+    ("linear", (2, 3), (4, 1), {}),
+]
+
+
+@everywhere
+@pytest.mark.parametrize(("call", "one", "other", "options"), STRETCHED)
+def test_an_axis_of_length_1_is_not_stretched_by_a_product(call, one, other, options, name):
+    make = sl.tensor.backend(name).tensor
+    x, y = (make(np.ones(shape, "f4")) for shape in (one, other))
+    with pytest.raises(ShapeError):
+        apply(call, x, y, **options)
+
+
+@everywhere
+def test_a_bias_has_one_number_for_each_output(name):
+    make = sl.tensor.backend(name).tensor
+    x, weight, bias = (make(np.ones(shape, "f4")) for shape in ((2, 3), (4, 3), (1,)))
+    with pytest.raises(ShapeError, match=r"bias: expected shape \[4\], got \[1\]"):
+        apply("linear", x, weight, bias)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch"])
+def test_the_diagonal_of_a_matrix_that_is_not_square_is_refused(name):
+    with pytest.raises(ShapeError, match="einsum"):
+        sl.tensor.einsum("ii->i", sl.tensor.backend(name).tensor([[1.0, 2.0]]))
+
+
+OVER_AXES = [
+    *("all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max"),
+    *("mean", "min", "prod", "std", "sum", "var", "argsort", "sort", "cumulative_prod"),
+    *("cumulative_sum", "logcumsumexp", "squeeze", "unstack", "topk", "roll", "repeat"),
+    *("take", "take_along_axis", "vecdot", "diff"),
+]
+
+
+def extra(call, made):
+    """The further arguments of a function over an axis."""
+    places, numbers = made.tensor([0]), made.tensor(1.0)
+    return {
+        "topk": [1],
+        "roll": [1],
+        "repeat": [2],
+        "take": [places],
+        "take_along_axis": [made.tensor(0)],
+        "vecdot": [numbers],
+    }.get(call, [])
+
+
+@everywhere
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("call", OVER_AXES)
+def test_a_tensor_without_axes_has_no_axis_0(call, axis, name):
+    made = sl.tensor.backend(name)
+    with pytest.raises(OutOfRangeError):
+        apply(call, made.tensor(3.0), *extra(call, made), axis=axis)
+
+
+@everywhere
+@pytest.mark.parametrize("call", ["sum", "mean", "max", "prod", "logsumexp", "flip"])
+@pytest.mark.parametrize("options", [{}, {"axis": None}, {"axis": ()}], ids=str)
+def test_all_axes_of_a_tensor_without_axes_are_none(call, options, name):
+    x = sl.tensor.backend(name).tensor(3.0)
+    assert apply(call, x, **options).tolist() == 3.0
+
+
+@everywhere
+@pytest.mark.parametrize("axis", [2, -3, (0, 2), (0, 0), (0, -2)])
+def test_a_product_over_an_axis_that_is_not_there_is_refused(axis, name):
+    x = sl.tensor.backend(name).tensor(np.ones((2, 3), "f4"))
+    with pytest.raises(SeqloomError):
+        x.prod(axis=axis)
+
+
+@everywhere
+@pytest.mark.parametrize("call", ["matrix_transpose", "moveaxis"])
+def test_the_axes_of_a_tensor_without_axes_are_not_moved(call, name):
+    x = sl.tensor.backend(name).tensor(3.0)
+    with pytest.raises(SeqloomError):
+        apply(call, x, *([0, 0] if call == "moveaxis" else []))
+
+
+@everywhere
+def test_values_that_are_added_at_indices_are_a_tensor_of_their_length(name):
+    made = sl.tensor.backend(name)
+    x, index = made.tensor(np.ones(4, "f4")), made.tensor([0, 2])
+    with pytest.raises(ArgumentError, match=r"src must be a tensor, got 1\.0"):
+        sl.tensor.scatter_add(x, 0, index, 1.0)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ShapeError, match=r"src has shape \(1,\), index \(2,\)"):
+        apply("scatter_add", x, index, made.tensor([1.0]), axis=0)
+
+
+NARROW = [
+    *("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),
+    "float8_e8m0fnu",
+]
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", NARROW)
+def test_floats_of_8_bits_come_back_from_every_backend(dtype, name):
+    values = np.array([1, 2, 0.5], getattr(ml_dtypes, dtype))
+    x = sl.tensor.backend(name).tensor(values)
+    assert x.dtype.name == dtype
+    assert x.numpy().view("u1").tolist() == values.view("u1").tolist()
+    assert x.astype("float32").tolist() == [1, 2, 0.5]
+    assert copy.deepcopy(x).tolist() == [1, 2, 0.5]

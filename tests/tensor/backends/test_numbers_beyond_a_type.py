@@ -69,6 +69,67 @@ def test_a_number_that_the_type_lacks_is_not_put_into_a_tensor(library):
             put()
 
 
+TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
+
+
+@libraries
+@pytest.mark.parametrize("dtype", TYPES)
+def test_numbers_at_equal_distances_that_the_type_lacks_are_refused(library, dtype):
+    xp, limits = backend(library).array_namespace(), np.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    assert xp.arange(high - 1, high + 1, dtype=dtype).tolist() == [high - 1, high]
+    assert xp.arange(low + 1, low - 1, -1, dtype=dtype).tolist() == [low + 1, low]
+    assert xp.arange(high + 9, high, dtype=dtype).tolist() == []
+    assert xp.linspace(0, high - 1, 2, dtype=dtype).tolist() == [0, high - 1]
+    for make in (
+        lambda: xp.arange(high, high + 2, dtype=dtype),
+        lambda: xp.arange(high + 9, high + 12, dtype=dtype),
+        lambda: xp.arange(low - 1, low + 2, dtype=dtype),
+        lambda: xp.arange(low + 1, low - 2, -1, dtype=dtype),
+        lambda: xp.linspace(0, high + 1, 3, dtype=dtype),
+        lambda: xp.linspace(low - 1, 0, 3, dtype=dtype),
+    ):
+        with pytest.raises(NumberRangeError, match=rf"out of range for {dtype} "):
+            make()
+
+
+@libraries
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_value_that_the_type_lacks_fills_no_tensor(library, dtype):
+    made, limits = backend(library), np.iinfo(dtype)
+    xp = made.array_namespace()
+    low, high = int(limits.min), int(limits.max)
+    assert xp.full((1,), high, dtype=dtype).tolist() == [high]
+    for value in (high + 1, low - 1, 2**70, 1e30, float("nan"), float("-inf")):
+        for make in (
+            lambda value=value: xp.full((1,), value, dtype=dtype),
+            lambda value=value: xp.asarray([value], dtype=dtype),
+            lambda value=value: xp.asarray(value, dtype=np.dtype(dtype)),
+            lambda value=value: made.tensor([0, value], dtype=getattr(np, dtype)),
+        ):
+            with pytest.raises(NumberRangeError, match=dtype):
+                make()
+
+
+@libraries
+def test_an_integer_beyond_the_usual_type_is_exact_or_refused(library):
+    made = backend(library)
+    xp = made.array_namespace()
+    for make in (lambda: xp.full((1,), 2**31), lambda: xp.arange(2**31, 2**31 + 1)):
+        try:
+            assert make().tolist() == [2**31]
+        except NumberRangeError as error:
+            assert "int32" in str(error)  # noqa: PT017 - one backend has no other type
+
+
+def test_padding_by_a_large_integer_is_exact_on_torch():
+    x = backend("torch").tensor([0])
+    padded = sl.tensor.apply("pad", x, ((1, 0),), value=2**53 + 1)
+    assert padded.tolist() == [2**53 + 1, 0]
+    with pytest.raises(NumberRangeError, match="int8"):
+        sl.tensor.apply("pad", x.astype("int8"), ((1, 0),), value=128)
+
+
 @libraries
 def test_a_fraction_of_bytes_may_have_any_number_below_the_line(library):
     x = backend(library).tensor(BYTES)

@@ -1,7 +1,9 @@
 """The functions of a backend: those it must have, and the default bodies of the others."""
 
 from seqloom.tensor._defaults._defaults import EXTENSION, ArrayFunctions
+from seqloom.tensor._defaults._lookup import require_covered
 from seqloom.tensor._defaults._normal import erf_inv
+from seqloom.tensor._defaults._products import require_bias, require_equal_lengths
 from seqloom.tensor._defaults._standard import REQUIRED, Array, Standard
 from seqloom.tensor._defaults._threefry import counter
 from seqloom.tensor._defaults._window import Size, Windows, crop_input, to_sizes
@@ -17,5 +19,8 @@ __all__ = [
     "counter",
     "crop_input",
     "erf_inv",
+    "require_bias",
+    "require_covered",
+    "require_equal_lengths",
     "to_sizes",
 ]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.tensor._defaults._products import require_equal_lengths
+
 if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Functions
 
@@ -101,6 +103,7 @@ def nextafter(b: Functions, x: Array, y: Array) -> Array:
 
 def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
     """The sum of products along an axis; of complex numbers, by conjugates of x."""
+    require_equal_lengths("vecdot", x, y, (axis, axis))
     left = b.conj(x) if _is_complex(b, x) else x
     products = b.multiply(left, y)
     total = b.sum(products, axis=axis)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.lib.array_utils import normalize_axis_index
 
+from seqloom._arguments import quote
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._defaults._index import is_basic, parts_of
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) -> Array:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+    require_covered(index, src)
     axis = normalize_axis_index(axis, len(x.shape))
     moved = b.moveaxis(x, axis, -1)
     src = b.moveaxis(src, axis, -1)
@@ -32,6 +35,21 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
         (0, whole - part) for whole, part in zip(moved.shape, added.shape, strict=True)
     ]
     return b.add(x, b.moveaxis(b.pad(added, widths), -1, axis))
+
+
+def require_covered(index: Array, src: Array) -> None:
+    """Refuses values that have not one for each index; a length of 1 is not repeated."""
+    if not hasattr(src, "shape"):
+        raise ArgumentError(
+            f"scatter_add: src must be a tensor, got {quote(src)}; make a tensor of it in "
+            f"the shape of index, {tuple(index.shape)}"
+        )
+    sizes = zip(index.shape, src.shape, strict=False)
+    if len(index.shape) != len(src.shape) or any(size < i for i, size in sizes):
+        raise ShapeError(
+            "scatter_add: src must be at least as long as index on every axis; src has "
+            f"shape {tuple(src.shape)}, index {tuple(index.shape)}"
+        )
 
 
 def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom.errors import ArgumentError
+from seqloom.tensor._element_types import require_representable
 
 if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Functions
@@ -50,6 +51,8 @@ def linspace(
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
         made = np.floor(made)  # as NumPy, where astype would cut towards 0
+        for extreme in (made.min(), made.max()) if made.size else ():
+            require_representable(extreme, np.dtype(dtype))
     wide = {"float32": "complex64"}.get(b.float_dtype, "complex128")
     usual = wide if made.dtype.kind == "c" else b.float_dtype
     return b.asarray(made, dtype=usual if dtype is None else dtype)

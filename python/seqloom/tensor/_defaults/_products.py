@@ -7,7 +7,7 @@ import string
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,32 @@ _LETTERS = frozenset(string.ascii_letters)
 
 def linear(b: Functions, x: Array, weight: Array, bias: Array | None = None) -> Array:
     """``x @ weight.T + bias``: ``(..., in)`` with ``(out, in)`` to ``(..., out)``."""
+    require_bias(weight, bias)
     out = b.matmul(x, b.matrix_transpose(weight))
     return out if bias is None else b.add(out, bias)
+
+
+def require_bias(weight: Array, bias: Array | None) -> None:
+    """Refuses a bias that has not one number for each output."""
+    if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
+        raise ShapeError(
+            f"linear: bias: expected shape {list(weight.shape[:1])}, got {list(bias.shape)}"
+        )
+
+
+def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
+    """Refuses products over axes of other lengths; a length of 1 is not repeated."""
+    one, other = tuple(x.shape), tuple(y.shape)
+    if isinstance(axes, int):
+        pairs = zip(one[len(one) - axes :], other[:axes], strict=False)
+    else:
+        left, right = ((it,) if isinstance(it, int) else it for it in axes)
+        pairs = ((one[i], other[j]) for i, j in zip(left, right, strict=True))
+    if any(length != width for length, width in pairs):
+        raise ShapeError(
+            f"{name}: the axes that are summed over must have the same lengths; got the "
+            f"shapes {one} and {other} with axes {axes}"
+        )
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
@@ -86,6 +110,11 @@ def _diagonal(b: Functions, term: Term) -> Term:
         while labels.count(label) > 1:
             first, second = (i for i, letter in enumerate(labels) if letter == label)
             size = x.shape[first]
+            if x.shape[second] != size:
+                raise ShapeError(
+                    f"einsum: {label!r} names two axes of one operand, of the lengths "
+                    f"{size} and {x.shape[second]}; they must be equal"
+                )
             mask = b.reshape(
                 b.eye(size, dtype=b.dtype(x)),
                 tuple(

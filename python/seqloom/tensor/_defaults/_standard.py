@@ -15,7 +15,7 @@ Functions = Any
 class Standard:
     """What a backend cannot do without; the default bodies are written with it alone.
 
-    Arguments are those of the standard (2024.12), with three additions. A Python number
+    Arguments are those of the standard (2025.12), with three additions. A Python number
     may stand where an array may, and takes the other array's type. A dtype may be a name,
     a NumPy type, or the library's own. ``index(x, key)`` is ``x[key]``.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, 
 
 import numpy as np
 
+from seqloom.errors import ShapeError
 from seqloom.tensor._dispatch import apply
 
 if TYPE_CHECKING:
@@ -216,7 +217,13 @@ class NamespaceFunctions:
     @staticmethod
     def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the common shape of shapes."""
-        return np.broadcast_shapes(*shapes)
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise ShapeError(
+                f"broadcast_shapes: the shapes {', '.join(map(str, shapes))} have no "
+                "common shape"
+            ) from None
 
     @staticmethod
     def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:

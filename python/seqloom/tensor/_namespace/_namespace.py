@@ -9,7 +9,7 @@ from seqloom.tensor._namespace._creation import NamespaceCreation
 from seqloom.tensor._namespace._functions import NamespaceFunctions
 from seqloom.tensor._namespace._types import NamespaceTypes
 
-_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 class ArrayNamespace(NamespaceCreation, NamespaceFunctions, NamespaceTypes):
@@ -38,7 +38,7 @@ class ArrayNamespace(NamespaceCreation, NamespaceFunctions, NamespaceTypes):
 
 
 def namespace_of(backend: Any, api_version: Any) -> ArrayNamespace:
-    """Returns the namespace of a backend: each version is part of the newest."""
+    """Returns the namespace of a backend, which is that of the newest version."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(
             f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"

@@ -64,9 +64,9 @@ class Inspection:
         """Returns the device of the backend."""
         return self._backend.device
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Returns the device of the backend: each device has its own backend."""
-        return [self._backend.device]
+        return (self._backend.device,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """Returns the element types of Python's numbers."""

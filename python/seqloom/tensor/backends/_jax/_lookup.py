@@ -9,6 +9,7 @@ from jax import lax
 from jax.core import Tracer
 from numpy.lib.array_utils import normalize_axis_index
 
+from seqloom.tensor._defaults import require_covered
 from seqloom.tensor.backends._jax._positions import require_positions
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def take_along_axis(x: Array, indices: Array, axis: int = -1) -> Array:
 
 def scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+    require_covered(index, src)
     require_positions("scatter_add", x, index, axis=axis)
     positions = list(jnp.ogrid[tuple(slice(0, size) for size in index.shape)])
     positions[normalize_axis_index(axis, index.ndim)] = index

@@ -13,7 +13,13 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._element_types import is_out_of_range, require_in_range, to_native
+from seqloom.tensor._element_types import (
+    is_out_of_range,
+    require_in_range,
+    require_range_fits,
+    require_representable,
+    to_native,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,7 +97,8 @@ def full(
     """One value everywhere."""
     floats = isinstance(value, float)
     kind = None if dtype is None and not floats else _kind(b, dtype)
-    require_in_range(value, kind)
+    whole = jnp.asarray(0).dtype if type(value) is int and kind is None else kind
+    require_representable(value, whole)
     return jnp.full(shape, value, kind, device=b.jax_device)
 
 
@@ -101,6 +108,8 @@ def arange(
     """Numbers at equal distances."""
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = None if dtype is None and not floats else _kind(b, dtype)
+    bounds = (0, start) if stop is None else (start, stop)
+    require_range_fits(*bounds, step, jnp.asarray(0).dtype if kind is None else kind)
     return jnp.arange(start, stop, step, kind, device=b.jax_device)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
+from seqloom.tensor._defaults import require_covered
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import make_out, to_contiguous, write_to
 
@@ -30,6 +31,7 @@ def scatter_add(
     out: Floats | None = None,
 ) -> Floats:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
+    require_covered(index, src)
     made = _copy(x, out)
     lines: Any = [np.arange(size) for size in index.shape]
     positions: Any = list(np.ix_(*lines))

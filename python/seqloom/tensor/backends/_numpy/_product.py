@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from seqloom._rust import _native
+from seqloom.tensor._defaults import require_bias, require_equal_lengths
 from seqloom.tensor.backends._numpy._blocks import fresh
 from seqloom.tensor.backends._numpy._filling import write_to
 from seqloom.tensor.backends._numpy._kinds import promote_all
@@ -51,6 +52,7 @@ def linear(
     out: Floats | None = None,
 ) -> Floats:
     """``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
+    require_bias(weight, bias)
     shape = (*x.shape[:-1], weight.shape[0])
     count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
     into = None if out is None else out.reshape(count, shape[-1])
@@ -81,6 +83,7 @@ def _product(
 
 def tensordot(b: _Numbers, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     """The sum of products over several axes."""
+    require_equal_lengths("tensordot", x, y, axes)
     x, y = promote_all((x, y))
     if not is_ours(b) or x.dtype.kind != "f":
         return np.tensordot(x, y, axes=axes)

@@ -9,7 +9,13 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import NumberRangeError, ShapeError
-from seqloom.tensor._element_types import NATIVE, require_in_range, to_native
+from seqloom.tensor._element_types import (
+    NATIVE,
+    require_in_range,
+    require_range_fits,
+    require_representable,
+    to_native,
+)
 from seqloom.tensor.backends._numpy._elementwise import of_one, of_two
 from seqloom.tensor.backends._numpy._filling import write_to
 from seqloom.tensor.backends._numpy._kinds import (
@@ -102,6 +108,8 @@ def full(
     """One value everywhere."""
     if dtype is None and isinstance(value, float):
         dtype = b.float_dtype
+    if dtype is not None:
+        require_representable(value, np.dtype(to_dtype(dtype)))
     return np.full(shape, value, to_dtype(dtype))
 
 
@@ -119,6 +127,8 @@ def arange(
     if dtype is None and float in {type(start), type(stop), type(step)}:
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
+    if dtype is not None:
+        require_range_fits(start, stop, step, np.dtype(to_dtype(dtype)))
     are_whole = step and {type(start), type(stop), type(step)} == {int}
     # NumPy gives nothing at all where a bound is beyond its integers.
     size = len(range(start, stop, step)) if are_whole else None
@@ -154,7 +164,7 @@ def finfo(dtype: Any) -> Any:
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a type is of a kind, as in the standard."""
     dtype = np.dtype(dtype)
-    return np.isdtype(np.dtype(np.float16) if dtype == BFLOAT16 else dtype, kind)
+    return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)
 
 
 def result_type(*args: Any) -> np.dtype[Any]:

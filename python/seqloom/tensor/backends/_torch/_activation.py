@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from seqloom.tensor._defaults import require_bias
+
 aten = torch.ops.aten
 # Above it, softplus is x itself to the last digit of float64.
 _STRAIGHT = 50.0
@@ -83,6 +85,7 @@ def log_softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x @ weight.T + bias``."""
+    require_bias(weight, bias)
     return functional.linear(x, weight, bias)
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.tensor._element_types import to_native
+from seqloom.tensor._element_types import (
+    NATIVE,
+    require_range_fits,
+    require_representable,
+    to_native,
+)
 from seqloom.tensor.backends._torch._dtype import to_numpy as to_numpy_type, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._backend import Backend
+
+_UNSIGNED = frozenset((torch.uint16, torch.uint32, torch.uint64))
 
 
 def asarray(
@@ -54,6 +60,7 @@ def full(
     if dtype is None and not isinstance(value, float):
         dtype = torch.bool if isinstance(value, bool) else torch.int64
     kind = _kind(b, dtype)
+    require_representable(value, to_numpy_type(kind))
     return torch.full(_sizes(shape), value, dtype=kind, device=b.device)
 
 
@@ -65,11 +72,14 @@ def arange(
         start, stop = 0, start
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = torch.int64 if dtype is None and not floats else _kind(b, dtype)
+    require_range_fits(start, stop, step, to_numpy_type(kind))
     if (stop - start) * step < 0:  # which torch refuses
         return torch.empty(0, dtype=kind, device=b.device)
     if kind.is_complex:  # which torch has no steps of
         made = b.arange(start, stop, step, dtype=kind.to_real())
         return made.to(kind)
+    if kind in _UNSIGNED:  # for which torch has no kernel
+        return torch.arange(start, stop, step, dtype=torch.int64, device=b.device).to(kind)
     return torch.arange(start, stop, step, dtype=kind, device=b.device)
 
 
@@ -91,9 +101,11 @@ def from_dlpack(b: Backend, x: Any) -> Tensor:
 def to_numpy(x: Tensor) -> Any:
     """The array as NumPy's; from another device, a copy."""
     x = x.detach().cpu()
-    if x.dtype is torch.bfloat16:
-        return x.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return x.numpy()
+    ours = to_numpy_type(x.dtype)
+    if ours in NATIVE:
+        return x.numpy()
+    whole = torch.int16 if ours.itemsize == 2 else torch.int8  # noqa: PLR2004 - bytes
+    return x.contiguous().view(whole).numpy().view(ours)
 
 
 def dtype(x: Tensor) -> np.dtype[Any]:
@@ -127,8 +139,8 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     found = to_torch(dtype)
     if kind == "bool":
         return found is torch.bool  # without NumPy, which torch.compile cannot follow
-    like = torch.float16 if found is torch.bfloat16 else found
-    return np.isdtype(to_numpy_type(like), kind)
+    ours = to_numpy_type(found)
+    return np.isdtype(ours if ours in NATIVE else np.dtype(np.float16), kind)
 
 
 def result_type(*args: Any) -> np.dtype[Any]:
@@ -154,8 +166,9 @@ def _kind(b: Backend, dtype: Any) -> torch.dtype:
 
 def _from_numpy(b: Backend, array: Any) -> Tensor:
     """A NumPy array as torch's, sharing memory where both can."""
-    if array.dtype == ml_dtypes.bfloat16:
-        return _from_numpy(b, array.view(np.int16)).view(torch.bfloat16)
+    if array.dtype not in NATIVE and array.dtype.isnative:
+        whole = _from_numpy(b, array.view(f"i{array.dtype.itemsize}"))
+        return whole.view(to_torch(array.dtype))
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     shared = native.flags.writeable and all(step >= 0 for step in native.strides)
     return torch.from_numpy(native if shared else native.copy())

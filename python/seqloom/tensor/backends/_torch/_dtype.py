@@ -26,9 +26,22 @@ _NAMES = (
     "complex64",
     "complex128",
 )
+# NumPy has these types of ml_dtypes only; older versions of torch lack some.
+_NARROW = (
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)
 _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in _NAMES
-} | {torch.bfloat16: np.dtype(ml_dtypes.bfloat16)}
+} | {
+    getattr(torch, name): np.dtype(getattr(ml_dtypes, name))
+    for name in _NARROW
+    if hasattr(torch, name)
+}
 # Apart from the types: torch.compile of 2.10 and 2.11 cannot read a dictionary of those.
 _OF_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
 _TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from seqloom.tensor._defaults import require_covered
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def put_along_axis(x: Tensor, indices: Tensor, values: Any, *, axis: int) -> Ten
 
 def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis."""
+    require_covered(index, src)
     return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
 
 

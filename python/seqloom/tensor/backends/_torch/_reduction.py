@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
+from numpy.lib.array_utils import normalize_axis_tuple
 from torch import Tensor
 
 from seqloom.errors import ShapeError
+from seqloom.tensor._defaults import require_equal_lengths
 from seqloom.tensor.backends._torch._dtype import to_torch
 from seqloom.tensor.backends._torch._operand import promote_all, to_floats
 
@@ -63,8 +65,7 @@ def prod(
     """The product over axes."""
     kind = None if dtype is None else to_torch(dtype)
     x = x if kind is None else x.to(kind)
-    axes = (one % max(x.ndim, 1) for one in _every(x, axis))  # torch's scalar has one
-    for number in sorted(axes, reverse=True):
+    for number in sorted(normalize_axis_tuple(_every(x, axis), x.ndim), reverse=True):
         x = torch.prod(x, number, keepdim=keepdims, dtype=kind)
     return x
 
@@ -156,6 +157,7 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
     """The sum of products over several axes."""
+    require_equal_lengths("tensordot", x, y, axes)
     return torch.tensordot(*promote_all([x, y]), dims=axes)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from numpy.lib.array_utils import normalize_axis_tuple
 from torch import Tensor
 from torch.nn import functional
 
+from seqloom.errors import OutOfRangeError, ShapeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._torch._dtype import to_torch
+from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 from seqloom.tensor.backends._torch._operand import promote_all
 
 if TYPE_CHECKING:
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
     Axes = int | tuple[int, ...]
     Size = Any  # a number, or a tuple of one for each axis
+
+_EXACT = 1 << 53  # beyond it, torch rounds the integers that it pads with
 
 
 def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
@@ -32,11 +37,15 @@ def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
     """One axis at another position."""
+    if not x.ndim:
+        raise OutOfRangeError(f"moveaxis: a tensor without axes has no axis {source}")
     return torch.movedim(x, source, destination)
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
     """The last two axes exchanged."""
+    if not x.ndim:  # which torch gives back
+        raise ShapeError("matrix_transpose: a tensor without axes is no matrix")
     return x.mT
 
 
@@ -66,14 +75,15 @@ def expand_dims(x: Tensor, *, axis: Axes = 0) -> Tensor:
     """New axes of length 1."""
     if isinstance(axis, int):
         return torch.unsqueeze(x, axis)
-    count = x.ndim + len(axis)
-    for position in sorted(number % count for number in axis):
+    for position in sorted(normalize_axis_tuple(axis, x.ndim + len(axis))):
         x = torch.unsqueeze(x, position)
     return x
 
 
-def squeeze(x: Tensor, axis: Axes) -> Tensor:
-    """Without axes of length 1."""
+def squeeze(x: Tensor, axis: Axes | None = None) -> Tensor:
+    """Without axes of length 1; without all of them where none is named."""
+    if axis is None:
+        return torch.squeeze(x)
     for number in (axis,) if isinstance(axis, int) else axis:
         if x.shape[number] != 1:
             raise ValueError(f"axis {number} of {list(x.shape)} has not length 1")
@@ -113,8 +123,13 @@ def triu(x: Tensor, *, k: int = 0) -> Tensor:
     return torch.triu(x, k)
 
 
-def pad(x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0) -> Tensor:
+def pad(
+    b: Backend, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
+) -> Tensor:
     """`value` before and after each axis; a negative width cuts instead."""
+    require_in_range(value, to_numpy(x.dtype))
+    if type(value) is int and abs(value) > _EXACT:
+        return Backend.pad(b, x, widths, value=value)
     further = ((0, 0),) * (x.ndim - len(widths))
     flat = [width for pair in reversed((*widths, *further)) for width in pair]
     return functional.pad(x, flat, value=value)
