@@ -1,5 +1,6 @@
 """A compiled step learns what the step learns, and a run says that it has one."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,87 @@ def test_unasked_long_runs_of_one_length_are_compiled_and_others_are_not(toy, sm
         with pytest.raises(KeyboardInterrupt):
             train(small, data, callbacks=[Reader()], **options)
     assert plans == [True, False, False, False]
+
+
+class Annealed:
+    """A loss whose weight a callback lowers."""
+
+    beta = 1.0
+
+    def __call__(self, output, labels):
+        return sl.nn.functional.cross_entropy(output, labels) * self.beta
+
+
+class Weighted(sl.nn.Module):
+    """Gives logits times a number that a callback lowers."""
+
+    head: sl.nn.Linear
+    beta: float = 1.0
+
+    def logits(self, inputs):
+        return self.head(inputs.mean(axis=2)) * self.beta
+
+
+class Lowering(sl.train.Progress):
+    def __init__(self, holder):
+        self.holder = holder
+
+    def on_epoch(self, row):
+        del row
+        self.holder.beta = 0.0
+
+
+def loss_of(output, labels, *, settings):
+    return sl.nn.functional.cross_entropy(output, labels) * settings.beta
+
+
+def of_an_object(small):
+    loss = Annealed()
+    return small, loss, loss
+
+
+def of_a_partial_function(small):
+    settings = Annealed()
+    return small, partial(loss_of, settings=settings), settings
+
+
+def of_a_field(_):
+    model = Weighted(sl.nn.Linear(4, 2))
+    return model, None, model
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("jax", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("compiles", [True, "auto"])
+@pytest.mark.parametrize("kind", [of_an_object, of_a_partial_function, of_a_field])
+def test_a_number_that_a_callback_lowers_is_the_number_of_the_next_epoch(
+    toy, small, kind, compiles, backend
+):
+    pytest.importorskip(backend)
+    model, loss, holder = kind(small)
+    options: dict[str, Any] = {"compile": compiles, "backend": backend, "loss": loss}
+    if loss is not None:
+        options["task"] = "custom"
+    run = train(model, toy(), callbacks=[Lowering(holder)], epochs=3, **options)
+    losses = [row["train_loss"] for row in run.history]
+    wanted = 0.0 if loss is not None else np.log(2)  # of two equal logits
+    assert losses[0] > 0.1
+    np.testing.assert_allclose(losses[1:], wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [of_an_object, of_a_partial_function, of_a_field])
+def test_a_step_with_an_object_of_the_users_is_not_compiled_unasked(toy, small, kind):
+    model, loss, _ = kind(small)
+    options = {} if loss is None else {"loss": loss, "task": "custom"}
+    facts = []
+
+    class Reader:
+        def on_start(self, plan):
+            facts.append(plan.facts["compiled"])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(model, toy(), epochs=100, callbacks=[Reader()], **options)
+    assert "compile=True" in facts[0]
 
 
 @pytest.mark.parametrize("place", [(1, 2), (2, None)], ids=str)

@@ -7,6 +7,7 @@ schedules have it; `compile` calls it.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import ref
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 # The type of a number of steps; every backend has it, jax without jax_enable_x64 too.
 _COUNT = "int32"
+_PLAIN = frozenset({int, float, str, bool, type(None)})
 
 
 @runtime_checkable
@@ -179,29 +181,34 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
 
 def freeze(value: object) -> Any:
     """Makes a hashable form of nested values: equal forms mean the same program."""
-    # A value without a hash is equal to itself only.
+    # A value without a hash is equal to itself only; so is an object of a class that
+    # defines equality in Python, whose attributes may differ from those of an equal one.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         return (dict, *((key, freeze(part)) for key, part in items))
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
         return (type(parts), *map(freeze, parts))
+    # 1, 1.0 and True are equal, and make different programs.
+    kind = cast("Any", type(value))
+    return (kind, value) if _is_hashable(value, kind) else _Itself(value)
+
+
+def _is_hashable(value: object, kind: Any) -> bool:
+    """Returns True for a value that stays equal to the same values."""
     try:
         hash(value)
     except TypeError:
-        return _Itself(value)
-    # 1, 1.0 and True are equal, and make different programs.
-    return (type(value), value)
+        return False
+    is_frozen = getattr(getattr(kind, "__dataclass_params__", None), "frozen", False)
+    return is_frozen or not isinstance(kind.__eq__, FunctionType)
 
 
 def make_hashable(values: list[Any]) -> Any:
-    """Returns values as a tuple if that has a hash, else in a form that has one."""
-    plain = tuple(values)
-    try:
-        hash(plain)
-    except TypeError:
-        return freeze(values)
-    return plain
+    """Returns plain values as a tuple, and others in a form that has a hash."""
+    if all(type(value) in _PLAIN for value in values):
+        return tuple(values)
+    return freeze(values)
 
 
 def identity_of(value: object) -> Any:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from traceback import clear_frames
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models._examples import count_positions
 from seqloom.nn import value_and_grad
 from seqloom.tensor import compile as compile_step
+from seqloom.tensor._compile._contents import list_objects
 from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._objective import Objective
 
@@ -26,15 +28,31 @@ def check_compile(value: object) -> None:
         raise ArgumentError(f'compile must be True, False or "auto", got {quote(value)}')
 
 
-def is_worth_compiling(train: Any, backend: str, *, steps: int, has_step: bool) -> bool:
-    """Says whether `fit` compiles the step unasked."""
-    # The answer depends on nothing that may differ when the run is resumed. A user's step
-    # is not compiled: its Python code would run once only, and may do more than compute.
-    if isinstance(train, LoaderBatches) or has_step:
+def is_worth_compiling(train: Any, backend: str, *, steps: int) -> bool:
+    """Returns True if compiling the step saves more time than it takes."""
+    # The answer depends on nothing that may differ when the run is resumed.
+    if isinstance(train, LoaderBatches):
         return False
     is_enough = steps >= _ENOUGH.get(backend.partition(":")[0], steps + 1)
     # Batches of many lengths would make many programs.
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
+
+
+def find_user_object(model: Any, optimizer: Any, loss: object) -> str:
+    """Names a loss, a class or a function of the step that is no part of seqloom."""
+    if loss is not None:
+        return f"the loss {getattr(loss, '__name__', type(loss).__name__)}"
+    holders = [holder for holder in (model, optimizer) if holder is not None]
+    static = tuple(holder.leaves()[0] for holder in holders)
+    return next((name for _, part in list_objects(static) if (name := _name(part))), "")
+
+
+def _name(part: Any) -> str:
+    """Returns the name of a class, function or object that is no part of seqloom."""
+    kind = part if isinstance(part, type) else type(part)
+    owner = part if isinstance(part, FunctionType) else kind
+    is_known = owner.__module__.partition(".")[0] in ("seqloom", "numpy", "builtins")
+    return "" if is_known else owner.__qualname__
 
 
 @dataclass(slots=True)

@@ -155,7 +155,8 @@ def fit(
         compile: Whether forward, backward and update are one program, as
             ``seqloom.tensor.compile`` makes it. ``"auto"``: where the run is then shorter,
             on NumPy from 200 steps on and on JAX; for records of one length, and not for a
-            `step`, whose Python code would run once only. The last bits of the weights may
+            network, optimiser, loss or `step` of the user's, whose Python code would run
+            once only. The last bits of the weights may
             differ; a run that is resumed does as it did before.
         backend: The array library that computes, and its device: a name or a backend.
         num_threads: The threads to use; default: what the machine allows.

@@ -24,7 +24,7 @@ from seqloom.train._arrays import count_batches, count_samples
 from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval, how_to_resume
-from seqloom.train._compiling import Compiling, is_worth_compiling
+from seqloom.train._compiling import Compiling, find_user_object, is_worth_compiling
 from seqloom.train._describe import ClassWeight
 from seqloom.train._facts import changes_of, machine_facts, name_settings
 from seqloom.train._finish import Ended
@@ -155,7 +155,7 @@ class Job:
             self._writable_folder,
             self._objective(trained),
         )
-        is_compiled = self._is_compiled(parts.train)
+        is_compiled = self._is_compiled(trained, parts.train)
         identity = identity_of(trained, parts, settings, compiled=is_compiled)
         return Trainer(
             train=parts.train,
@@ -163,7 +163,7 @@ class Job:
                 train=parts.train,
                 task=trained.task,
                 objective=objective,
-                compiling=self._compiling(objective, is_compiled=is_compiled),
+                compiling=self._compiling(trained, objective, is_compiled=is_compiled),
                 settings=settings,
                 ranks=self.ranks,
                 folder=folder,
@@ -185,25 +185,37 @@ class Job:
             signals=HeldSignals(waits=self.ranks.are_several),
         )
 
-    def _compiling(self, objective: Objective, *, is_compiled: bool) -> Compiling:
+    def _compiling(
+        self, trained: Trained, objective: Objective, *, is_compiled: bool
+    ) -> Compiling:
         """Makes what compiles the step, turned off where the step cannot be compiled."""
         # A compiled step cannot wait for other processes.
         is_on, refusal = is_compiled and not self.ranks.are_several, ""
         if is_on and self.settings.precision == "float16":
             is_on, refusal = False, "a step in float16 may be skipped"
+        if self.compiles == "auto" and not is_compiled:
+            refusal = self._explain_no_compile(trained)
         is_asked = self.compiles is True
         return Compiling(objective, is_on, is_asked=is_asked, refusal=refusal)
 
-    def _is_compiled(self, train: Any) -> bool:
+    def _explain_no_compile(self, trained: Trained) -> str:
+        """Names the user's object in the step, which is then compiled on request only."""
+        name = find_user_object(trained.model, self.optimizer, self.loss)
+        return (
+            f"{name} is no part of seqloom; compile=True compiles the step" if name else ""
+        )
+
+    def _is_compiled(self, trained: Trained, train: Any) -> bool:
         """Says whether the step is to be compiled; a resumed run does as it did before."""
         if isinstance(self.compiles, bool):
             return self.compiles
         if self.folder is not None and (path := checkpoint_path(self.folder)).exists():
             return bool(load(path).metadata.get("identity", {}).get("compiled"))
+        if self.step is not None or self._explain_no_compile(trained):
+            return False
         batches = self._count_batches(train)
         steps = batches * ends_of_rounds(self.settings.epochs, [])[0]
-        name, has_step = self.backend.name, self.step is not None
-        return is_worth_compiling(train, name, steps=steps, has_step=has_step)
+        return is_worth_compiling(train, self.backend.name, steps=steps)
 
     def _count_batches(self, train: Any) -> int:
         """Counts the batches of an epoch; 0 where a loader does not know."""

@@ -18,6 +18,7 @@ from seqloom.tensor._compile._trace import trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
 
 _MANY = 8  # this number of programs causes a warning
 _MOST = 64  # the number of programs that are kept; each may hold memory
@@ -40,11 +41,11 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     Tensors, NumPy arrays, Python floats and keys are inputs: their values may differ at
     each call. Modules and optimisers are state: the program reads and writes them.
     Integers, booleans (NumPy's too), strings, modes and shapes select the program: a new
-    value makes a new program. So do the values that the function reads by name from outside
-    (globals, closures, their attributes, lists, arrays up to 1 MiB), in its own code, in
-    the user's functions that it names and in the methods of the modules; a larger array is
-    refused there. A result may share memory with an argument tensor, but never with a NumPy
-    array. At most 64 programs are kept; the ones that were not called lately go first.
+    value makes a new program. So does a new value that the step can reach from outside: in
+    the variables that its code names, in the fields of modules, and in the attributes,
+    items, functions and classes that these hold. These are compared before each call, and
+    one that cannot be compared is refused at the first call. A result may share memory with
+    an argument tensor, but never with a NumPy array. At most 64 programs are kept; the ones that were not called lately go first.
 
     The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere. On
     NumPy, the layouts of programs are kept in the folder of ``SEQLOOM_CACHE`` for the next
@@ -63,7 +64,9 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     Raises:
         CaptureError: At a call, if the function needs a value inside the step, uses a
             module that is not among its arguments, draws random numbers without a key,
-            reads the clock, or reads an iterator from outside.
+            reads the clock, changes a value outside of it, or reads one that cannot be
+            compared: an iterator, an array above 1 MiB, an object of C code, or more than
+            10,000 values.
 
     Examples:
         >>> import seqloom as sl
@@ -90,10 +93,10 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._programs: dict[Any, Program] = {}
+        self._environments: dict[Any, Environment] = {}  # by the key of a signature
+        self._kept: list[tuple[Any, Environment, int]] = []  # of each program its state
         self._made = 0
-        self._last: Any = None  # the key of the newest program
-        self._environment: Environment | None = None
+        self._last: Any = None  # what decided the newest program
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
@@ -126,9 +129,12 @@ class Compiled:
                 "no argument of the compiled step is a tensor or a bound module, so its "
                 "backend is unknown; pass a tensor, as in backend.tensor(array)"
             )
-        environment = self._environment.state() if self._environment is not None else None
-        program = self._programs.get((signature.key, environment))
-        return (program or self._make(arguments, signature))(signature)
+        return (self._find(signature.key) or self._make(arguments, signature))(signature)
+
+    def _find(self, key: object) -> Program | None:
+        """Returns the program of a signature and the current values around the step."""
+        environment = self._environments.get(key)
+        return environment and environment.programs.get(environment.state())
 
     def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Returns the arguments in one form, by position or by name."""
@@ -139,44 +145,58 @@ class Compiled:
         return bound.args, bound.kwargs
 
     def _make(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
-        """Makes the program of new arguments."""
+        """Makes the program of new arguments, or of new values around the step."""
         with self._lock:
             signature = Signature(arguments)  # another thread may have made states
-            # The names that it reads may lead to other functions now.
-            self._environment = Environment(self._function, signature.holders)
-            state = self._environment.state()
-            if (signature.key, state) in self._programs:
-                program, after = self._programs[signature.key, state], signature
-            else:
-                known = {
-                    key: p for (key, other), p in self._programs.items() if other == state
-                }
-                before = self._environment.generators()
-                program, after = trace(self._function, arguments, signature, known)
-                require_undrawn(before)
-                self._keep((after.key, state), program)
+            program, after = self._find(signature.key), signature
+            if program is None:
+                program, after = self._trace(arguments, signature)
         return lambda _: program(after)
 
-    def _keep(self, key: Any, program: Program) -> None:
+    def _trace(self, arguments: object, signature: Signature) -> tuple[Program, Signature]:
+        """Traces the step, keeps the program, and refuses what it cannot compare."""
+        found = self._environments.get(signature.key)
+        environment = found or Environment(self._function, signature.key)
+        state, values = environment.state(), environment.describe()
+        environment.require_comparable()  # an iterator is not yet advanced
+        generators = environment.find_generators()
+        executed: set[CodeType] = set()
+        program, after = trace(
+            self._function, arguments, signature, self._find, executed=executed
+        )
+        require_undrawn(generators)
+        environment.require_comparable(executed)
+        environment.require_unchanged()
+        if self._environments.setdefault(after.key, environment) is environment:
+            self._keep((after.key, environment, state), program, values)
+        return program, after
+
+    def _keep(
+        self, place: tuple[Any, Environment, int], program: Program, values: Any
+    ) -> None:
         """Keeps a program; drops one that was not called lately if there are too many."""
-        if key in self._programs:
-            return
-        if len(self._programs) >= _MOST:
+        key, environment, state = place
+        if len(self._kept) >= _MOST:
             self._drop_one()
-        self._programs[key] = program
-        before, self._last, self._made = self._last, key, self._made + 1
+        self._kept.append(place)
+        environment.programs[state] = program
+        before, self._last, self._made = self._last, (key, values), self._made + 1
         if self._made == _MANY:
-            self._warn(before, key)
+            self._warn(before, self._last)
 
     def _drop_one(self) -> None:
         """Drops the oldest program that was not called since the last drop."""
-        for key, program in list(self._programs.items()):
-            del self._programs[key]
-            if not program.called:
-                return
+        programs = [environment.programs[state] for _, environment, state in self._kept]
+        first = next(
+            (at for at, program in enumerate(programs) if not program.called), None
+        )
+        for program in programs[:first]:
             program.called = False
-            self._programs[key] = program
-        del self._programs[next(iter(self._programs))]
+        key, environment, state = self._kept.pop(first or 0)
+        self._kept = [*self._kept[first or 0 :], *self._kept[: first or 0]]
+        environment.drop(state)
+        if not environment.programs:
+            del self._environments[key]
 
     def _warn(self, before: object, last: object) -> None:
         """Warns once about many programs, and names what made the last one."""
@@ -184,8 +204,8 @@ class Compiled:
         warnings.warn(
             f"{name} was compiled {_MANY} times; the last time because of "
             f"{_describe_difference(before, last)}. Each new shape, integer, boolean or "
-            "string makes a new program; pass what changes as a float or a tensor, and pad "
-            "batches to few shapes",
+            "string, and each new value from outside, makes a new program; pass what "
+            "changes as a float or a tensor, and pad batches to few shapes",
             RuntimeWarning,
             stacklevel=5,
         )

@@ -1,153 +1,259 @@
-"""Environment: the values that a step reads by name, from outside of its arguments.
+"""Environment: the values that a step can reach from outside of its arguments.
 
-The names are in the code of the step, and of the user's functions that it names. Their
-values are compared before each call; other values make another program.
+They are compared before each call; other values make another program. A value that cannot
+be compared is refused when the step is captured.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
-from io import IOBase
-from types import FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from collections import defaultdict, deque
+from functools import partial
+from itertools import count
+from operator import is_
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from seqloom.errors import CaptureError
-from seqloom.tensor._compile._impure import find_generators
-from seqloom.tensor._compile._reads import (
-    PLAIN,
-    Read,
-    find_defaults,
-    find_reads,
+from seqloom.tensor._compile._code import (
+    Missing,
+    Node,
+    describe_function,
+    find_names,
     is_of_library,
-    require_unwritten,
 )
-from seqloom.tensor._leaves import freeze, identity_of
+from seqloom.tensor._compile._contents import PLAIN, describe, list_objects
+from seqloom.tensor._compile._impure import find_generators, list_shared
+from seqloom.tensor._compile._symbol import Symbol
+from seqloom.tensor._tensor import Tensor
 
-# To compare an array at each call takes time; a larger one is better an argument.
-_MOST_BYTES = 1 << 20
-_MOST_PARTS, _DEEPEST = 1000, 8
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.tensor._compile._program import Program
+
+_MOST_VALUES = 10_000
+_REMEDY = "Pass it as an argument of the step, or pass the values that the step needs of it"
+_MOVE = "Pass it as an argument of the step; make an array of a module an sl.nn.Buffer"
+_ADVANCE = "Call next() before the step and pass the value as an argument"
+_NO_CODE = compile("", "", "exec")
+_END = object()  # separates the contents of two owners
 
 
 class Environment:
-    """What a step, and the methods of the modules among its arguments, read by name."""
+    """The values around a step, and the programs that were made with them."""
 
-    def __init__(self, function: object, holders: list[Any]) -> None:
-        self._seen: set[tuple[int, int]] = set()
-        self._reads: list[Read] = []
-        self._shared_generators: list[object] = []
-        self._add_function(function, needed=True)
-        kinds: dict[type, None] = {type(module): None for module in _walk_modules(holders)}
-        for kind in kinds:
-            for base in kind.__mro__:
-                for method in () if is_of_library(base) else vars(base).values():
-                    self._add_function(method, needed=False)
-        self._values: list[Any] = []
-        self._state: tuple[object, ...] = ()
+    def __init__(self, function: object, key: object) -> None:
+        self._function, self._key = function, key
+        self._numbers: dict[object, int] = {}  # of the states that were seen
+        self._next = count()
+        self.programs: dict[int, Program] = {}  # by the number of the state
+        self._last = self._walk_again()
 
-    def state(self) -> tuple[object, ...]:
-        """Returns the current values, hashable."""
-        values = [read.value() for read in self._reads]
-        before = self._values
-        if len(before) != len(values) or any(
-            one is not other or type(one) not in PLAIN
-            for one, other in zip(values, before, strict=True)
-        ):
-            pairs = zip(self._reads, values, strict=True)
-            self._state = tuple([_freeze(value, read) for read, value in pairs])
-            self._values = values
-        return self._state
+    def state(self) -> int:
+        """Returns a number that is the same for equal values only."""
+        walk, number = self._last
+        if not walk.is_current():
+            self._last = _, number = self._walk_again()
+        return number
 
-    def generators(self) -> list[tuple[object, object]]:
+    def _walk_again(self) -> tuple[Walk, int]:
+        """Visits all values; returns the walk and the number of the state."""
+        walk = Walk(self._function, self._key)
+        form = tuple(walk.items)
+        if form not in self._numbers:
+            self._numbers[form] = next(self._next)
+        return walk, self._numbers[form]
+
+    def describe(self) -> object:
+        """Returns the paths and forms of all values."""
+        return tuple(self._last[0].items)
+
+    def drop(self, state: int) -> None:
+        """Drops the program of a state, and the states that have none."""
+        self.programs.pop(state, None)
+        numbers = self._numbers.items()
+        self._numbers = {form: n for form, n in numbers if n in self.programs}
+
+    def find_generators(self) -> list[tuple[object, object]]:
         """Returns the random generators that the step may draw from, and their states."""
-        return find_generators([*self._values, *self._shared_generators])
+        return find_generators(self._last[0].list_generators())
 
-    def _add_function(
-        self, function: object, *, needed: bool, owner: object = None
+    def require_comparable(self, executed: set[CodeType] | None = None) -> None:
+        """Refuses a value that cannot be compared and that code may read."""
+        # That is the code that ran; before the step has run, its own code.
+        if executed is None:
+            executed = {getattr(self._function, "__code__", _NO_CODE)}
+        if problems := Walk(self._function, self._key, executed).problems:
+            raise CaptureError(problems[0])
+
+    def require_unchanged(self) -> None:
+        """Refuses a step that has changed a value around it."""
+        before = self._last[0].items
+        self.state()
+        self._last[0].require_no_symbol()
+        after: dict[str, list[object]] = defaultdict(list)
+        for path, form in self._last[0].items:
+            after[path].append(form)
+        for path, form in before:
+            if not any(_is_same(form, other) for other in after[path]):
+                raise CaptureError(
+                    f"the compiled step reads and changes {path.strip()}, a variable "
+                    "outside of it; the change would happen once instead of at every call. "
+                    "Pass it as an argument, and change it outside of the step"
+                )
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Returns True for an equal form, and for that of a value that only got more parts."""
+    # The next call sees the new part, such as a cached property, and traces the step again.
+    if before == after or isinstance(before, Again):
+        return True
+    if type(before) is not tuple or type(after) is not tuple:
+        return False
+    one, other = cast("tuple[Any, ...]", before), cast("tuple[Any, ...]", after)
+    is_longer = one[:1] == other[:1] == (list,) and one[1] < other[1]
+    return bool(is_longer or set(one) < set(other))
+
+
+class Again(NamedTuple):
+    """An object that was visited before, by its number."""
+
+    number: int
+
+
+class Walk:
+    """Visits all values that a step can reach, each once, and remembers what they are."""
+
+    def __init__(
+        self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        """Adds what a function of the user's reads, and the functions that it names."""
+        self._executed = executed  # if given, no other function of the user's is visited
+        self.items: list[tuple[str, object]] = []  # paths, and what decides the program
+        self.problems: list[str] = []  # of the values that cannot be compared
+        self._places: dict[int, int] = {}  # the number of each object, by its id
+        self._objects: list[tuple[str, object]] = []  # kept alive: their ids are known
+        self._reads: list[tuple[Callable[[Any], list[Any]], Any]] = []
+        self._values: list[Any] = []  # what these returned, in one list
+        self._looks: list[tuple[Callable[[Any], object], Any, object]] = []
+        self._names: set[str] = set()
+        self._modules: list[tuple[ModuleType, set[str]]] = []
+        self._waiting: deque[tuple[str, Any]] = deque()
+        self._visit_step(function)
+        self._waiting.extend(list_objects(key))
+        while self._waiting or self._read_modules():
+            self._visit(*self._waiting.popleft())
+
+    def is_current(self) -> bool:
+        """Returns True if every value is the one that was visited."""
+        now: list[Any] = []
+        for read, owner in self._reads:
+            now += read(owner)
+            now.append(_END)
+        before = self._values
+        if len(now) != len(before) or not all(map(is_, now, before)):
+            return False
+        return all(look(owner) == value for look, owner, value in self._looks)
+
+    def list_generators(self) -> list[object]:
+        """Returns what may be a random generator; of the shared ones, those in use."""
+        return [*(value for _, value in self._objects), *list_shared(self._names)]
+
+    def require_no_symbol(self) -> None:
+        """Refuses a tensor of the step that the step has kept somewhere."""
+        for path, value in self._objects:
+            raw: Any = value.raw if isinstance(value, Tensor) else None
+            while hasattr(raw, "node"):  # recorded for a gradient
+                raw = raw.value
+            if isinstance(raw, Symbol):
+                raise CaptureError(
+                    f"the compiled step keeps a tensor in {path}, outside of it; return "
+                    "the tensor, and keep it outside of the step"
+                )
+
+    def _visit_step(self, function: Any) -> None:
+        """Visits the step itself, whose defaults are among its arguments."""
         if isinstance(function, MethodType):
-            function, owner = function.__func__, function.__self__
-        function = getattr(function, "__wrapped__", function)
-        key = (id(function), id(owner))
-        if (
-            not isinstance(function, FunctionType)
-            or key in self._seen
-            or is_of_library(function)
-        ):
+            owner = function.__self__
+            self._waiting.append((type(owner).__name__, owner))
+            function = function.__func__
+        if isinstance(function, FunctionType) and not is_of_library(function):
+            self._add("", function, describe_function(function, with_defaults=False))
+        else:
+            self._waiting.append(("the step", function))
+
+    def _visit(self, path: str, value: Any) -> None:
+        """Visits one value, and adds what it holds to the waiting ones."""
+        kind = cast("Any", type(value))
+        if kind in PLAIN or value is Missing:
+            self.items.append((path, (kind, value)))
+        elif (number := self._places.get(id(value))) is not None:
+            self.items.append((path, Again(number)))
+        else:
+            self._add(path, value, describe(value))
+
+    def _add(self, path: str, value: Any, node: Node) -> None:
+        """Adds a value by its description."""
+        self._places[id(value)] = len(self._places)
+        self._objects.append((path, value))
+        self.items.append((path, node.form))
+        if node.problem:
+            self._refuse(node.problem.format(path), _find_remedy(value))
+        if self._is_skipped(value):
             return
-        is_step = not self._seen  # its defaults are among its arguments
-        self._seen.add(key)
-        if needed:
-            require_unwritten(function)
-        for read in find_reads(function, owner, needed=needed):
-            self._add_read(read)
-        for read in () if is_step else find_defaults(function, needed=needed):
-            self._add_read(read)
-
-    def _add_read(self, read: Read) -> None:
-        """Adds one read; if it is a function, then also what this reads."""
-        value = read.value()
-        self._shared_generators.append(read.generator())
-        if isinstance(value, ModuleType) or is_of_library(value):
+        if node.read is not None:
+            self._reads.append((node.read, value))
+            self._values += [*node.read(value), _END]
+        if node.look is not None:
+            seen = node.look(value)
+            self._looks.append((node.look, value, seen))
+            self.items.append((f"{path} ", seen))
+        if len(self.items) + len(self._waiting) + len(node.parts) > _MOST_VALUES:
+            self._refuse(f"more than {_MOST_VALUES:,} values, the last ones in {path},")
             return
-        if read.needed and isinstance(value, Iterator) and not isinstance(value, IOBase):
-            raise CaptureError(
-                f"the compiled step reads the iterator {read} from outside of it; the "
-                "program would repeat its first value at every call. Call next() before "
-                "the step and pass the value as an argument"
-            )
-        self._reads.append(read)
-        self._add_function(value, needed=read.needed)
+        is_function = isinstance(value, FunctionType)  # its variables have their names
+        parts = ((name if is_function else path + name, part) for name, part in node.parts)
+        self._waiting.extend(parts)
+
+    def _is_skipped(self, value: object) -> bool:
+        """Notes the names that code reads; True for a function that did not run."""
+        if isinstance(value, (FunctionType, ModuleType)) and not is_of_library(value):
+            if isinstance(value, ModuleType):
+                self._modules.append((value, set()))
+            elif self._executed and value.__code__ not in self._executed:
+                return True
+            else:
+                self._names |= find_names(value.__code__)
+        return False
+
+    def _refuse(self, what: str, remedy: str = _REMEDY) -> None:
+        """Notes a value that cannot be compared."""
+        self.problems.append(
+            f"the compiled step reads {what} from outside of it, where it may change; the "
+            f"program would repeat its first value at every call. {remedy}"
+        )
+
+    def _read_modules(self) -> bool:
+        """Adds those names of the user's modules that the code so far mentions."""
+        for module, known in self._modules:
+            new = sorted((self._names & vars(module).keys()) - known)
+            known.update(new)
+            if new:
+                self._reads.append((partial(_read_names, new), module))
+                self._values += [*_read_names(new, module), _END]
+            own = vars(module)
+            self._waiting.extend((f"{module.__name__}.{name}", own[name]) for name in new)
+        return bool(self._waiting)
 
 
-def _walk_modules(holders: list[Any]) -> Iterator[object]:
-    """Yields modules and all modules in them."""
-    for holder in holders:
-        yield holder
-        if hasattr(holder, "named"):
-            yield from (part for _, part in holder.named())
-
-
-def _freeze(value: Any, read: Read, depth: int = 0) -> object:
-    """Returns a form of a value that is comparable with its value at the next call."""
-    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-    is_container = kind in (list, tuple, set, dict) and depth < _DEEPEST
+def _find_remedy(value: Any) -> str:
+    """Returns the remedy for a value that cannot be compared."""
     if isinstance(value, np.ndarray):
-        frozen_value = _freeze_array(cast("np.ndarray[Any, Any]", value), read)
-    elif is_container and len(value) <= _MOST_PARTS:
-        frozen_value = _freeze_parts(value, read, depth + 1)
-    elif isinstance(value, MethodType):
-        frozen_value = (identity_of(value.__func__), identity_of(value.__self__))
-    elif isinstance(value, (float, complex, np.generic)):
-        frozen_value = (kind, repr(cast("object", value)))  # NaN equals itself
-    elif kind in PLAIN:
-        frozen_value = freeze(value)
-    else:
-        version = getattr(value, "_version", None)  # torch's arrays count their writes
-        frozen_value = (identity_of(value), version if type(version) is int else None)
-    return frozen_value
+        return _MOVE
+    return _ADVANCE if hasattr(cast("Any", type(value)), "__next__") else _REMEDY
 
 
-def _freeze_parts(value: Any, read: Read, depth: int) -> object:
-    """Freezes the parts of a container."""
-    if isinstance(value, dict):
-        items = cast("dict[object, object]", value).items()
-        return (dict, *((freeze(key), _freeze(part, read, depth)) for key, part in items))
-    kind = cast("object", type(value))
-    return (kind, *(_freeze(part, read, depth) for part in value))
-
-
-def _freeze_array(value: np.ndarray[Any, Any], read: Read) -> object:
-    """Freezes the contents of an array; refuses a large one that the step reads."""
-    if value.nbytes <= _MOST_BYTES and not value.dtype.hasobject:
-        return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
-    if not read.needed:
-        return identity_of(value)
-    raise CaptureError(
-        f"the compiled step reads the array {read} of {value.nbytes / 1e6:.0f} MB from "
-        "outside of it, and the array may change between two calls; pass it as an argument "
-        "of the step"
-    )
+def _read_names(names: list[str], module: ModuleType) -> list[Any]:
+    """Returns the values of some names of a module."""
+    return [vars(module).get(name, Missing) for name in names]

@@ -22,7 +22,7 @@ from seqloom.tensor._scope._origin import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
-    from types import FrameType
+    from types import CodeType, FrameType
 
 # fmt: off
 _C_FUNCTIONS = {
@@ -44,13 +44,13 @@ _STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platst
 
 
 @contextmanager
-def refuse_impure_calls() -> Generator[None]:
-    """Refuses a step that calls such a function, after the step has run."""
+def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
+    """Refuses a step that calls such a function, after it has run; notes what code ran."""
     # Does nothing if this thread has another profile function, such as cProfile's.
     if sys.getprofile() is not None:
         yield
         return
-    watch = _Watch()
+    watch = _Watch(executed)
     sys.setprofile(watch)
     try:
         yield
@@ -67,8 +67,9 @@ def refuse_impure_calls() -> Generator[None]:
 class _Watch:
     """The profile function: it is called twice for each call, so it decides quickly."""
 
-    def __init__(self) -> None:
+    def __init__(self, executed: set[CodeType]) -> None:
         self.found: list[str] = []
+        self._executed = executed
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
         """Notes an impure call, if this event is one."""
@@ -77,6 +78,7 @@ class _Watch:
             if _is_user_file(frame.f_code.co_filename):
                 name = _name_c_call(arg)
         elif event == "call" and (caller := frame.f_back) is not None:
+            self._executed.add(frame.f_code)
             is_user = _is_user_file(caller.f_code.co_filename)
             name, frame = _name_python_call(frame) if is_user else None, caller
         if name is not None:
@@ -142,6 +144,12 @@ def _is_shared(generator: Any) -> bool:
     if generator is None:
         return False
     return generator is shared or isinstance(generator, random.SystemRandom)
+
+
+def list_shared(names: set[str]) -> list[object]:
+    """Returns the generators that NumPy and Python share, if code names ``random``."""
+    functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
+    return [function.__self__ for function in functions] if "random" in names else []
 
 
 def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:

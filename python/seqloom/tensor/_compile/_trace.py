@@ -21,7 +21,8 @@ from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator
+    from types import CodeType
 
     from seqloom.tensor._graph import Graph, Value
 
@@ -30,18 +31,21 @@ def trace(
     function: Callable[..., Any],
     arguments: object,  # positional and keyword arguments
     signature: Signature,
-    known: Mapping[Any, Program],  # by the key of their signatures
+    find_known: Callable[[object], Program | None],  # by the key of a signature
+    executed: set[CodeType],  # gets the code that ran
 ) -> tuple[Program, Signature]:
     """Runs a step once on symbols; returns its program, and the signature after it."""
     # The signature is taken after the step, because an optimiser makes its states in it.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
         leaf.on(capture.target)  # makes the arrays that are made on first use
-    inputs, result, new = _run(capture, function, arguments, signature)
+    with refuse_impure_calls(executed):
+        inputs, result, new = _run(capture, function, arguments, signature)
     after = Signature(arguments)
     _require_unchanged(signature, after, capture)
-    if after.key in known:  # a new optimiser of a step that was made with another
-        return known[after.key], after
+    # A new optimiser of a step that was made with another one.
+    if (program := find_known(after.key)) is not None:
+        return program, after
     results = Results(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
@@ -59,9 +63,8 @@ def _run(
             capture.admit(leaf)
         symbols = [_make_symbol(capture, value) for value in signature.inputs]
         args, options = replace_inputs(arguments, iter(symbols), capture)
-        with capture.running(), refuse_impure_calls():
-            with refuse_foreign_calls():
-                result = function(*args, **options)
+        with capture.running(), refuse_foreign_calls():
+            result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves show their own arrays again
         capture.restore()

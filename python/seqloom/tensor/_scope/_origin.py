@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 # The frame so many calls up; the only way to a line without raising an exception.
 caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
-_PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[2]
 _INTERNAL = (
-    *(f"{_PACKAGE / folder}/" for folder in ("tensor", "nn", "optim", "export")),
+    *(f"{PACKAGE / folder}/" for folder in ("tensor", "nn", "optim", "export")),
     contextlib.__file__,
 )
 

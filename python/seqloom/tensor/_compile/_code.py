@@ -1,0 +1,123 @@
+"""Code: the variables that a function reads, and whether it is a library's."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import sys
+import sysconfig
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from seqloom.tensor._leaves import identity_of
+from seqloom.tensor._scope._origin import PACKAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+_LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
+_FOLDERS = (str(PACKAGE), *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+
+
+class Missing:
+    """Marks a name that has no value yet."""
+
+
+class Node(NamedTuple):
+    """One value: its form, how to read what it holds, and what it holds."""
+
+    form: object
+    read: Callable[[Any], list[Any]] | None = None  # compared by identity
+    parts: Sequence[tuple[str, Any]] = ()  # text that follows the path, and the value
+    look: Callable[[Any], object] | None = None  # compared by equality
+    problem: str = ""  # why it cannot be compared
+
+
+def list_attributes(own: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Returns attributes, with the text that follows the path of their owner."""
+    return [(f".{name}", item) for name, item in own.items()]
+
+
+def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
+    """Describes a function by its code and the variables that it names."""
+    read, names = _make_reader(function)
+    parts: list[tuple[str, Any]] = list(zip(names, read(function), strict=False))
+    if with_defaults:
+        parts += _list_defaults(function)
+        parts += list_attributes(function.__dict__)
+    code = function.__code__
+    return Node((FunctionType, identity_of(code)), read if parts else None, parts)
+
+
+def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], list[str]]:
+    """Returns what reads a function's variables and defaults; and the variables' names."""
+    cells, around = function.__closure__ or (), function.__globals__
+    found = () if is_of_library(function) else _find_globals(function.__code__)
+    names = [name for name in found if name in around or not hasattr(builtins, name)]
+    get = around.get
+
+    def read(function: FunctionType) -> list[Any]:
+        values = [_read_cell(cell) for cell in cells]
+        values += [get(name, Missing) for name in names]
+        values += function.__defaults__ or ()
+        values += [function.__code__, *(function.__kwdefaults__ or {}).values()]
+        return [*values, *function.__dict__.values()] if function.__dict__ else values
+
+    return read, [*function.__code__.co_freevars, *names]
+
+
+def _list_defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yields the defaults of a function's arguments, with their names."""
+    defaults, code = function.__defaults__ or (), function.__code__
+    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+    by_name = dict(zip(names, defaults, strict=True)) | (function.__kwdefaults__ or {})
+    yield from ((f"{function.__name__}({name})", by_name[name]) for name in by_name)
+
+
+def _read_cell(cell: Any) -> Any:
+    """Returns the value of a closure's variable."""
+    try:
+        return cell.cell_contents
+    except ValueError:  # not yet filled
+        return Missing
+
+
+@lru_cache(4096)
+def _find_globals(code: CodeType) -> tuple[str, ...]:
+    """Returns the global names that a code and the functions in it load."""
+    lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
+    loads = (line for line in lines if line.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    return tuple(dict.fromkeys(line.argval for line in loads))
+
+
+@lru_cache(4096)
+def find_names(code: CodeType) -> frozenset[str]:
+    """Returns the names and texts in a code, among them the attributes that it reads."""
+    codes = list(list_codes(code))
+    texts = (item for part in codes for item in part.co_consts if isinstance(item, str))
+    return frozenset(texts).union(*(part.co_names for part in codes))
+
+
+def list_codes(code: CodeType) -> Iterator[CodeType]:
+    """Yields a code and those of the functions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from list_codes(constant)
+
+
+@lru_cache(4096)
+def _is_of_library(filename: str) -> bool:
+    return filename.startswith(_FOLDERS) or "site-packages" in filename
+
+
+def is_of_library(value: Any) -> bool:
+    """Returns True for a module, class or function whose code is a library's."""
+    if isinstance(value, FunctionType):
+        return _is_of_library(value.__code__.co_filename)
+    name: str = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    if name.partition(".")[0] in _LIBRARIES:
+        return True
+    module = value if isinstance(value, ModuleType) else sys.modules.get(name)
+    return _is_of_library(getattr(module, "__file__", None) or "")

@@ -1,0 +1,366 @@
+"""Contents: what a value from outside of a step holds, for each kind of value.
+
+`describe` returns a node: a hashable form of the value itself, a function that reads what
+it holds now, and what it holds, with the text that follows its path.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import zlib
+from collections import deque
+from functools import lru_cache, partial
+from inspect import getattr_static
+from io import IOBase
+from logging import Logger
+from pathlib import PurePath
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from weakref import ReferenceType
+
+import numpy as np
+
+from seqloom.tensor._backend import Backend
+from seqloom.tensor._compile._code import (
+    Missing,
+    Node,
+    describe_function,
+    is_of_library,
+    list_attributes,
+)
+from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, identity_of
+from seqloom.tensor._tensor import Gradients, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PLAIN = frozenset({int, str, bytes, bool, type(None)})
+# To compare an array at each call takes time; a larger one is better an argument.
+MOST_BYTES = 1 << 20
+# Objects of C code that hold no values, or none that change: types, locks, compiled code.
+_CONSTANTS = frozenset({
+    "builtins", "_abc", "_thread", "_operator", "datetime", "decimal", "re", "functools",
+    "numpy", "torch", "jax", "jaxlib", "ml_dtypes", "seqloom",
+})  # fmt: skip
+
+
+def describe(value: Any) -> Node:
+    """Describes a value that may change between two calls."""
+    for kinds, describe_kind in _DESCRIBE:
+        if isinstance(value, kinds):
+            return describe_kind(value)
+    is_holder = hasattr(cast("Any", type(value)), "leaves")
+    return _describe_holder(value) if is_holder else _describe_object(value)
+
+
+def _describe_constant(value: Any) -> Node:
+    """Describes a value that equals itself only, and does not change."""
+    return Node(identity_of(value))
+
+
+def _describe_hashable(value: Any) -> Node:
+    """Describes a value that does not change, and equals others."""
+    return Node((type(value), value))
+
+
+def _describe_scalar(value: Any) -> Node:
+    """Describes a number of NumPy."""
+    return Node((type(value), value.dtype.str, value.tobytes()))
+
+
+def _describe_holder(value: HasLeaves) -> Node:
+    """Describes a module or an optimiser by all but its arrays."""
+    static, _ = value.leaves()
+    return Node(type(value), parts=[("", Static(static))], look=_read_static)
+
+
+class Static(NamedTuple):
+    """The hashable value that `leaves` returns, whose parts are compared too."""
+
+    value: object
+
+
+def _describe_static(value: Static) -> Node:
+    """Describes what decides the program of a module, and the objects in it."""
+    return Node(("static", value.value), parts=list(list_objects(value.value)))
+
+
+def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the objects in a key that it compares by identity, with their paths."""
+    if type(static) is tuple:
+        items = cast("tuple[Any, ...]", static)
+        first = items[0] if items else None
+        if isinstance(first, type) and hasattr(first, "leaves"):
+            path = path or first.__name__
+        elif type(first) is str:
+            path = f"{path}.{first}"
+        for item in items:
+            yield from list_objects(item, path)
+    elif type(static) not in PLAIN and not isinstance(static, float):
+        yield path, getattr(static, "target", static)
+
+
+def _read_static(value: HasLeaves) -> object:
+    return value.leaves()[0]
+
+
+def _describe_array(value: np.ndarray[Any, Any]) -> Node:
+    """Describes an array by its contents."""
+    if value.dtype.hasobject:
+        items: list[Any] = value.ravel().tolist()
+        parts = [(f"[{index}]", item) for index, item in enumerate(items)]
+        return Node((type(value), value.shape), _read_objects, parts)
+    form = (type(value), value.shape, value.dtype.str)
+    if value.nbytes > MOST_BYTES:
+        size = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
+        return Node((form, identity_of(value)), problem=size)
+    own = getattr(value, "__dict__", {})  # of a subclass
+    return Node(form, _read_dict, list_attributes(own), _read_array)
+
+
+def _read_array(value: np.ndarray[Any, Any]) -> object:
+    return (value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
+
+
+def _read_objects(value: np.ndarray[Any, Any]) -> list[Any]:
+    return [*value.ravel().tolist()]
+
+
+def _describe_buffer(value: Any) -> Node:
+    """Describes bytes that may be written."""
+    if memoryview(value).nbytes > MOST_BYTES:
+        return Node(identity_of(value), problem="the large buffer {}")
+    return Node(type(value), look=_read_buffer)
+
+
+def _read_buffer(value: Any) -> object:
+    return zlib.crc32(memoryview(value).tobytes())
+
+
+def _describe_container(value: Any) -> Node:
+    """Describes a list, a tuple, a set or a deque, and a subclass of these."""
+    is_set = issubclass(type(value), (set, frozenset))
+    items: list[Any] = sorted(value, key=repr) if is_set else list(value)
+    parts = [(f"[{index}]", item) for index, item in enumerate(items)]
+    parts += list_attributes(getattr(value, "__dict__", {}))
+    return Node((type(value), len(value)), _read_items, parts)
+
+
+def _read_items(value: Any) -> list[Any]:
+    return [*value, *getattr(value, "__dict__", {}).values()]
+
+
+def _describe_dict(value: Any) -> Node:
+    """Describes a dict, and a subclass of it."""
+    parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
+    parts += list_attributes(getattr(value, "__dict__", {}))
+    return Node((type(value), *map(freeze, value)), _read_mapping, parts)
+
+
+def _read_mapping(value: Any) -> list[Any]:
+    return [*value, *value.values(), *getattr(value, "__dict__", {}).values()]
+
+
+def _describe_call(value: Any) -> Node:
+    """Describes a method with the object that it belongs to."""
+    owner = value.__self__
+    if owner is None or isinstance(owner, ModuleType):
+        return Node(identity_of(value))
+    name = getattr(value, "__func__", None) or value.__name__
+    parts = [("", owner), ("", name)]
+    return Node(type(value), _read_owner, parts)
+
+
+def _read_owner(value: Any) -> list[Any]:
+    return [value.__self__]
+
+
+def _describe_partial(value: partial[Any]) -> Node:
+    """Describes a function with some of its arguments."""
+    arguments = [*enumerate(value.args), *value.keywords.items()]
+    parts = [("", value.func), *((f"({name})", item) for name, item in arguments)]
+    return Node((partial, *(name for name, _ in arguments)), _read_partial, parts)
+
+
+def _read_partial(value: partial[Any]) -> list[Any]:
+    return [value.func, *value.args, *value.keywords, *value.keywords.values()]
+
+
+def _describe_property(value: property) -> Node:
+    """Describes a property by the function that computes it."""
+    return Node(property, parts=[("", value.fget)])
+
+
+def _describe_wrapper(value: Any) -> Node:
+    """Describes a static method or a class method."""
+    return Node(type(value), parts=[("", value.__func__)])
+
+
+def _describe_reference(value: ReferenceType[Any]) -> Node:
+    """Describes a weak reference by what it refers to."""
+    return Node(ReferenceType, _read_reference, [("()", value())])
+
+
+def _read_reference(value: ReferenceType[Any]) -> list[Any]:
+    return [value()]
+
+
+# Classes and other objects --------------------------------------------------------------
+
+
+def _describe_class(value: type) -> Node:
+    """Describes a class of the user's by its methods and attributes."""
+    if is_of_library(value):
+        return Node(identity_of(value))
+    parts = [
+        (f".{name}", item) for name, item in vars(value).items() if _is_read(name, item)
+    ]
+    parts += [("", base) for base in value.__bases__]
+    return Node(identity_of(value), _read_class, parts)
+
+
+def _is_read(name: str, value: object) -> bool:
+    """Returns False for what Python itself keeps in a class."""
+    is_special = name.startswith("__") and name.endswith("__")
+    return not is_special or isinstance(value, (FunctionType, property))
+
+
+def _read_class(value: type) -> list[Any]:
+    return [*vars(value).values()]
+
+
+def _describe_object(value: Any) -> Node:
+    """Describes an object by its attributes, and by its class if that is the user's."""
+    kind = cast("type[Any]", type(value))
+    if hasattr(kind, "__dlpack__"):
+        return Node(identity_of(value), look=_read_version)
+    own: dict[str, Any] = getattr(value, "__dict__", {})
+    if "__wrapped__" in own and is_of_library(kind):  # a compiled or cached function
+        return Node(identity_of(value), parts=[("", own["__wrapped__"])])
+    if has_hidden_state(kind):
+        return _describe_hidden(value, kind)
+    parts = [*list_attributes(own), *_list_slots(value)]
+    if not is_of_library(kind):
+        parts.append(("", kind))
+    return Node((kind, *(name for name, _ in parts)), _read_object, parts)
+
+
+def _describe_hidden(value: Any, kind: type[Any]) -> Node:
+    """Describes an object of C code."""
+    if hasattr(kind, "__next__"):
+        return Node(identity_of(value), problem="the iterator {}")
+    if _is_buffer(value):
+        return _describe_buffer(value)
+    top = kind.__module__.partition(".")[0]
+    is_constant = top in _CONSTANTS or isinstance(value, type)
+    problem = "" if is_constant else f"{{}}, a {kind.__name__},"
+    return Node(identity_of(value), problem=problem)
+
+
+def _is_buffer(value: object) -> bool:
+    try:
+        memoryview(cast("Any", value))
+    except TypeError:
+        return False
+    return True
+
+
+def _list_slots(value: object) -> list[tuple[str, Any]]:
+    slots = _find_slots(cast("Any", type(value)))
+    return [(f".{slot.__name__}", _read_slot(slot, value)) for slot in slots]
+
+
+def _read_object(value: Any) -> list[Any]:
+    own = getattr(value, "__dict__", None)
+    values = [] if own is None else [*own, *own.values()]
+    return values + [
+        _read_slot(slot, value) for slot in _find_slots(cast("Any", type(value)))
+    ]
+
+
+def _read_dict(value: Any) -> list[Any]:
+    return [*getattr(value, "__dict__", {}).values()]
+
+
+def _read_slot(slot: Any, value: object) -> Any:
+    try:
+        return slot.__get__(value)
+    except AttributeError:  # not set
+        return Missing
+
+
+@lru_cache(4096)
+def _find_slots(kind: Any) -> tuple[Any, ...]:
+    """Returns the descriptors of the ``__slots__`` of a class and its bases."""
+    bases: tuple[type, ...] = kind.__mro__
+    own = (vars(base).values() for base in bases if "__slots__" in vars(base))
+    return tuple(slot for slots in own for slot in slots if _is_slot(slot))
+
+
+def _is_slot(value: object) -> bool:
+    return isinstance(value, MemberDescriptorType)
+
+
+def _read_version(value: Any) -> object:
+    """Returns what changes when an array of torch's is written."""
+    version = getattr_static(cast("Any", type(value)), "_version", None)
+    if version is None:  # of jax, which does not change
+        return None
+    place = value.data_ptr()
+    if value.device.type != "cpu" or value.nbytes > MOST_BYTES:
+        return (value._version, place)  # noqa: SLF001
+    return (place, bytes(value.detach().contiguous().flatten().view(_find_byte()).numpy()))
+
+
+def _find_byte() -> Any:
+    """Returns torch's type of bytes, without importing torch."""
+    return sys.modules["torch"].uint8
+
+
+@lru_cache(4096)
+def has_hidden_state(kind: type) -> bool:
+    """Returns True for a class whose objects hold more than Python attributes."""
+    # As `copyreg` finds out whether an object can be copied by its attributes.
+    size = object.__basicsize__ + 8 * len(_find_slots(kind))
+    size += 8 * (kind.__dictoffset__ > 0) + 8 * (kind.__weakrefoffset__ > 0)
+    return kind.__basicsize__ > size or kind.__itemsize__ > 0
+
+
+def _describe_number(value: Any) -> Node:
+    """Describes a number or a text; one of a subclass may have attributes."""
+    kind = cast("type[Any]", type(value))
+    if kind in (float, complex):
+        return Node((kind, repr(value)))
+    own = list_attributes(getattr(value, "__dict__", {}))
+    parts = own if is_of_library(kind) else [*own, ("", kind)]
+    return Node((kind, repr(value)), _read_dict, parts)  # NaN equals itself
+
+
+# The first row whose class a value has decides; any other value is an object.
+_DESCRIBE: list[tuple[Any, Callable[[Any], Node]]] = [
+    ((Tensor, Gradients, Leaf, Backend, Logger, IOBase), _describe_constant),
+    (np.generic, _describe_scalar),
+    ((int, float, complex, str, bytes), _describe_number),
+    ((np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta), _describe_hashable),
+    (Static, _describe_static),
+    (ModuleType, _describe_constant),
+    (type, _describe_class),
+    (FunctionType, describe_function),
+    ((MethodType, BuiltinFunctionType, MethodWrapperType), _describe_call),
+    (partial, _describe_partial),
+    (property, _describe_property),
+    ((staticmethod, classmethod), _describe_wrapper),
+    (ReferenceType, _describe_reference),
+    (np.ndarray, _describe_array),
+    ((dict, MappingProxyType), _describe_dict),
+    ((list, tuple, set, frozenset, deque), _describe_container),
+]
