@@ -45,7 +45,8 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     the variables that its code names, in the fields of modules, and in the attributes,
     items, functions and classes that these hold. These are compared before each call, and
     one that cannot be compared is refused at the first call. A result may share memory with
-    an argument tensor, but never with a NumPy array. At most 64 programs are kept; the ones that were not called lately go first.
+    an argument tensor, but never with a NumPy array. At most 64 programs are kept; the ones
+    that were not called lately go first.
 
     The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere. On
     NumPy, the layouts of programs are kept in the folder of ``SEQLOOM_CACHE`` for the next
