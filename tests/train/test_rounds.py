@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.train._rounds import ends_of_rounds
+from seqloom.train._rounds import ends_of_rounds, most_epochs
 
 
 def falling(count, last=0.5):
@@ -39,6 +39,16 @@ def test_a_round_that_helped_by_less_than_a_hundredth_is_the_last():
 
 def test_without_a_validation_part_there_is_one_round():
     assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
+
+
+@pytest.mark.parametrize("has_valid", [False, True])
+def test_the_most_epochs_are_those_of_a_run_that_always_improves(has_valid):
+    rows, ends = falling(500), []
+    for count in range(500):
+        history = rows[:count] if has_valid else [{"train_loss": 1.0}] * count
+        ends.append(ends_of_rounds(None, history)[-1])
+    assert most_epochs(None, has_valid=has_valid) == max(ends)
+    assert most_epochs(7, has_valid=has_valid) == 7
 
 
 class Listener(sl.train.Progress):

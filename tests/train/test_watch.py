@@ -4,9 +4,11 @@ import io
 from contextlib import suppress
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
-from seqloom.train import Plan, Step
+from seqloom.train import Plan, Step, _watching
+from seqloom.train._epoch_lines import EpochLines
 from seqloom.train._watch import Watch
 
 PLAN = Plan(
@@ -94,3 +96,60 @@ def test_an_error_takes_the_bar_down():
         watcher.on_start(PLAN)
         raise ValueError
     assert not watcher._bar.live.is_started  # noqa: SLF001 - nothing else shows it
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_script_without_a_terminal_prints_a_line_each_ten_seconds_at_most():
+    written, clock = io.StringIO(), Clock()
+    lines = EpochLines(written, clock)
+    lines.on_start(replace(PLAN, network="SequenceCNN", most_epochs=140))
+    for epoch, seconds in enumerate([1, 9, 10, 15, 21, 40], start=1):
+        clock.now = seconds
+        lines.on_batch(Step(epoch, 1, 64, 0.5, 0.75))
+        lines.on_epoch(row(epoch, 0.7))
+    begin, head, *rest = written.getvalue().splitlines()
+    assert begin == (
+        "SequenceCNN: 355 parameters learn from 64 sequences in 1 batch, 2 times, up to "
+        "140 while the validation loss falls"
+    )
+    assert head.split() == ["epoch", "loss", "valid", "loss", "samples/s"]
+    assert [line.split()[0] for line in rest] == ["3", "5", "6"]
+
+
+def test_a_script_prints_a_line_about_a_batch_of_an_epoch_that_takes_minutes():
+    written, clock = io.StringIO(), Clock()
+    lines = EpochLines(written, clock)
+    lines.on_start(PLAN)
+    for batch in range(1, 8):
+        clock.now = 20.0 * batch
+        lines.on_batch(Step(1, batch, 64, 0.5, 0.75))
+    found = [line for line in written.getvalue().splitlines() if line.startswith("epoch")]
+    assert found == ["epoch 1, batch 3: loss 0.5000", "epoch 1, batch 6: loss 0.5000"]
+
+
+def test_a_short_run_of_a_script_prints_nothing():
+    written = io.StringIO()
+    lines = EpochLines(written, Clock())
+    lines.on_start(PLAN)
+    lines.on_epoch(row(1, 0.7))
+    lines.on_more(60)
+    assert not written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("progress", "kinds"), [(None, [EpochLines]), (False, []), (True, [Watch])]
+)
+def test_what_reports_depends_on_progress_where_there_is_no_terminal(
+    monkeypatch, progress, kinds
+):
+    monkeypatch.setattr(_watching, "is_watched", lambda: False)
+    with _watching.watching(progress) as watchers:
+        assert [type(it) for it in watchers._watchers] == kinds  # noqa: SLF001 - nothing else shows it

@@ -174,8 +174,9 @@ def fit(
         report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
             changed first and written by ``seqloom.report.write_report``.
         progress: True prints a line an epoch, with a bar on a terminal; False prints
-            nothing; None does so where a person watches, at a terminal or in a notebook.
-            Or an object with some of the methods of `Progress`.
+            nothing; None does so at a terminal and in a notebook, and elsewhere prints a
+            line about an epoch to standard error, at most one each ten seconds. Or an
+            object with some of the methods of `Progress`.
         callbacks: More such objects, called in this order after `progress`: your own, or
             `TensorBoard`, `MLflow` and `WandB`.
         unknown: An argument that there is not is an error that names the nearest one.

@@ -36,7 +36,7 @@ from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, ScheduleLike
-from seqloom.train._rounds import FIRST, ends_of_rounds
+from seqloom.train._rounds import FIRST, ends_of_rounds, most_epochs
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
 from seqloom.train._signals import HeldSignals
@@ -261,6 +261,10 @@ class Job:
             parameters=state.model.number_of_parameters,
             folder=self.folder,
             is_compiled=trainer.step_maker.compiling.is_on,
+            network=type(getattr(state.model, "module", state.model)).__name__,
+            most_epochs=most_epochs(
+                self.settings.epochs, has_valid=self.parts.valid is not None
+            ),
             facts=self._facts(state, trainer),
         )
 

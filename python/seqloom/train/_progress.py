@@ -26,6 +26,8 @@ class Plan:
         task: The task and its classes, as `fit` takes them from the labels.
         first_batch: The first batch of the first epoch, from 1; more than 1 on resume.
         is_compiled: Whether the step is compiled.
+        network: The class of the network.
+        most_epochs: The last epoch of a run that chooses its epochs and always improves.
         facts: The settings of the run and its machine, as the report shows them.
 
     Examples:
@@ -49,6 +51,8 @@ class Plan:
     task: str = ""
     first_batch: int = 1
     is_compiled: bool = False
+    network: str = ""
+    most_epochs: int = 0
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
 
 

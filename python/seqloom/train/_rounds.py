@@ -21,6 +21,13 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
     return ends
 
 
+def most_epochs(epochs: int | None, *, has_valid: bool) -> int:
+    """Says how many epochs a run has at most."""
+    if epochs is not None:
+        return epochs
+    return FIRST * (2**_ROUNDS - 1) if has_valid else FIRST
+
+
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     """Says whether the validation loss fell in the last round, and may fall further."""
     if "valid_loss" not in history[0]:

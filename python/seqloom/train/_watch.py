@@ -13,23 +13,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from seqloom._text import count_of, printable
 from seqloom.infer._score_bar import Speed
+from seqloom.train._epoch_lines import describe_plan, spell_columns, spell_row
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from seqloom.train._progress import Plan, Step
     from seqloom.train._run import Run
-
-COLUMNS = {
-    "epoch": ("epoch", 5),
-    "train_loss": ("loss", 8),
-    "train_accuracy": ("accuracy", 9),
-    "valid_loss": ("valid loss", 11),
-    "valid_accuracy": ("valid accuracy", 15),
-    "valid_r2": ("valid r2", 9),
-}
 
 # Rounds of 40 and 80 epochs would push everything else off the screen.
 _IN_FURTHER_ROUNDS = 10
@@ -69,13 +60,7 @@ class Watch:
         """Says what begins and shows the bar."""
         self._plan = plan
         self._lowest, self._best = _lowest_before(plan)
-        noun = printable(plan.noun)
-        task = f"; {printable(plan.task)}" if plan.task else ""
-        compiled = "; the step is compiled" if plan.is_compiled else ""
-        self._console.print(
-            f"{plan.parameters:,} parameters learn from {_amount(plan, noun)}, "
-            f"{count_of(plan.epochs, 'times')}{_place(plan)}{task}{compiled}"
-        )
+        self._console.print(describe_plan(plan))
         done = (plan.first_epoch - 1) * plan.samples
         done += (plan.first_batch - 1) * plan.samples // max(plan.batches, 1)
         total = plan.epochs * plan.samples
@@ -91,18 +76,13 @@ class Watch:
 
     def on_epoch(self, row: dict[str, Any]) -> None:
         """Prints one line, and marks it where the validation loss is the lowest so far."""
-        shown = {key: look for key, look in COLUMNS.items() if key in row}
         if not self._is_headed:
-            self._console.print(
-                " ".join(f"{name:>{w}}" for name, w in shown.values()) + "  samples/s"
-            )
+            self._console.print(spell_columns(row))
             self._is_headed = True
-        cells = " ".join(
-            f"{_spell(row[key]):>{width}}" for key, (_, width) in shown.items()
-        )
         mark = self._mark(row)
         if mark or not row["epoch"] % self._each:
-            self._console.print(f"{cells} {self._speed(row):>10}{mark}")
+            samples = self._plan.samples if self._plan else 0
+            self._console.print(f"{spell_row(row, samples)}{mark}")
         if self._plan and row["epoch"] == self._plan.epochs:
             self._bar.update(self._task, note="scores and report")
 
@@ -133,11 +113,6 @@ class Watch:
         if self._console.is_terminal:
             self._bar.stop()
 
-    def _speed(self, row: dict[str, Any]) -> str:
-        """Gives an epoch's samples a second, its validation included."""
-        samples = self._plan.samples if self._plan else 0
-        return f"{samples / max(row['seconds'], 1e-9):,.0f}" if samples else "-"
-
     def _mark(self, row: dict[str, Any]) -> str:
         """Says whether this epoch is the best so far."""
         loss = row.get("valid_loss")
@@ -145,26 +120,6 @@ class Watch:
             return ""
         self._lowest, self._best = loss, row["epoch"]
         return "  best"
-
-
-def _place(plan: Plan) -> str:
-    """Says where a run goes on."""
-    if plan.first_epoch > plan.epochs:
-        return ", all done already: raise epochs (--epochs) to go on"
-    batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
-    return (
-        f", from epoch {plan.first_epoch}{batch} on"
-        if plan.first_epoch > 1 or batch
-        else ""
-    )
-
-
-def _amount(plan: Plan, noun: str) -> str:
-    """Says how many records and batches there are, as far as the loader knows."""
-    is_known, is_one = plan.batches, plan.batches == 1
-    batches = f"{plan.batches:,} batch{'' if is_one else 'es'}"
-    batches = batches if is_known else "the batches of a loader"
-    return f"{count_of(plan.samples, noun)} in {batches}" if plan.samples else batches
 
 
 def _lowest_before(plan: Plan) -> tuple[float, int]:
@@ -188,10 +143,3 @@ def _make_bar(console: Console) -> Progress:
         transient=True,
         auto_refresh=True,
     )
-
-
-def _spell(value: float | None) -> str:
-    """Spells a number of a row."""
-    if value is None:
-        return "-"
-    return str(value) if isinstance(value, int) else f"{value:.4f}"

@@ -1,4 +1,4 @@
-"""Chooses who is told of a run's progress: the caller's objects, a person, or nobody."""
+"""Chooses what reports a run's progress: the caller's objects, a bar, or plain lines."""
 
 import sys
 from collections.abc import Generator, Sequence
@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
+from seqloom.train._epoch_lines import open_lines
 from seqloom.train._progress import Plan, Progress, Step
 
 _METHODS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
@@ -26,7 +27,9 @@ def watching(
 
         with Watch(open_console()) as watch:
             yield Watchers(watch, *callbacks)
-    elif progress is None or progress is False:
+    elif progress is None:
+        yield Watchers(open_lines(), *callbacks)
+    elif progress is False:
         yield Watchers(*callbacks)
     else:
         _require_methods("progress must be True, False or", progress)
