@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._text import printable
-from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
+from seqloom.errors import (
+    ArgumentError,
+    DataWarning,
+    FileError,
+    FormatError,
+    MissingFileError,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +41,7 @@ def is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
     one = sum(int(code) << 2 * i for i in range(4 - used))
     if len(last) < _FILLED or (padding != one).any():
         return False
-    _warn(
+    warn_user(
         f"{name}: behind the last of {values} genotypes the bits are {code:02b} in every "
         "line, where PLINK writes 00; they are ignored, because some tools write them so, "
         f"but the .fam or .bim may be too short ({_HINT})"
@@ -46,16 +53,19 @@ def check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
     """Warns where the last genotype of every line is homozygous A1, as padding is."""
     shift = 2 * ((values - 1) % 4)
     if shift and len(last) >= _LINES and not (last >> shift).any():
-        _warn(
+        warn_user(
             f"{name}: the last genotype is homozygous A1 in every one of {len(last)} "
             "lines, as padding is: check that the .fam or .bim is not too long and does "
             f"not belong to another file ({_HINT})"
         )
 
 
-def _warn(text: str) -> None:
-    """Warns the caller of a read."""
-    warnings.warn(printable(text), stacklevel=6)
+def warn_user(text: str) -> None:
+    """Warn at the line of the first caller outside this package."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("seqloom."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(printable(text), DataWarning, stacklevel=level)
 
 
 MAGIC = b"\x6c\x1b"

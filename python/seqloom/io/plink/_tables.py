@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import stat
-import warnings
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._text import count_of, parse_decimal, printable
+from seqloom._text import count_of, parse_decimal
 from seqloom.errors import (
-    DataWarning,
     FileError,
     FormatError,
     MissingFileError,
     NumberRangeError,
 )
+from seqloom.io.plink._codes import warn_user
 from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
@@ -209,13 +208,9 @@ def _warn_of_sexes(path: str, strange: list[str], count: int) -> None:
     shown = ", ".join(map(repr, strange[:_SHOWN]))
     more = ", ..." if len(strange) > _SHOWN else ""
     who = count_of(count, "individuals")
-    warnings.warn(
-        printable(
-            f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as "
-            "PLINK does; expected 1 or M for male, 2 or F for female, or 0"
-        ),
-        DataWarning,
-        stacklevel=6,
+    warn_user(
+        f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as PLINK "
+        "does; expected 1 or M for male, 2 or F for female, or 0"
     )
 
 
