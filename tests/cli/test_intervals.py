@@ -119,7 +119,18 @@ def test_scores_are_those_of_the_slices_in_the_order_of_the_file(
     write_slices(rows, length=50, strands=strands)
     shell(f"predict run genome.fa --intervals new.bed --edge pad {words} --out a.tsv")
     shell("predict run slices.fa --out b.tsv")
-    assert Path("a.tsv").read_text() == Path("b.tsv").read_text()
+    lines = [line.split("\t") for line in Path("a.tsv").read_text().splitlines()]
+    assert [line.pop(1) for line in lines] == ["interval_name", *(row[3] for row in rows)]
+    expected = [line.split("\t") for line in Path("b.tsv").read_text().splitlines()]
+    assert lines == expected
+
+
+@pytest.mark.parametrize("tail", ["", "\t.\t0\t+"])
+def test_scores_of_intervals_without_names_have_no_column_of_names(run, shell, tail):
+    Path("new.bed").write_text(f"chr1\t10\t60{tail}\nchr1\t60\t110{tail}\n")
+    shell("predict run genome.fa --intervals new.bed --out a.tsv")
+    assert column("a.tsv", 0)[0].startswith("chr1:10-60(")
+    assert "interval_name" not in Path("a.tsv").read_text()
 
 
 @pytest.mark.usefixtures("here")
@@ -144,7 +155,10 @@ def test_other_intervals_choose_and_judge(shell):
     assert "11 of 11 test intervals" in said.out
     # What judges stands still.
     shell("predict run genome.fa --intervals test.bed --out s.tsv")
-    assert Path("s.tsv").read_text() == Path("run/scores-test.tsv").read_text()
+    lines = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
+    assert [line.pop(1) for line in lines[1:]] == [row[3] for row in PEAKS[9:20]]
+    tested = Path("run/scores-test.tsv").read_text().splitlines()
+    assert lines[1:] == [line.split("\t") for line in tested[1:]]
 
 
 @pytest.mark.usefixtures("here")
@@ -203,7 +217,7 @@ def test_numbers_of_a_column_are_learned_and_judged_by_it(shell):
     said = shell("evaluate run genome.fa --intervals peaks.bed --json")
     assert json.loads(said.out)["metrics"]["n"] == len(PEAKS)
     shell("predict run genome.fa --intervals peaks.bed --out s.tsv")
-    assert Path("s.tsv").read_text().startswith("id\tscore\n")
+    assert Path("s.tsv").read_text().startswith("id\tinterval_name\tscore\n")
 
 
 def test_a_run_goes_on_with_the_same_intervals_alone(run, shell):

@@ -68,3 +68,19 @@ def test_a_file_that_is_no_table_is_refused(tmp_path):
 def test_a_missing_table_is_named(tmp_path):
     with pytest.raises(MissingFileError, match=r"b\.tsv: no such file"):
         Scores.read_tsv(tmp_path / "b.tsv")
+
+
+@pytest.mark.parametrize("classes", [["EI", "IE"], ["id"]])
+def test_names_of_intervals_come_back(tmp_path, classes):
+    values = np.ones((2, len(classes)))
+    Scores(["c:0-4(.)", "c:4-8(.)"], classes, values, names=["p1", "2"]).to_tsv(
+        tmp_path / "a.tsv"
+    )
+    back = Scores.read_tsv(tmp_path / "a.tsv")
+    assert (back.names, back.ids, list(back.classes)) == (
+        ["p1", "2"],
+        ["c:0-4(.)", "c:4-8(.)"],
+        classes,
+    )
+    with pytest.raises(ShapeError, match="1 names are not 2 records"):
+        Scores(["a", "b"], classes, values, names=["p1"])

@@ -58,6 +58,7 @@ def predict(
     """Score every sequence or sample once and write a table, in input order.
 
     The table has the id, then one column a class, named by the class (a label, a value).
+    Intervals with names (BED's fourth column) have these in a second column, interval_name.
 
     Example: seqloom predict runs/splice new.fa.gz --out scores.tsv
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
+from seqloom.data import IntervalDataset, Subset
 from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
 from seqloom.infer._doubts import describe_known, warn_of_records, warn_of_twice
 from seqloom.infer._exported import find_exported, predict_exported
@@ -68,7 +69,8 @@ def predict(
 
     Returns:
         One row a record: the classes' probabilities, the labels' probabilities
-        (multilabel), or values in the labels' own units (regress).
+        (multilabel), or values in the labels' own units (regress). Of an `IntervalDataset`
+        whose intervals have names, such as the fourth column of BED, ``names`` holds them.
 
     Raises:
         ArgumentError: An argument is of another type, the model needs covariates too, or it
@@ -111,7 +113,18 @@ def predict(
         warn_of_changes("data", examples, stacklevel=2)
         warn_of_records(trained, examples, stacklevel=2)
         warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
-        return score(trained, examples, progress=tell, both_strands=both)
+        scores = score(trained, examples, progress=tell, both_strands=both)
+        scores.names = _interval_names(examples)
+        return scores
+
+
+def _interval_names(examples: Examples) -> list[str] | None:
+    """Return the names of intervals, of a dataset or a part of one."""
+    whole = examples.dataset if isinstance(examples, Subset) else examples
+    names = whole.interval_names if isinstance(whole, IntervalDataset) else None
+    if names is None or not isinstance(examples, Subset):
+        return names
+    return [names[row] for row in examples.indices.tolist()]
 
 
 def evaluate(

@@ -14,6 +14,8 @@ from seqloom._text import printable
 from seqloom.errors import FormatError, MissingFileError, ShapeError
 from seqloom.models import Task
 
+_NAMES = "interval_name"
+
 
 class Scores:
     """One row a record and one column an output.
@@ -24,9 +26,11 @@ class Scores:
         values: Probabilities or values, ``(records, columns)``.
         outputs: The outputs of the network (logits) that the values come from, in the same
             shape. None: they are not known, as of a table.
+        names: The names of intervals, such as the fourth column of BED. None: they have
+            none, or the records are not intervals.
 
     Raises:
-        ShapeError: The values are not of that shape.
+        ShapeError: The values are not of that shape, or names are not one a record.
 
     Examples:
         >>> from pathlib import Path
@@ -37,7 +41,7 @@ class Scores:
         a	0.9	0.1
     """
 
-    __slots__ = ("_values", "classes", "ids", "outputs")
+    __slots__ = ("_values", "classes", "ids", "names", "outputs")
 
     def __init__(
         self,
@@ -46,8 +50,10 @@ class Scores:
         values: NDArray[np.floating],
         *,
         outputs: NDArray[np.floating] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         self.ids = list(ids)
+        self.names = None if names is None else list(names)
         self.classes = tuple(classes)
         self._values = np.asarray(values, np.float32)
         if self._values.shape != (len(self.ids), len(self.classes)):
@@ -55,6 +61,8 @@ class Scores:
                 f"values of shape {self._values.shape} are not {len(self.ids)} records "
                 f"by {len(self.classes)} columns"
             )
+        if self.names is not None and len(self.names) != len(self.ids):
+            raise ShapeError(f"{len(self.names)} names are not {len(self.ids)} records")
         self.outputs = outputs
 
     def to_numpy(self) -> NDArray[np.float32]:
@@ -73,6 +81,7 @@ class Scores:
         """Writes a table, whole or not at all, that reads back to the same bits.
 
         The first column is called ``id``; or ``record_id``, if a class is called ``id``.
+        Intervals that have names have a second column, ``interval_name``.
 
         Args:
             path: The file; an older one is replaced. Or a file that is open for text.
@@ -126,12 +135,14 @@ class Scores:
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):
             raise FormatError(f"{path}: not a table of scores", path=str(path))
+        first = 2 if head[1:2] == [_NAMES] else 1  # column of values
         try:
-            values = np.array([row[1:] for row in rows], np.float64)
+            values = np.array([row[first:] for row in rows], np.float64)
         except ValueError as error:
             raise FormatError(f"{path}: not a number ({error})", path=str(path)) from None
-        values = values.reshape(len(rows), len(head) - 1)
-        return cls([row[0] for row in rows], head[1:], values)
+        values = values.reshape(len(rows), len(head) - first)
+        names = [row[1] for row in rows] if first > 1 else None
+        return cls([row[0] for row in rows], head[first:], values, names=names)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -144,9 +155,11 @@ class Scores:
 
     def _lines(self) -> Iterator[str]:
         """Gives the table's lines; each number is the shortest text that reads back."""
-        yield "\t".join([_id_column(self.classes), *self.classes]) + "\n"
-        for name, row in zip(self.ids, self._values, strict=True):
-            yield "\t".join([name, *map(str, row)]) + "\n"
+        heads = [_id_column(self.classes), *([_NAMES] if self.names is not None else [])]
+        yield "\t".join([*heads, *self.classes]) + "\n"
+        columns = [self.ids, *([] if self.names is None else [self.names])]
+        for row, *texts in zip(self._values, *columns, strict=True):
+            yield "\t".join([*texts, *map(str, row)]) + "\n"
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:

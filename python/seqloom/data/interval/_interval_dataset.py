@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from seqloom.data.interval._spans import Spans
 
 _EXAMPLES = 3
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SAF
 _AT_ONCE = 4096
 
 
@@ -261,6 +262,16 @@ class IntervalDataset(SequenceItems):
     def _ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some intervals, by checked positions."""
         return self._names(self._kept[rows])
+
+    @property
+    def interval_names(self) -> list[str] | None:
+        """The name of each interval, such as BED's fourth column; None without names."""
+        columns = {it.strip("# ").lower(): it for it in self._intervals.columns}
+        column = next((columns[it] for it in _NAME_COLUMNS if it in columns), None)
+        if column is None:
+            return None
+        names = [" ".join(str(name).split()) for name in self.group(column)]
+        return names if any(name not in MISSING for name in names) else None
 
     def group(self, name: str) -> list[Any]:
         """Lists what each interval has in a column, to split by.
