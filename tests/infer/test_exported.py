@@ -89,3 +89,22 @@ def test_the_command_takes_an_export(model, fasta, tmp_path, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         main([*words[:4], "b.tsv", "--whitespace", "strip"])
     assert ended.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("suffix", "header"),
+    [("fam", "FID IID PAT MAT SEX PHENOTYPE\n"), ("bim", "CHR SNP CM BP A1 A2\n")],
+)
+def test_a_header_in_a_table_of_genotypes_is_an_error(tmp_path, suffix, header):
+    sl.io.to_bed(tmp_path / "a.bed", np.array([[0, 1], [2, 1], [1, 0]], np.int8))
+    data = sl.data.GenotypeDataset(tmp_path / "a.bed")
+    config = sl.models.GenotypeMLPConfig(variants=2, outputs=1)
+    task = sl.models.Regress(("trait",))
+    network = ready(config.init("numpy"))
+    trained = sl.models.Trained(network, data.encoder.fit(data), task, 4)
+    sl.export.save(trained, tmp_path / "model")
+    assert len(sl.infer.predict(tmp_path / "model", tmp_path / "a.bed")) == 3
+    table = tmp_path / f"a.{suffix}"
+    table.write_text(header + table.read_text())
+    with pytest.raises(FormatError, match=rf"a\.{suffix}: line 1"):
+        sl.infer.predict(tmp_path / "model", tmp_path / "a.bed")

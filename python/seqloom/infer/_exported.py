@@ -12,6 +12,8 @@ from seqloom.errors import ArgumentError
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._scores import Scores
 from seqloom.io._settings import replace_remedies
+from seqloom.io.plink._file_set import find_table
+from seqloom.io.plink._tables import count_lines
 
 # The file that names a folder as an exported model's.
 MANIFEST = "export.json"
@@ -31,9 +33,20 @@ def predict_exported(
 ) -> Scores:
     """Scores files by an exported model, every record once, in input order."""
     model = _native.ExportedPredictor(export, num_threads)
+    files = _files_of(data)
+    _check_tables(files)
     with replace_remedies("seqloom convert {shell}"):
-        columns, ids, flat = model.score(_files_of(data), progress)
+        columns, ids, flat = model.score(files, progress)
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
+
+
+def _check_tables(files: list[str]) -> None:
+    """Raise if a table of a .bed has a header, which would be read as a row."""
+    for bed in (file for file in files if file.endswith(".bed")):
+        for suffix in ("fam", "bim"):
+            table = find_table(Path(bed).with_suffix(f".{suffix}"))
+            if table.exists():
+                count_lines(table, suffix)
 
 
 def _files_of(data: Any) -> list[str]:
