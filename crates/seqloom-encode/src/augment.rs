@@ -21,7 +21,7 @@ pub use augmentation::Augmentation;
 pub use batch::{Augmented, Sequences};
 pub use chance::Chance;
 pub use complement::ReverseComplement;
-pub use cut::{Crop, Shift};
+pub use cut::{Crop, CropMode, Shift};
 pub use mutate::{Mask, Mutate};
 pub use noise::QualityNoise;
 pub use replace::Replacement;

@@ -131,7 +131,7 @@ class Augmenter:
         Substitutions, deletions and insertions.
         """
     @staticmethod
-    def crop(length: builtins.int, centre: builtins.bool) -> Augmenter:
+    def crop(length: builtins.int, mode: builtins.str) -> Augmenter:
         r"""
         A part of a long sequence.
         """

@@ -88,7 +88,8 @@ class Crop(Augmentation):
 
     Args:
         length: The number of letters to keep.
-        mode: ``"random"`` for a window at a random position, ``"centre"`` for the middle.
+        mode: ``"random"`` for a window at a random position, ``"centre"`` for the middle,
+            ``"start"`` for the first letters.
 
     Raises:
         ArgumentError: ``length`` is below 1, or the mode is unknown.
@@ -100,13 +101,13 @@ class Crop(Augmentation):
     """
 
     length: int
-    mode: Literal["random", "centre"] = "random"
+    mode: Literal["random", "centre", "start"] = "random"
 
     def kernel(self) -> _native.Augmenter:
         """Makes the kernel."""
-        as_choice("mode", self.mode, ("random", "centre"))
+        mode = as_choice("mode", self.mode, ("random", "centre", "start"))
         length = as_integer("length", self.length, least=1, limit=MAX_LETTERS)
-        return _native.Augmenter.crop(length, self.mode == "centre")
+        return _native.Augmenter.crop(length, mode)
 
 
 @dataclass(frozen=True)

@@ -5,30 +5,41 @@ use seqloom_core::{Error, Key, Result};
 use super::Row;
 use super::draw::Choices;
 
+/// Which part of a longer sequence a crop keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CropMode {
+    /// A window at a random position.
+    Random,
+    /// The middle.
+    Centre,
+    /// The first letters.
+    Start,
+}
+
 /// Cuts a part of fixed length out of longer sequences; shorter ones stay.
 #[derive(Clone, Debug)]
 pub struct Crop {
     length: usize,
-    centre: bool,
+    mode: CropMode,
 }
 
 impl Crop {
-    /// Parts of `length` letters: from the centre, or from anywhere.
-    pub fn new(length: usize, centre: bool) -> Result<Self> {
+    /// Parts of `length` letters.
+    pub fn new(length: usize, mode: CropMode) -> Result<Self> {
         if length == 0 {
             return Err(Error::argument("length must be at least 1, got 0"));
         }
-        Ok(Self { length, centre })
+        Ok(Self { length, mode })
     }
 
     pub(super) fn apply(&self, row: &mut Row, key: Key) {
         let Some(spare) = row.letters.len().checked_sub(self.length) else {
             return;
         };
-        let start = if self.centre {
-            spare / 2
-        } else {
-            Choices::new(key).below(spare + 1)
+        let start = match self.mode {
+            CropMode::Random => Choices::new(key).below(spare + 1),
+            CropMode::Centre => spare / 2,
+            CropMode::Start => 0,
         };
         for bytes in [&mut row.letters, &mut row.qualities] {
             bytes.truncate(start + self.length);

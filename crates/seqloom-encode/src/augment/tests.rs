@@ -43,7 +43,7 @@ fn all() -> Augmentation {
         Augmentation::Shift(Shift::new(3, Some(b'N')).unwrap()),
         Augmentation::Mask(Mask::new(chance(0.1), b'N')),
         shuffle(2),
-        Augmentation::Crop(Crop::new(20, false).unwrap()),
+        Augmentation::Crop(Crop::new(20, CropMode::Random).unwrap()),
     ])
 }
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::{Key, Ragged, Result, Shelf};
 use seqloom_encode::augment::{
-    Augmentation, Augmented, Chance, Crop, Mask, Mutate, QualityNoise, Replacement,
+    Augmentation, Augmented, Chance, Crop, CropMode, Mask, Mutate, QualityNoise, Replacement,
     ReverseComplement, Row, Sequences, Shift, ShuffleKmers,
 };
 use seqloom_macros::native;
@@ -70,8 +70,13 @@ impl Augmenter {
 
     /// A part of a long sequence.
     #[staticmethod]
-    fn crop(py: Python<'_>, length: usize, centre: bool) -> PyResult<Self> {
-        Self::new(py, Crop::new(length, centre).map(Augmentation::Crop))
+    fn crop(py: Python<'_>, length: usize, mode: &str) -> PyResult<Self> {
+        let mode = match mode {
+            "centre" => CropMode::Centre,
+            "start" => CropMode::Start,
+            _ => CropMode::Random,
+        };
+        Self::new(py, Crop::new(length, mode).map(Augmentation::Crop))
     }
 
     /// The same length, moved; without `fill` it rolls.
