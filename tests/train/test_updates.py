@@ -248,6 +248,28 @@ def test_a_run_that_stops_between_accumulated_batches_resumes_to_the_same_bits(
     assert all((again[path] == whole[path]).all() for path in whole)
 
 
+@pytest.mark.parametrize("every", [1, "0.000001s"])
+def test_a_run_that_dies_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_path, every):
+    class Die:
+        def on_batch(self, step):
+            if (step.epoch, step.batch) == (2, 5):
+                raise RuntimeError
+
+    def call(**more):
+        fresh: dict[str, Any] = {"optimizer": sl.optim.SGD(momentum=0.9)}
+        fresh |= {"clip_norm": 0.3, "accumulate": 3, "weight_average": "equal"}
+        return train(make("numpy"), **fresh | more)
+
+    whole = call()
+    with pytest.raises(RuntimeError):
+        call(out=tmp_path / "run", callbacks=[Die()], checkpoint_every=every)
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    # 7 batches are 3 steps: after 3 batches of the second epoch, or after each batch.
+    assert record["epoch.steps"].shape[0] == (3 if every == 1 else 5)
+    again = call(out=tmp_path / "run", resume=True)
+    assert all((again[path] == whole[path]).all() for path in whole)
+
+
 def test_a_float16_step_that_overflows_is_left_out_of_the_mean():
     from seqloom.train._update import Accumulation
 
