@@ -25,7 +25,14 @@ FACTS = {
 }
 
 
-def run_native(name: str, args: Any, options: Any, made: list[Any], threads: int = 1):
+def run_native(
+    name: str,
+    args: Any,
+    options: Any,
+    made: list[Any],
+    threads: int = 1,
+    memory_limit: int | None = None,
+):
     """What Rust computes, where NumPy's backend has made arrays of these kinds."""
     arrays: list[Any] = []
     graph = {
@@ -49,7 +56,7 @@ def run_native(name: str, args: Any, options: Any, made: list[Any], threads: int
     zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
     given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
     shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
-    return _native.ExportedModel(zipped).run(shaped, threads)
+    return _native.ExportedModel(zipped, memory_limit).run(shaped, threads)
 
 
 def _declare(number: int, array: Any) -> dict[str, Any]:

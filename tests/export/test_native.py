@@ -1,8 +1,12 @@
 """Exported networks, run by Rust: the bits of the evaluation loop."""
 
 import json
+import subprocess
+import sys
+from copy import copy
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -103,3 +107,61 @@ def test_an_input_of_another_type_is_named():
         model.run({"inputs": np.zeros((1, 4, 30))}, 1)
     with pytest.raises(sl.errors.ArgumentError, match="is no input"):
         model.run({"reads": np.zeros((1, 4, 30), np.float32)}, 1)
+
+
+def run_limited(calls):
+    """Errors of operations in a process of 1 GiB, of which the model may use 64 MiB."""
+    code = f"""
+import resource
+import numpy as np
+from native_calls import run_native
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
+for name, arrays, args, options, (shape, dtype) in {calls!r}:
+    given = [*(np.ones(*it) for it in arrays), *args]
+    made = np.broadcast_to(np.zeros((), dtype), shape)
+    try:
+        run_native(name, given, options, [made], memory_limit=1 << 26)
+    except MemoryError as error:
+        print("MemoryError", error)
+    except Exception as error:
+        print("error", error)
+"""
+    command, here = [sys.executable, "-c", code], Path(__file__).parents[1]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    return found.returncode, found.stdout.splitlines(), found.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory is Linux's")
+def test_a_process_survives_operations_that_need_more_than_the_limit():
+    tera, far = 10**12, 1 << 26
+    sizes = {"padding": [far // 2] * 2, "dilation": [far] * 2, "groups": 2}
+    image, weight = ((1, 2, 1, 1), "f4"), ((2, 1, 2, 2), "f4")
+    calls = [
+        ("one_hot", [((1,), "i8")], [tera], {}, ((1, tera), "i8")),
+        ("conv2d", [image, weight], [], sizes, ((1, 2, 1, 1), "f4")),
+    ]
+    for call in calls:
+        code, lines, errors = run_limited([call])
+        assert code == 0, errors
+        (line,) = lines
+        assert "is larger than the 67108864 bytes that may be used" in line
+
+
+def test_the_limit_holds_for_the_files_together(tmp_path):
+    folder = tmp_path / "model"
+    sl.export.save(ready(NETWORKS["cnn"]()), folder, encoder=DNA)
+    sizes = [it.stat().st_size for it in folder.iterdir()]
+    with pytest.raises(MemoryError, match=r"more than the .* that may be used for it"):
+        _native.ExportedModel(str(folder), sum(sizes) - 1)
+
+
+def test_files_of_a_zip_that_overlap_are_refused(tmp_path):
+    place = tmp_path / "model.zip"
+    sl.export.save(ready(NETWORKS["cnn"]()), place, encoder=DNA)
+    with ZipFile(place, "a") as archive:
+        entry = copy(archive.getinfo("model.safetensors"))
+        entry.filename = "encoder.safetensors"
+        archive.filelist.append(entry)
+        archive.writestr("graph-extra", b"")  # so that the list is written again
+    with pytest.raises(ValueError, match="larger than the zip"):
+        _native.ExportedModel(str(place))

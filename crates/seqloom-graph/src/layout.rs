@@ -115,7 +115,10 @@ impl Layout {
             made.start += first * made.strides[axis];
         }
         made.shape[axis] = count;
-        made.strides[axis] = made.strides[axis].saturating_mul(step);
+        // A step is not taken along an axis of one position, so its size does not matter.
+        if count > 1 {
+            made.strides[axis] = made.strides[axis].saturating_mul(step);
+        }
         made
     }
 
@@ -250,6 +253,17 @@ pub(crate) fn walking_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize> 
     order.reverse();
     order
 }
+
+/// The number of elements, where an axis of length 0 counts as one of length 1; none where it is
+/// more than an index reaches. It bounds the product of any of the axes.
+pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
+    let grow = |all: usize, &size: &usize| all.checked_mul(size.max(1));
+    let found = shape.iter().try_fold(1, grow)?;
+    (found <= MOST).then_some(found)
+}
+
+/// Elements of an array, at most, those of a view included.
+const MOST: usize = isize::MAX.cast_unsigned() / 16;
 
 /// The shape that several broadcast to.
 pub(crate) fn broadcast<'a>(

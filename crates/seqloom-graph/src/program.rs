@@ -7,6 +7,7 @@ use seqloom_core::{Error, Result};
 
 use crate::Input;
 use crate::graph::{Dim, Graph, Operation, Sizes};
+use crate::layout::extent;
 use crate::memory::Outcome;
 use crate::ops::{self, Call};
 use crate::plan::{Builder, Item, Origin, Plan};
@@ -83,7 +84,9 @@ impl Program {
         }
         let plan = Arc::new(self.make(&key, weights, limit)?);
         let mut plans = unlocked(&self.plans);
-        if plans.len() >= PLANS {
+        let held = plans.values().map(|plan| plan.kept.bytes().len());
+        let held = held.fold(plan.kept.bytes().len(), usize::saturating_add);
+        if plans.len() >= PLANS || held > limit {
             plans.clear();
         }
         plans.insert(key, Arc::clone(&plan));
@@ -244,6 +247,9 @@ fn check(operation: &Operation, made: &[Item], sizes: &mut Sizes) -> Outcome {
         if item.dtype != declared.dtype {
             let (expected, found) = (declared.dtype, item.dtype);
             return Err(format!("outputs: declared as {expected}, it makes {found}"));
+        }
+        if extent(item.shape()).is_none() {
+            return Err(format!("the shape {:?} is too large", item.shape()));
         }
         let bound = sizes.bind_all(&declared.shape, item.shape());
         bound.map_err(|message| format!("outputs: {message}"))?;

@@ -71,11 +71,19 @@ impl Slices {
         let shapes = shapes(inputs, 1);
         let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
         let names = self.records.graph.outputs.iter();
+        let mut left = by.limit();
         let each = names.zip(&plan.outputs).map(|((name, _), output)| {
             let row = output.layout.count() * output.dtype.size();
-            let size = row.checked_mul(count).filter(|&size| size <= by.limit());
+            let size = row.checked_mul(count).filter(|&size| size <= left);
+            left -= size.unwrap_or(0);
             let mut memory = Memory::default();
-            let resized = size.ok_or_else(|| format!("no memory for {count} records"));
+            let resized = size.ok_or_else(|| {
+                let limit = by.limit();
+                format!(
+                    "{count} records need more memory than the {limit} bytes that may be used: give \
+                     a larger limit (--memory), or export the model with a smaller batch_size"
+                )
+            });
             resized
                 .and_then(|size| memory.resize(size))
                 .map_err(Error::full)?;
@@ -175,8 +183,11 @@ fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
 /// Some records of each input, from the one of this number on.
 fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
     let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
-        let row = shape.iter().skip(1).product::<usize>();
-        let data = input.data.part(first * row, shape.first()? * row)?;
+        let mut sizes = shape.iter().skip(1);
+        let row = sizes.try_fold(1_usize, |all, &size| all.checked_mul(size))?;
+        let data = input
+            .data
+            .part(first * row, shape.first()?.checked_mul(row)?)?;
         Some(Input {
             shape,
             data,

@@ -1,6 +1,8 @@
 //! Where the files of an export come from: a folder or a zip.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -22,7 +24,8 @@ pub(crate) const NAMES: [&str; 6] = [
 
 /// Where files are read from.
 pub(crate) enum Source {
-    Folder(PathBuf, Limits),
+    /// A folder, and the bytes that its files may still have together.
+    Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
@@ -30,9 +33,12 @@ impl Source {
     /// A folder, or a zip without compression.
     pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
         if path.is_dir() {
-            return Ok(Self::Folder(path.to_path_buf(), limits));
+            return Ok(Self::Folder(
+                path.to_path_buf(),
+                Cell::new(limits.memory_bytes),
+            ));
         }
-        let zip = read(path, limits)?;
+        let zip = read(path, &Cell::new(limits.memory_bytes))?;
         if !zip.starts_with(b"PK") {
             let message = "expected an exported model, a folder or a zip that `seqloom export` wrote; \
                            this file is neither";
@@ -44,6 +50,8 @@ impl Source {
     /// The files of a zip without compression.
     pub(crate) fn from_zip(zip: Vec<u8>) -> Result<Self> {
         let bad = |message: String| Error::argument(format!("zip of an exported model: {message}"));
+        // Entries may overlap, so that the files are together larger than the zip.
+        let mut left = zip.len() as u64;
         let mut archive =
             ZipArchive::new(Cursor::new(zip)).map_err(|error| bad(error.to_string()))?;
         let mut files = BTreeMap::new();
@@ -62,6 +70,8 @@ impl Source {
                     "expected one each of {NAMES:?}, found {name:?}"
                 )));
             }
+            let rest = left.checked_sub(size);
+            left = rest.ok_or_else(|| bad("its files are larger than the zip".to_owned()))?;
             let mut bytes = Vec::new();
             let read = file.take(size).read_to_end(&mut bytes);
             read.map_err(|error| bad(format!("{name}: {error}")))?;
@@ -81,7 +91,7 @@ impl Source {
     /// All of a file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         match self {
-            Self::Folder(folder, limits) => read(&folder.join(name), *limits),
+            Self::Folder(folder, left) => read(&folder.join(name), left),
             Self::Memory(files) => {
                 let missing = || self.fault(name, "the zip has no such file");
                 files.get(name).cloned().ok_or_else(missing)
@@ -99,21 +109,32 @@ impl Source {
     }
 }
 
-/// All of a file that is no larger than the memory that may be used.
-fn read(path: &Path, limits: Limits) -> Result<Vec<u8>> {
+/// All of a file, whose bytes are taken from those that are `left`.
+fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let found = std::fs::metadata(path).map_err(failed)?;
     if !found.is_file() {
         let message = "expected a regular file";
         return Err(Error::format(path, Fault::whole(message)));
     }
+    let limit = left.get();
+    let full = |size: u64| {
+        let path = path.display();
+        Error::full(format!(
+            "{path} has {size} bytes, more than the {limit} that may be used for it: give a larger \
+             limit (--memory)"
+        ))
+    };
     let size = found.len();
-    if usize::try_from(size).map_or(true, |size| size > limits.memory_bytes) {
-        let (limit, path) = (limits.memory_bytes, path.display());
-        return Err(Error::full(format!(
-            "{path} has {size} bytes, more than the {limit} that may be used: give a larger limit \
-             (--memory)"
-        )));
-    }
-    std::fs::read(path).map_err(failed)
+    let room = usize::try_from(size).ok().filter(|&size| size <= limit);
+    let room = room.ok_or_else(|| full(size))?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(room).map_err(|_| full(size))?;
+    // One byte more than fits: the file may have grown.
+    let most = (limit as u64).saturating_add(1);
+    let file = File::open(path).map_err(failed)?;
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    let rest = limit.checked_sub(bytes.len());
+    left.set(rest.ok_or_else(|| full(bytes.len() as u64))?);
+    Ok(bytes)
 }

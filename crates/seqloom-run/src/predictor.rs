@@ -38,6 +38,7 @@ pub struct Predictor {
     reads: Reads,
     /// The graph's inputs, and whether another graph runs where no record is padded.
     inputs: (Vec<(String, Dtype)>, bool),
+    limits: Limits,
     threads: usize,
 }
 
@@ -151,6 +152,7 @@ impl Predictor {
             manifest: export.manifest().clone(),
             reads,
             network: Network::new(export, limits, threads)?,
+            limits,
             threads,
         })
     }
@@ -239,7 +241,7 @@ impl Predictor {
                 "this model reads no sequences: run it on files or arrays",
             ));
         };
-        let form = Form::new(Arc::clone(encoder), &self.manifest, self.inputs.clone())?;
+        let form = self.form(encoder)?;
         let reading = self.reading(options);
         let how = (&reading, form.reads_qualities());
         let is_paired = self.manifest.pair.is_some();
@@ -249,6 +251,12 @@ impl Predictor {
             &mut Sequences::new(source, form, size, options.window),
             watch,
         )
+    }
+
+    /// What a batch of sequences looks like.
+    fn form(&self, encoder: &Arc<Encoder>) -> Result<Form> {
+        let encoder = Arc::clone(encoder);
+        Form::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
     }
 
     fn score(&self, feed: &mut dyn Feed, watch: &mut dyn Watch) -> Result<Summary> {
@@ -287,7 +295,7 @@ impl Predictor {
         files: &[PathBuf],
         options: &Options,
     ) -> Result<Box<dyn Feed>> {
-        let form = Form::new(Arc::clone(encoder), &self.manifest, self.inputs.clone())?;
+        let form = self.form(encoder)?;
         let pairs = (self.manifest.pair.is_some(), options.interleaved);
         let reading = self.reading(options);
         let source = Source::new(files, pairs, (&reading, form.reads_qualities()))?;

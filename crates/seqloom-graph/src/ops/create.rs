@@ -30,7 +30,8 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
     }
 }
 
-fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<Item> {
+/// One whole number everywhere.
+pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<Item> {
     if dtype == Dtype::Int64 {
         return made(b, dtype, shape, move |write| {
             write.plain::<i64>()?.fill(number);
@@ -77,14 +78,6 @@ fn made(
     Ok(made)
 }
 
-/// Whole numbers from a list.
-pub(crate) fn listed(b: &mut Builder, shape: &[usize], numbers: Vec<i64>) -> Outcome<Item> {
-    made(b, Dtype::Int64, shape, move |write| {
-        write.plain::<i64>()?.copy_from_slice(&numbers);
-        Ok(())
-    })
-}
-
 pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let (start, stop) = (call.needed("start")?, call.get("stop")?);
     let (start, stop) = match stop {
@@ -119,7 +112,11 @@ fn whole_range(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
     Ok((start, step, count))
 }
 
-fn whole_numbers(b: &mut Builder, (start, step, count): (i64, i64, usize)) -> Outcome<Item> {
+/// Whole numbers: the first, the step between two, and the count.
+pub(crate) fn whole_numbers(
+    b: &mut Builder,
+    (start, step, count): (i64, i64, usize),
+) -> Outcome<Item> {
     made(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
         for out in write.plain::<i64>()? {

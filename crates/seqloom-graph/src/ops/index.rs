@@ -68,7 +68,7 @@ fn basic(b: &mut Builder, x: &Item, parts: Vec<Given>) -> Outcome<(Item, Vec<Alo
                 seen = seen.seen(seen.layout.at(axis, at));
             }
             Given::Int(number) => {
-                let item = super::create::listed(b, &[], vec![number])?;
+                let item = super::create::whole(b, Dtype::Int64, &[], number)?;
                 arrays.push(Along { axis, item, place });
                 axis += 1;
             }

@@ -178,8 +178,9 @@ pub(crate) fn reversed(b: &mut Builder, x: &Item, axis: usize) -> Outcome<Item> 
         let parts = parts.collect();
         return assemble(b, made, parts, None);
     }
-    let order: Vec<i64> = (0..count).rev().map(|at| at.cast_signed() as i64).collect();
-    super::take::chosen(b, x, axis, order)
+    let last = i64::try_from(count - 1).map_err(|_| "the axis is too long")?;
+    let order = super::create::whole_numbers(b, (last, -1, count))?;
+    super::take::along(b, x, &order, axis, true)
 }
 
 /// Positions that are copied one by one.
@@ -191,7 +192,12 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     if call.get("axis")?.is_none() {
         let (shape, count) = (x.shape().to_vec(), x.layout.count());
         let flat = super::shapes::reshaped(b, &x, &[count])?;
-        let rolled = rolled(b, &flat, 0, shifts.iter().sum())?;
+        let rolled = rolled(
+            b,
+            &flat,
+            0,
+            shifts.iter().map(|&shift| i128::from(shift)).sum(),
+        )?;
         return Ok(rolled.seen(Layout::new(&shape)));
     }
     let axes = call.axes("axis", x.rank())?;
@@ -202,14 +208,14 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     };
     let mut found = x;
     for (axis, shift) in axes.into_iter().zip(shifts) {
-        found = rolled(b, &found, axis, shift)?;
+        found = rolled(b, &found, axis, shift.into())?;
     }
     Ok(found)
 }
 
-fn rolled(b: &mut Builder, x: &Item, axis: usize, shift: i64) -> Outcome<Item> {
+fn rolled(b: &mut Builder, x: &Item, axis: usize, shift: i128) -> Outcome<Item> {
     let count = x.shape()[axis];
-    let size = i64::try_from(count).map_err(|_| "the axis is too long")?;
+    let size = i128::try_from(count).map_err(|_| "the axis is too long")?;
     let by = usize::try_from(shift.rem_euclid(size.max(1))).unwrap_or(0);
     let (end, start) = (
         x.seen(x.layout.part(axis, count - by, by, 1)),
@@ -357,7 +363,12 @@ pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcom
     let [.., rows, columns] = *x.shape() else {
         return Err("expected a matrix".to_owned());
     };
-    let truths = super::create::below(b, rows, columns, if is_low { k } else { k - 1 })?;
+    let truths = super::create::below(
+        b,
+        rows,
+        columns,
+        if is_low { k } else { k.saturating_sub(1) },
+    )?;
     let (x, zero) = (
         super::fused::Operand::Array(x.clone()),
         super::fused::Operand::Number(0.0),

@@ -142,10 +142,7 @@ fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);
     let last = x.seen(x.layout.widened(x.rank()));
-    let numbers = (0..classes)
-        .map(|class| class.cast_signed() as i64)
-        .collect();
-    let classes = create::listed(b, &[classes], numbers)?;
+    let classes = create::whole_numbers(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
     let given = elementwise::Operands::of(both, x.dtype.with(Dtype::Int64));
     let hits = elementwise::compute(b, "equal", &given)?;

@@ -107,7 +107,10 @@ fn is_turned(x: &Item) -> bool {
 fn many(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
     let (outer_x, outer_y) = (&x.shape()[..x.rank() - 2], &y.shape()[..y.rank() - 2]);
     let batch = broadcast([outer_x, outer_y])?;
-    let count: usize = batch.iter().product();
+    let count = batch
+        .iter()
+        .try_fold(1_usize, |all, &size| all.checked_mul(size));
+    let count = count.ok_or_else(|| format!("the shape {batch:?} is too large"))?;
     let [rows, depth, columns] = [
         x.shape()[x.rank() - 2],
         x.shape()[x.rank() - 1],

@@ -34,7 +34,9 @@ impl Sizes {
     }
 
     pub(super) fn cost(&self) -> usize {
-        self.batch * self.length * self.width * (self.width * self.gates() / 32 + 10)
+        let numbers = self.batch.saturating_mul(self.length);
+        let numbers = numbers.saturating_mul(self.width);
+        numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
     /// The layer of first states and cells, and of weights, which come next.

@@ -3,7 +3,6 @@
 use bytemuck::Pod;
 
 use super::call::Call;
-use super::create::listed;
 use super::shapes::{reshaped, with_last, with_last_at};
 use crate::Dtype;
 use crate::layout::Layout;
@@ -28,12 +27,6 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
         return Err("weight: expected rows".to_owned());
     }
     along(b, &weight, &ids, 0, false)
-}
-
-/// The positions of a list along an axis.
-pub(crate) fn chosen(b: &mut Builder, x: &Item, axis: usize, places: Vec<i64>) -> Outcome<Item> {
-    let indices = listed(b, &[places.len()], places)?;
-    along(b, x, &indices, axis, true)
 }
 
 /// The positions of an axis that an array names; below 0 they may count from the end.

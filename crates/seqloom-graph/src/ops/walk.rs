@@ -200,11 +200,11 @@ impl Walk {
             [row] => self.join_row(total, x, row.step, row.size),
             _ => {
                 let (together, parts) = shares(axes);
-                let (chunks, mut total) = (chunks(&together), total);
+                let mut total = total;
                 each(parts, 0, |at, _| {
-                    for (start, chunk) in &chunks {
+                    for (start, chunk) in chunks(&together) {
                         buffer.clear();
-                        each(chunk, at + start, |at, _| buffer.push(x[at]));
+                        each(&chunk, at + start, |at, _| buffer.push(x[at]));
                         total = self.join_row(total, buffer, 1, buffer.len());
                     }
                 });
@@ -293,21 +293,16 @@ fn shares(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
 }
 
 /// Cuts the slowest of some axes so that each part fits the buffer: where it starts, its axes.
-fn chunks(axes: &[Axis]) -> Vec<(usize, Vec<Axis>)> {
-    let Some((first, rest)) = axes.split_first() else {
-        return Vec::new();
-    };
-    let inner: usize = rest.iter().map(|axis| axis.size).product();
+/// The parts come one by one, because a repeated axis may have any length.
+fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
+    let inner: usize = axes.iter().skip(1).map(|axis| axis.size).product();
     let most = (BUFFER / inner.max(1)).max(1);
-    let starts = (0..first.size).step_by(most);
-    starts
-        .map(|start| {
-            let size = most.min(first.size - start);
-            let mut part = vec![Axis { size, ..*first }];
-            part.extend_from_slice(rest);
-            (start * first.step, part)
-        })
-        .collect()
+    let first = axes.first().map(|axis| (0..axis.size).step_by(most));
+    first.into_iter().flatten().map(move |start| {
+        let mut part = axes.to_vec();
+        part[0].size = most.min(part[0].size - start);
+        (start * part[0].step, part)
+    })
 }
 
 /// Numbers of a row that are compared side by side.
@@ -425,6 +420,24 @@ mod tests {
             walk.run(row, &mut out);
             assert_eq!(out[0].to_bits(), in_order(fold, row).to_bits());
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_long_axis_come_one_by_one() {
+        let [size, step, out] = [1 << 40, 0, 0];
+        let axes = [
+            Axis { size, step, out },
+            Axis {
+                size: 3,
+                step: 1,
+                out,
+            },
+        ];
+        let sizes: Vec<usize> = chunks(&axes)
+            .take(2)
+            .map(|(_, part)| part[0].size)
+            .collect();
+        assert_eq!(sizes, [BUFFER / 3; 2]);
     }
 
     #[test]

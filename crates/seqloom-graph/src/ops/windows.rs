@@ -65,7 +65,12 @@ fn image(item: &Item, name: &str) -> Outcome<[usize; 4]> {
 }
 
 /// The sizes of a convolution, whose input, filter and output fit.
-fn sizes(x: [usize; 4], weight: [usize; 4], steps: &Steps) -> Outcome<(Shape, [usize; 2])> {
+fn sizes(
+    b: &Builder,
+    dtype: Dtype,
+    (x, weight): ([usize; 4], [usize; 4]),
+    steps: &Steps,
+) -> Outcome<(Shape, [usize; 2])> {
     let ([batch, channels, height, width], [outputs, inner, high, wide]) = (x, weight);
     let shape = Shape {
         batch,
@@ -86,14 +91,18 @@ fn sizes(x: [usize; 4], weight: [usize; 4], steps: &Steps) -> Outcome<(Shape, [u
             .iter()
             .try_fold(1_usize, |all, &size| all.checked_mul(size))
     });
-    out.zip(work).map(|(out, _)| (shape, out)).ok_or_else(|| {
+    let (out, _) = out.zip(work).ok_or_else(|| {
         format!(
             "expected x (n, c, ...), weight (o, c / groups, ...), groups that divide c and o, steps \
              from 1 and a filter within the padded positions; got x {x:?}, weight {weight:?}, \
              groups {}",
             steps.groups
         )
-    })
+    })?;
+    // A kernel lays a padded sample out, with room for one step behind it.
+    let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
+    b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
+    Ok((shape, out))
 }
 
 /// Whether no sum of sizes is too large a number, and no step 0.
@@ -119,8 +128,9 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let bias = call.array_if("bias")?;
     let axes = axes_of(call, &x, &weight)?;
     let steps = Steps::of(call, axes)?;
-    let (shape, out) = sizes(image(&x, "x")?, image(&weight, "weight")?, &steps)?;
     let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
+    let images = (image(&x, "x")?, image(&weight, "weight")?);
+    let (shape, out) = sizes(b, dtype, images, &steps)?;
     if bias
         .as_ref()
         .is_some_and(|bias| bias.shape() != [shape.outputs])
@@ -195,7 +205,8 @@ fn turned(
 ) -> Outcome<Item> {
     require_one_type(&[Some(grad), Some(weight)])?;
     let made = b.room(grad.dtype, shape)?;
-    let (sizes, out) = sizes(image(&made, "shape")?, image(weight, "weight")?, steps)?;
+    let images = (image(&made, "shape")?, image(weight, "weight")?);
+    let (sizes, out) = sizes(b, grad.dtype, images, steps)?;
     let expected = [sizes.batch, sizes.outputs, out[0], out[1]];
     if image(grad, "grad")? != expected {
         return Err(format!(
@@ -240,7 +251,7 @@ pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<Item>
         let reach = (taps.checked_sub(1)?).checked_mul(steps.dilation[axis])?;
         let whole = count.checked_sub(1)?.checked_mul(steps.stride[axis])?;
         let whole = whole.checked_add(reach)?.checked_add(extra[axis] + 1)?;
-        whole.checked_sub(2 * steps.padding[axis])
+        whole.checked_sub(steps.padding[axis].checked_mul(2)?)
     };
     let sizes = length(0, high, tall).zip(length(1, wide, broad));
     let (height, width) = sizes.ok_or("expected at least one position and one tap")?;

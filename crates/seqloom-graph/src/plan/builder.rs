@@ -1,7 +1,7 @@
 //! Steps as operations add them, on arrays whose places in memory are not known yet.
 
 use crate::Dtype;
-use crate::layout::Layout;
+use crate::layout::{Layout, extent};
 use crate::memory::{Outcome, Read, Write};
 
 /// An array while a plan is made: which memory it lies in, and how.
@@ -109,18 +109,20 @@ impl Builder {
         Ok(item.seen(Layout::ordered(shape, order)))
     }
 
-    /// Bytes of an array; an error where they are more than may be used.
-    fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
-        let size = |bytes: usize, &size: &usize| bytes.checked_mul(size);
-        let bytes = shape.iter().try_fold(dtype.size(), size);
-        let bytes = bytes.filter(|&bytes| bytes <= self.limit);
-        bytes.ok_or_else(|| {
-            format!(
-                "an array {shape:?} of {dtype} is larger than the {} bytes that may be used: \
+    /// Bytes of an array; an error where they are more than may be used. An axis of length 0
+    /// counts as one of length 1, because kernels reserve memory by the other axes.
+    pub(crate) fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
+        let most = extent(shape).and_then(|count| count.checked_mul(dtype.size()));
+        let most = most.filter(|&bytes| bytes <= self.limit);
+        let is_empty = shape.contains(&0);
+        most.map(|bytes| if is_empty { 0 } else { bytes })
+            .ok_or_else(|| {
+                format!(
+                    "an array {shape:?} of {dtype} is larger than the {} bytes that may be used: \
                  give a larger limit (--memory), or export the model with a smaller batch_size",
-                self.limit
-            )
-        })
+                    self.limit
+                )
+            })
     }
 
     /// Adds a step; it runs once where all that it reads is there before.

@@ -69,7 +69,9 @@ impl Plan {
         let arena = arrange(&each, &storages, Origin::Step, Some(outputs));
         let both = kept.zip(arena).ok_or((None, TOO_LARGE.to_owned()))?;
         let ((kept_places, kept_size), (places, size)) = both;
-        check_size(kept_size, size, limit).map_err(|message| (None, message))?;
+        let results = outputs.iter().map(|item| storages[item.storage].bytes);
+        let results = results.fold(0, usize::saturating_add);
+        check_size([kept_size, size, results], limit).map_err(|message| (None, message))?;
         let mut placer = Placer {
             storages: &storages,
             kept: &kept_places,
@@ -88,13 +90,16 @@ impl Plan {
 }
 
 /// Compares what a plan needs with what it may use.
-fn check_size(kept: usize, arena: usize, limit: usize) -> Result<(), String> {
-    if kept.checked_add(arena).is_some_and(|all| all <= limit) {
+fn check_size(sizes: [usize; 3], limit: usize) -> Result<(), String> {
+    let all = sizes.into_iter().fold(0, usize::saturating_add);
+    if all <= limit {
         return Ok(());
     }
+    let [kept, arena, results] = sizes;
     Err(format!(
-        "the model needs {kept} and {arena} bytes beside its weights, more than the {limit} that \
-         may be used: give a larger limit (--memory), or export the model with a smaller batch_size"
+        "the model needs {kept} bytes for constants, {arena} for values and {results} for results \
+         besides its weights, more than the {limit} that may be used: give a larger limit \
+         (--memory), or export the model with a smaller batch_size"
     ))
 }
 

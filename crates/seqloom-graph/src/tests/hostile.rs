@@ -144,6 +144,113 @@ fn what_is_larger_than_the_limit_is_refused_before_it_is_made() {
     assert!(message.contains("is larger than the"), "{message}");
 }
 
+/// What a graph of a few operations on one array says; each reads what the one before made.
+fn error_of(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
+    let mut maker = Maker::new(&[json!(shape)]);
+    let mut value = 0;
+    for (name, args, dtype, made) in calls {
+        let args = args.as_array().into_iter().flatten().cloned();
+        let args: Vec<Value> = [json!({"value": value})].into_iter().chain(args).collect();
+        value = maker.add(name, &json!(args), &[(dtype, made.clone())]);
+    }
+    maker.give(value);
+    let count = shape.iter().product();
+    run(&maker.to_json(), &[(shape, vec![0.0; count])]).unwrap_err()
+}
+
+#[test]
+fn an_operation_asks_the_limit_before_it_lists_anything() {
+    let tera = 1_000_000_000_000_u64;
+    let one_hot = ("one_hot", json!([tera]), "int64", json!([1, tera]));
+    let message = error_of(&[1], &[one_hot]);
+    assert!(message.contains("is larger than the 4194304"), "{message}");
+    // As bytes it fits, as places of 8 bytes each it does not.
+    let mega = 1 << 20;
+    let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
+    let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));
+    let turned = ("flip", json!([]), "uint8", json!([mega]));
+    let message = error_of(&[1], &[cast, wide, turned]);
+    assert!(
+        message.contains("[1048576] of int64 is larger"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_empty_array_with_long_axes_is_refused() {
+    let shape = json!([1 << 20, 1 << 20, 0]);
+    let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
+    let sum = ("exp", json!([]), "float32", shape);
+    let message = error_of(&[1, 1, 0], &[wide, sum]);
+    assert!(message.contains("is larger than the"), "{message}");
+}
+
+#[test]
+fn a_view_has_no_more_elements_than_an_index_reaches() {
+    let shape = json!([0, 1_u64 << 40, 1_u64 << 40]);
+    let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
+    let message = error_of(&[0, 1, 1], &[wide]);
+    assert!(message.contains("is too large"), "{message}");
+}
+
+#[test]
+fn a_padded_sample_counts_before_a_kernel_lays_it_out() {
+    let mut maker = Maker::new(&[json!([1, 2, 1, 1]), json!([2, 1, 2, 2])]);
+    let args = json!([{"value": 0}, {"value": 1}]);
+    let conv = maker.add("conv2d", &args, &[("float32", json!([1, 2, 1, 1]))]);
+    maker.option("groups", json!(2));
+    maker.option("padding", json!([1 << 25, 1 << 25]));
+    maker.option("dilation", json!([1 << 26, 1 << 26]));
+    maker.give(conv);
+    let inputs = [
+        (&[1, 2, 1, 1][..], vec![1.0; 2]),
+        (&[2, 1, 2, 2], vec![1.0; 8]),
+    ];
+    let message = run(&maker.to_json(), &inputs).unwrap_err();
+    assert!(message.contains("is larger than the"), "{message}");
+}
+
+#[test]
+fn results_count_as_memory_each_time_that_they_are_given() {
+    let mut maker = Maker::new(&[json!([1])]);
+    let shape = json!([1 << 18]);
+    let args = json!([{"value": 0}, shape]);
+    let wide = maker.add("broadcast_to", &args, &[("float32", shape)]);
+    for _ in 0..4 {
+        maker.give(wide);
+    }
+    let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
+    assert!(message.contains("4194304 for results"), "{message}");
+}
+
+#[test]
+fn the_least_diagonal_and_the_largest_shifts_do_not_wrap() {
+    let mut maker = Maker::new(&[json!([1, 3])]);
+    let args = json!([{"value": 0}]);
+    let made = maker.add("triu", &args, &[("float32", json!([1, 3]))]);
+    maker.option("k", json!(i64::MIN));
+    maker.give(made);
+    // 2 * (2^63 - 1) is 2 more than a multiple of 3.
+    let args = json!([{"value": 0}, [i64::MAX, i64::MAX]]);
+    let made = maker.add("roll", &args, &[("float32", json!([1, 3]))]);
+    maker.give(made);
+    let found = run(&maker.to_json(), &[(&[1, 3], vec![1.0, 2.0, 3.0])]).unwrap();
+    assert_eq!(found[0].values.as_f32(), Some(&[1.0, 2.0, 3.0][..]));
+    assert_eq!(found[1].values.as_f32(), Some(&[2.0, 3.0, 1.0][..]));
+}
+
+#[test]
+fn a_step_along_one_position_may_have_any_size() {
+    let mut maker = Maker::new(&[json!([2, 3, 2])]);
+    let key = json!([{"ellipsis": true}, {"slice": [null, null, i64::MAX]}, {"slice": [null, null, null]}]);
+    let args = json!([{"value": 0}, key]);
+    let made = maker.add("index", &args, &[("float32", json!([2, 1, 2]))]);
+    maker.give(made);
+    let numbers = (0_u8..12).map(f32::from).collect();
+    let found = run(&maker.to_json(), &[(&[2, 3, 2], numbers)]).unwrap();
+    assert_eq!(found[0].values.as_f32(), Some(&[0.0, 1.0, 6.0, 7.0][..]));
+}
+
 #[test]
 fn the_graph_that_is_spoiled_runs_as_it_is() {
     let inputs = [

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use seqloom_core::Result;
+use seqloom_core::number::as_u64;
 use seqloom_encode::{
     Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Policy, Word, Words,
 };
 use seqloom_graph::Dtype;
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::typed::Typed;
 use super::{Encoder, Layout};
@@ -135,9 +136,10 @@ impl Plan<'_> {
 
     fn kmers<T: Word + 'static>(&self) -> Result<Made<T>> {
         let specials = self.specials()?;
+        let words = self.words_of_letters()?;
         let kernel = Kmers {
-            words: self.words_of_letters()?,
-            first: self.kernel.size("first")? as u64,
+            first: self.first(&words)?,
+            words,
             unknown: specials.get(1).copied().unwrap_or_default(),
             frame: frame(&specials),
         };
@@ -150,6 +152,29 @@ impl Plan<'_> {
             is_float: self.dtype.is_float(),
         };
         Ok((Box::new(kernel), Layout::Counts))
+    }
+
+    /// The token of the first word; those of all words are numbers of the type.
+    fn first(&self, words: &Words) -> Result<u64> {
+        let largest = match self.dtype {
+            Dtype::Int32 => i64::from(i32::MAX),
+            Dtype::Int64 => i64::MAX,
+            dtype => {
+                let message = format!("\"dtype\" must be int32 or int64 of words, found {dtype}");
+                return Err(self.kernel.fault(message));
+            }
+        };
+        let (first, count) = (as_u64(self.kernel.size("first")?), words.different());
+        let most = (largest.cast_unsigned() + 1).checked_sub(count);
+        match most.filter(|most| first <= *most) {
+            Some(_) => Ok(first),
+            None => Err(self.kernel.fault(format!(
+                "\"first\" must be at most {}, so that the tokens of {count} words are numbers of \
+                 {}, found {first}",
+                most.map_or_else(|| "0".to_owned(), |most| most.to_string()),
+                self.dtype
+            ))),
+        }
     }
 
     fn words_of_letters(&self) -> Result<Words> {
@@ -172,10 +197,16 @@ impl Plan<'_> {
     /// Numbers as the bits that an array holds.
     fn words<T: Word>(&self, key: &str) -> Result<Vec<T>> {
         let numbers = self.kernel.numbers(key)?;
-        Ok(numbers
-            .iter()
-            .map(|it| T::cut(bits(*it, self.dtype)))
-            .collect())
+        let words = numbers.into_iter().map(|number| {
+            let found = bits(number, self.dtype);
+            let found = found.ok_or_else(|| {
+                let dtype = self.dtype;
+                let message = format!("{key:?} must be numbers of {dtype}, found {number}");
+                self.kernel.fault(message)
+            });
+            found.map(T::cut)
+        });
+        words.collect()
     }
 
     fn say<T>(&self, made: Result<T>) -> Result<T> {
@@ -191,26 +222,79 @@ fn frame<T: Word>(specials: &[T]) -> Frame<T> {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "numbers are those that the type holds"
-)]
-fn bits(number: f64, dtype: Dtype) -> u64 {
+/// The bits of a number; none where it is no number of that type. Integers are not rounded.
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the nearest")]
+fn bits(number: &Number, dtype: Dtype) -> Option<u64> {
     match dtype {
-        Dtype::Float32 => u64::from((number as f32).to_bits()),
-        Dtype::Float64 => number.to_bits(),
-        _ => (number as i64).cast_unsigned(),
+        Dtype::Float32 => Some(u64::from((number.as_f64()? as f32).to_bits())),
+        Dtype::Float64 => Some(number.as_f64()?.to_bits()),
+        Dtype::Int32 => Some(i64::from(i32::try_from(whole(number)?).ok()?).cast_unsigned()),
+        _ => Some(whole(number)?.cast_unsigned()),
     }
 }
+
+/// A number without a fraction, which may be written as 3.0 where a float holds it exactly.
+#[expect(clippy::cast_possible_truncation, reason = "there is no fraction")]
+fn whole(number: &Number) -> Option<i64> {
+    let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= EXACT;
+    let float = || number.as_f64().filter(is_whole).map(|float| float as i64);
+    number.as_i64().or_else(float)
+}
+
+/// Up to here a float of 64 bits holds all whole numbers.
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn numbers_are_the_bits_of_their_type() {
-        assert_eq!(bits(1.0, Dtype::Float32), 0x3F80_0000);
-        assert_eq!(bits(1.0, Dtype::Float64), 0x3FF0_0000_0000_0000);
-        assert_eq!(u32::cut(bits(-1.0, Dtype::Int32)).cast_signed(), -1);
+        let found = |number: Value, dtype| bits(number.as_number().unwrap(), dtype);
+        assert_eq!(found(json!(1), Dtype::Float32), Some(0x3F80_0000));
+        assert_eq!(
+            found(json!(1.0), Dtype::Float64),
+            Some(0x3FF0_0000_0000_0000)
+        );
+        assert_eq!(found(json!(-1), Dtype::Int32).map(u32::cut), Some(u32::MAX));
+        assert_eq!(found(json!(3.0), Dtype::Int64), Some(3));
+    }
+
+    #[test]
+    fn an_integer_above_2_to_the_53_keeps_its_last_digit() {
+        let large = (1_i64 << 53) + 1;
+        let found = bits(json!(large).as_number().unwrap(), Dtype::Int64);
+        assert_eq!(found, Some(large.cast_unsigned()));
+    }
+
+    #[test]
+    fn a_number_that_the_type_does_not_hold_is_refused() {
+        for (number, dtype) in [
+            (json!(1_i64 << 31), Dtype::Int32),
+            (json!(u64::MAX), Dtype::Int64),
+            (json!(0.5), Dtype::Int64),
+            (json!(1e300), Dtype::Int64),
+        ] {
+            assert_eq!(bits(number.as_number().unwrap(), dtype), None);
+        }
+    }
+
+    #[test]
+    fn tokens_of_words_that_the_type_does_not_hold_are_refused() {
+        let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
+            "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
+        let file = |first: u64| {
+            let kernel = json!({"kind": "kmers", "dtype": "int32", "letters": letters.clone(),
+                "k": 3, "stride": 1, "canonical": false, "specials": [0, 1], "first": first});
+            Encoder::new("encoder.json".as_ref(), &json!({ "kernel": kernel }))
+        };
+        // 4^3 words: the last token is first + 63.
+        assert!(file((1 << 31) - 64).is_ok());
+        let error = file((1 << 31) - 63).unwrap_err().to_string();
+        assert!(
+            error.contains("\"first\" must be at most 2147483584"),
+            "{error}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::Rows;
-use seqloom_graph::{Dtype, Layout, Manifest};
+use seqloom_graph::{Dtype, Layout, Limits, Manifest};
 
 use super::order::{Cut, Order};
 use super::records::Records;
@@ -24,6 +24,7 @@ pub(crate) struct Form {
     crops: bool,
     /// Whether a graph without a mask runs where no record is padded.
     has_unpadded: bool,
+    limits: Limits,
 }
 
 /// The names that a graph's inputs may have.
@@ -38,6 +39,7 @@ impl Form {
         encoder: Arc<Encoder>,
         manifest: &Manifest,
         (inputs, has_unpadded): (Vec<(String, Dtype)>, bool),
+        limits: Limits,
     ) -> Result<Self> {
         for (name, dtype) in &inputs {
             let is_letters = INPUTS.contains(&name.as_str());
@@ -59,6 +61,7 @@ impl Form {
             length: manifest.length,
             crops: manifest.crop.is_some(),
             has_unpadded,
+            limits,
         })
     }
 
@@ -173,13 +176,14 @@ impl Filled<'_> {
             match array.name.as_str() {
                 MASK => {
                     array.shape = vec![count, width];
+                    self.require_memory(array)?;
                     let row = |places: &usize| mask(*places, width);
                     set(&mut array.values, self.places.iter().flat_map(row));
                 }
                 LENGTHS => self.count(array),
                 _ => {
                     array.shape = self.form.encoder.shape(count, width);
-                    let size = product(&array.shape)?;
+                    let size = self.require_memory(array)?;
                     self.encode(size, Rows::Equal, array)?;
                 }
             }
@@ -206,11 +210,29 @@ impl Filled<'_> {
                 LENGTHS => self.count(array),
                 _ => {
                     array.shape = vec![size];
+                    self.require_memory(array)?;
                     self.encode(size, Rows::At(segments), array)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Counts the numbers of an array that is to be filled; refuses more than may be used.
+    fn require_memory(&self, array: &Array) -> Result<usize> {
+        let (size, dtype) = (product(&array.shape)?, array.values.data().dtype());
+        let limit = self.form.limits.memory_bytes;
+        if size
+            .checked_mul(dtype.size())
+            .is_some_and(|bytes| bytes <= limit)
+        {
+            return Ok(size);
+        }
+        Err(Error::full(format!(
+            "a batch {:?} of {dtype} is larger than the {limit} bytes that may be used: give a \
+             larger limit (--memory), or export the model with a smaller batch_size",
+            array.shape
+        )))
     }
 
     fn encode(&self, size: usize, rows: Rows<'_>, array: &mut Array) -> Result<()> {
