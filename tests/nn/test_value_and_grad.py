@@ -1,5 +1,8 @@
 """value_and_grad: what is followed, on which level, and what is refused."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -121,8 +124,6 @@ def test_after_the_call_nothing_records():
 
 
 def test_threads_follow_their_own_parameters():
-    from concurrent.futures import ThreadPoolExecutor
-
     def train(seed):
         model = sl.nn.Linear(2, 1).bind(B, sl.Key(seed))
         return [
@@ -141,3 +142,63 @@ def test_a_list_of_results_is_refused_with_the_tuple_that_is_needed(kind):
         sl.errors.GradientError, match=r"a (list|dict).*tuple.*\(loss, other\)"
     ):
         sl.nn.value_and_grad(lambda model, x: kind([model(x).sum(), x]))(layer(), x)
+
+
+def new_thread(function):
+    """Runs a function in a thread that it starts."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("kind", ["a new thread", "a pool"])
+def test_a_part_of_the_loss_that_another_thread_computes_has_its_gradients(library, kind):
+    pytest.importorskip(library)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # the thread is older than the call
+
+        def elsewhere(function):
+            return (
+                new_thread(function) if kind != "a pool" else pool.submit(function).result()
+            )
+
+        model = sl.nn.Sequential(
+            layer(library), sl.nn.Linear(1, 1).bind(library, sl.Key(1))
+        )
+        x = model.backend.tensor(X)
+
+        def loss(model, x):
+            hidden = elsewhere(lambda: model.layers[0](x))
+            return square(model.layers[1], hidden)
+
+        _, grads = sl.nn.value_and_grad(loss)(model, x)
+    _, wanted = sl.nn.value_and_grad(square)(model, x)
+    for _, param in model.parameters():
+        np.testing.assert_array_equal(grads.wrt(param).numpy(), wanted.wrt(param).numpy())
+
+
+def test_a_thread_that_a_compiled_step_starts_may_read_no_parameter():
+    model = layer()
+
+    def read(found):
+        try:
+            model(B.tensor(X))
+        except sl.errors.CaptureError as error:
+            found.append(str(error))
+
+    @sl.tensor.compile
+    def step(model, x):
+        def loss(model, x):
+            found = []
+            thread = threading.Thread(target=read, args=(found,))
+            thread.start()
+            thread.join()
+            raise sl.errors.CaptureError(found[0])
+
+        return sl.nn.value_and_grad(loss)(model, x)[0]
+
+    with pytest.raises(sl.errors.CaptureError, match="in a thread that the compiled step"):
+        step(model, B.tensor(X))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._stored import tracked
+from seqloom.nn._stored import find_tracked, tracked
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ def functional_call(
     for path, value in values.items():
         _require_fit(path, params.get(path), value)
     by_id = {params[path].id: value for path, value in values.items()}
-    token = tracked.set({**(tracked.get() or {}), **by_id})
+    around = {param.id: find_tracked(param) for param in params.values()}
+    known = {number: tensor for number, tensor in around.items() if tensor is not None}
+    token = tracked.set({**(tracked.get() or {}), **known, **by_id})
     try:
         return getattr(module, method)(*args, **options)
     finally:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, BackendError, GradientError
-from seqloom.nn._stored import tracked
+from seqloom.nn._stored import Tracking, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives._levels import (
     active,
@@ -32,9 +33,10 @@ def value_and_grad(
 ) -> Callable[..., tuple[Any, ...]]:
     """Makes a function that returns the loss and the gradients of a module.
 
-    Only the trainable parameters of the module, during the call and on its thread, record
-    gradients. Inside another `value_and_grad`, the outer one also records the gradients of
-    the inner one, which gives second derivatives.
+    Only the trainable parameters of the module, during the call, record gradients: on its
+    thread, and on threads that run no `value_and_grad` of their own, such as those of a
+    pool that computes a part of the loss. Inside another `value_and_grad`, the outer one
+    also records the gradients of the inner one, which gives second derivatives.
 
     Args:
         function: Function whose first argument is a module. It returns a loss (a scalar
@@ -68,7 +70,7 @@ def value_and_grad(
         tensors = {position: _require_tensor(args, position) for position in inputs}
         tracking = _Tracking.start(params, tensors)
         arguments = [tracking.inputs.get(at, arg) for at, arg in enumerate(args)]
-        with tracking.on_this_thread():
+        with tracking.running():
             result = function(module, *arguments, **options)
             tracking.require_unchanged()
             loss, *others = _to_tuple(result)
@@ -131,13 +133,16 @@ class _Tracking:
         return cls(level, by_id, by_position, [(param, param.version) for param in params])
 
     @contextmanager
-    def on_this_thread(self) -> Generator[None]:
-        """Lets the parameters return their leaves on this thread."""
+    def running(self) -> Generator[None]:
+        """Lets the parameters return their leaves, on threads of the function too."""
         token = tracked.set({**(tracked.get() or {}), **self.params})
+        call = Tracking(self.params, threading.get_ident(), _list_threads(self.level))
+        trackings[id(call)] = call
         try:
             with active(self.level):
                 yield
         finally:
+            del trackings[id(call)]
             tracked.reset(token)
 
     def require_unchanged(self) -> None:
@@ -168,6 +173,20 @@ class _Tracking:
             for position, leaf in self.inputs.items()
         ]
         return Gradients(arrays, self.level.inner, inputs=inputs)
+
+
+def _list_threads(level: Any) -> frozenset[int] | None:
+    """Returns the threads that run while a step is captured; None in an eager call."""
+    if not any(getattr(backend, "records", False) for backend in _list_backends(level)):
+        return None
+    return frozenset(thread.ident or 0 for thread in threading.enumerate())
+
+
+def _list_backends(level: Any) -> Generator[Any]:
+    """Yields a level and the backends below it."""
+    while level is not None:
+        yield level
+        level = getattr(level, "inner", None)
 
 
 def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
