@@ -286,6 +286,24 @@ def test_a_wait_that_is_passed_by_position_is_in_milliseconds():
     assert monitor.check_bottleneck().kind == "device-bound"
 
 
+def test_the_summary_has_average_maximum_and_minimum_of_waits():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        monitor.record_dataloader_wait(5.0)
+        monitor.record_dataloader_wait(seconds=0.015)
+    waits = monitor.get_summary()["wait_ms"]
+    assert waits == pytest.approx({"average": 10.0, "maximum": 15.0, "minimum": 5.0})
+
+
+def test_waits_of_passed_batches_are_in_the_summary(monkeypatch):
+    times = iter(range(100))
+    clock = SimpleNamespace(perf_counter=lambda: float(next(times)))
+    monitor = sl.infer.GPUMonitor(interval=60)
+    monkeypatch.setattr("seqloom.infer.monitor._clock.time", clock)
+    assert list(monitor.wait_for("ab")) == ["a", "b"]
+    waits = monitor._waits.as_dict()  # noqa: SLF001 - get_summary reads the clock too
+    assert waits == {"average": 1000.0, "maximum": 1000.0, "minimum": 1000.0}
+
+
 def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(seconds=0.002)

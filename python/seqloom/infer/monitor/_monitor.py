@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from seqloom._arguments import as_choice, as_number
 from seqloom.errors import ArgumentError
 from seqloom.infer.monitor._clock import KINDS, Clock
-from seqloom.infer.monitor._gpus import GPUs, GPUTally
+from seqloom.infer.monitor._gpus import GPUs, GPUTally, Spread
 from seqloom.infer.monitor._memory import MemoryWatch
 from seqloom.infer.monitor._nvml import is_installed
 from seqloom.infer.monitor._verdict import judge
@@ -63,6 +63,7 @@ class GPUMonitor:
     def _begin(self) -> None:
         """Forgets a loop that was watched before."""
         self._clock, self._memory = Clock(), MemoryWatch()
+        self._waits = Spread()  # in milliseconds
         self._tallies = {
             number: GPUTally(name, self._idle_below)
             for number, name in self._gpus.names.items()
@@ -145,6 +146,7 @@ class GPUMonitor:
         expected = f"a number of {unit}, 0 or more"
         wait = as_number(name, wait, expected=expected, least=0.0)
         self._clock.seconds["input"] += factor * wait
+        self._waits.add(1000.0 * factor * wait)
 
     def wait_for(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Passes batches on and counts the seconds in which the loop waits for them.
@@ -163,11 +165,13 @@ class GPUMonitor:
         """
         waiting = iter(batches)
         while True:
+            before = self._clock.seconds["input"]
             with self.spending("input"):
                 try:
                     batch = next(waiting)
                 except StopIteration:
                     return
+            self._waits.add(1000.0 * (self._clock.seconds["input"] - before))
             yield batch
 
     def spending(self, kind: str) -> AbstractContextManager[None]:
@@ -217,7 +221,9 @@ class GPUMonitor:
         """Sums up what was seen, as numbers and words that JSON holds.
 
         Returns:
-            ``seconds``; ``shares`` of them by kind; ``bottleneck``, the verdict's sentence;
+            ``seconds``; ``shares`` of them by kind; ``wait_ms``, the average, maximum and
+            minimum wait for a batch in milliseconds (NaN without one); ``bottleneck``, the
+            verdict's sentence;
             ``evidence``, how busy the GPUs were, in words; ``gpus`` by number, each with
             ``name``, ``samples``, ``utilization`` and ``memory`` (bytes) as average,
             maximum and minimum, and the share of samples in which it was ``idle``;
@@ -236,6 +242,7 @@ class GPUMonitor:
         return {
             "seconds": seconds,
             "shares": self._shares(seconds),
+            "wait_ms": self._waits.as_dict(),
             "bottleneck": self.check_bottleneck().sentence,
             "evidence": self._evidence(),
             "gpus": {number: it.as_dict() for number, it in self._tallies.items()},
