@@ -6,6 +6,7 @@ The first argument of each function is the name of the checked argument, for the
 import math
 import operator
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,16 @@ def as_path(name: str, value: object, *, expected: str = "a path") -> Path:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise ArgumentError(f"{name} must be {expected}, got {quote(value)}")
     return Path(os.fsdecode(value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def as_pattern(name: str, value: Any) -> re.Pattern[str]:
+    """Compiles a regular expression of text; a compiled one is returned as it is."""
+    text = getattr(value, "pattern", value)
+    if not isinstance(text, str):
+        raise ArgumentError(
+            f"{name} must be a regular expression of text, got {quote(value)}"
+        )
+    try:
+        return re.compile(value)
+    except re.error as error:
+        raise ArgumentError(f"'{text}' is no regular expression: {error}") from error

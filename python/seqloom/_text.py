@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+
 # The bytes of a file that is not UTF-8 are kept as these.
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 
@@ -48,3 +53,9 @@ def _escape(character: str) -> str:
     if _FIRST_BYTE <= ord(character) <= _LAST_BYTE:
         return f"\\x{ord(character) & 0xFF:02x}"
     return character.encode("unicode_escape").decode("ascii")
+
+
+def match_text(match: re.Match[str], name: str) -> str:
+    """Picks the group of a name, or else the first group, or else the whole match."""
+    named = match.groupdict().get(name)
+    return named or next((group for group in match.groups() if group), match[0])

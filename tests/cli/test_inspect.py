@@ -1,10 +1,13 @@
 """``seqloom inspect``."""
 
+import gzip
 import io
 import json
 import os
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from seqloom import _demo
 from seqloom.io import inspect, open_sequences
@@ -112,3 +115,43 @@ def test_headers_without_a_word_in_standard_input_are_numbered_where_asked(
         stdin(text)
         assert call(*words, "--ids", "number").code == 0
     assert [record.id for record in open_sequences(out)] == ["a", "1"]
+
+
+TABLE = "id,sequence,label\na,ACGT,x\nb,GGNN,y\na,aT,x\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "gzip", "parquet", "no suffix"])
+def test_a_table_of_sequences_is_summarised_as_its_fasta(call, tmp_path, kind):
+    path = (
+        tmp_path
+        / {"csv": "t.csv", "gzip": "t.tsv.gz", "parquet": "t", "no suffix": "t"}[kind]
+    )
+    if kind == "parquet":
+        rows = [row.split(",") for row in TABLE.split()[1:]]
+        columns = zip(["id", "sequence", "label"], zip(*rows, strict=True), strict=True)
+        parquet.write_table(pa.table({name: list(cells) for name, cells in columns}), path)
+    else:
+        text = TABLE.replace(",", "\t") if kind == "gzip" else TABLE
+        path.write_bytes(gzip.compress(text.encode()) if kind == "gzip" else text.encode())
+    fasta = tmp_path / "t.fa"
+    fasta.write_text(">a\nACGT\n>b\nGGNN\n>a\naT\n")
+    said = call("inspect", path, "--json")
+    assert said.code == 0, said.err
+    found, expected = json.loads(said.out), json.loads(call("inspect", fasta, "--json").out)
+    assert (found["format"], found["compression"]) == (
+        "table",
+        "gzip" if kind == "gzip" else "none",
+    )
+    apart = {"path", "format", "compression", "file_bytes"}
+    assert {key: it for key, it in found.items() if key not in apart} == {
+        key: it for key, it in expected.items() if key not in apart
+    }
+
+
+def test_the_columns_of_a_table_to_inspect_may_have_other_names(call, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE.replace("id,sequence", "name,dna"))
+    said = call("inspect", path, "--sequence-column", "dna", "--id-column", "name")
+    assert (said.code, "1 (a)" in said.out) == (0, True), said.err
+    said = call("inspect", path)
+    assert (said.code, "--sequence-column" in said.err) == (2, True)

@@ -45,7 +45,7 @@ def test_numbers_with_a_decimal_comma_are_no_classes(call, here):
     here([f"1,{i}5" for i in range(12)])
     said = call(*TRAIN.split())
     assert said.code == 2
-    assert "write a point and pass" in said.err
+    assert "write a point: 1.05, and pass" in said.err
     assert not Path("run/model.safetensors").exists()
 
 
@@ -216,3 +216,130 @@ def test_a_table_in_a_cut_gzip_file_is_said_to_be_cut(call, table, tmp_path):
     assert said.code == 2
     assert "t.csv.gz: the gzip stream is cut or damaged" in said.err
     assert "fetch or copy it again" in said.err
+
+
+FAMILIES = {f"s{i}": f"f{i // 3}" for i in range(12)}
+GROUPED = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --folds 2 --out run"
+
+
+def _table_of_families(name, columns, rows=FAMILIES):
+    lines = (
+        f"{key}\t{'xy'[i % 2]}\t{value}" for i, (key, value) in enumerate(rows.items())
+    )
+    Path(name).write_text("\t".join(columns) + "\n" + "\n".join(lines) + "\n")
+
+
+def _families_of_folds():
+    """The families of the validation part of each fold."""
+    tables = sorted(Path("run").glob("fold-*/scores-valid.tsv"))
+    ids = [
+        [row.split("\t")[0] for row in table.read_text().splitlines()[1:]]
+        for table in tables
+    ]
+    return [{FAMILIES[name] for name in names} for names in ids]
+
+
+GROUPS = {
+    "labels": ("--labels", "t.tsv", "--group-column", "family"),
+    "table": ("--labels", "t.tsv", "--groups", "t.tsv", "--group-column", "family"),
+    "usual column": ("--labels", "t.tsv", "--groups", "g.tsv"),
+}
+
+
+@pytest.mark.parametrize("how", GROUPS)
+def test_folds_cut_no_group(call, here, how):
+    here("xy" * 6)
+    _table_of_families("t.tsv", ["id", "label", "family"])
+    _table_of_families("g.tsv", ["id", "other", "group"])
+    words = [*GROUPED.replace("--labels a.tsv ", "").split(), *GROUPS[how]]
+    said = call(*words)
+    assert said.code == 0, said.err
+    first, second = _families_of_folds()
+    assert first | second == set(FAMILIES.values())
+    assert not first & second
+
+
+def test_a_column_of_the_table_of_sequences_may_be_the_groups(call, here):
+    here("xy" * 6)
+    rows = {
+        f"s{i}": f"{'ACGT'[i % 4] * 6}\t{family}"
+        for i, family in enumerate(FAMILIES.values())
+    }
+    _table_of_families("t.tsv", ["id", "label", "sequence", "family"], rows)
+    words = GROUPED.replace("a.fa --labels a.tsv", "t.tsv").split()
+    said = call(*words, "--group-column", "family")
+    assert said.code == 0, said.err
+    first, second = _families_of_folds()
+    assert not first & second
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--group-column family", "no column 'family'"),
+        ("--groups short.tsv", "groups has no entry for 11 of 12 ids: 's1'"),
+        ("--groups gap.tsv", "groups names no group for 1 of 12 records: 's0'"),
+    ],
+)
+def test_groups_that_some_records_lack_are_an_error(call, here, words, message):
+    here("xy" * 6)
+    _table_of_families("short.tsv", ["id", "x", "group"], {"s0": "f0"})
+    _table_of_families("gap.tsv", ["id", "x", "group"], {**FAMILIES, "s0": "NA"})
+    said = call(*GROUPED.split(), *words.split())
+    assert (said.code, message in said.err) == (2, True), said.err
+
+
+def test_groups_without_a_cut_are_refused(call, here):
+    here("xy" * 6)
+    said = call(*TRAIN.split(), "--group-column", "file")
+    assert said.code == 2
+    assert "only where FILES are cut, by --valid-share or --folds" in said.err
+
+
+def test_uniprots_accessions_are_the_ids_that_the_shell_names(call, here):
+    here("xy" * 6)
+    text = re.sub(r">(s\d+)", r">sp|\1|NAME Protein", FASTA)
+    Path("u.fa").write_text(text)
+    words = TRAIN.replace("a.fa", "u.fa").split()
+    said = call(*words)
+    assert said.code == 2
+    remedy = re.search(r"\(--id-from-header '(.+?)'\)", said.err)
+    assert remedy is not None
+    said = call(*words, "--id-from-header", remedy[1])
+    assert said.code == 0, said.err
+    for command in (
+        "evaluate run u.fa --labels a.tsv",
+        "predict run u.fa --out scores.tsv",
+    ):
+        assert call(*command.split(), "--id-from-header", remedy[1]).code == 0
+    ids = [row.split("\t")[0] for row in Path("scores.tsv").read_text().splitlines()[1:]]
+    assert ids == [f"s{i}" for i in range(12)]
+
+
+WIDE = "id\tp\tq\tr\n" + "".join(
+    f"s{i}\t{i % 2}\t{i % 3 % 2}\t{i // 6}\n" for i in range(12)
+)
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate"])
+def test_columns_after_one_option_are_answered_by_the_option_for_each(call, here, command):
+    here("xy" * 6)
+    Path("w.tsv").write_text(WIDE)
+    words = (
+        TRAIN.replace("a.tsv", "w.tsv")
+        if command == "train"
+        else ("evaluate run a.fa --labels w.tsv")
+    )
+    said = call(*words.split(), "--label-column", "p", "q", "r")
+    assert said.code == 2
+    assert "--label-column takes one word: repeat it for several" in said.err
+    assert "--label-column p --label-column q --label-column r." in said.err
+
+
+def test_columns_of_zeros_and_ones_are_several_labels(call, here):
+    here("xy" * 6)
+    Path("w.tsv").write_text(WIDE)
+    columns = [word for name in "pqr" for word in ("--label-column", name)]
+    said = call(*TRAIN.replace("a.tsv", "w.tsv").split(), *columns)
+    assert said.code == 0, said.err
+    assert "task multilabel, guessed from the labels" in said.out

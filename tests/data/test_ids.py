@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from seqloom.augment import Mutate
 from seqloom.data import DataLoader, Ids, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, FormatError, LabelError
 
 
 @pytest.fixture
@@ -212,3 +213,74 @@ def test_ids_that_are_no_utf8_are_spelled_with_backslashes(tmp_path):
     path.write_bytes(b">\xff one\nAC\n>\xc3\xa9\nGT\n")
     batch = SequenceDataset(path, encoder=OneHot("dna")).batch([0, 1])
     assert batch["id"] == ["\\xff", "é"]
+
+
+UNIPROT = (
+    ">sp|P00001|CYC_A Cytochrome OS=A\nMK\n>tr|Q00002|B_B X\nMW\n>sp|P00003|C_C Y\nMA\n"
+)
+ACCESSIONS = ["P00001", "Q00002", "P00003"]
+HOW = {
+    "first group": r"\|(.+?)\|",
+    "named group": r"(sp|tr)\|(?P<id>.+?)\|",
+    "whole match": r"[PQ]\d{5}",
+    "compiled": re.compile(r"\|(.+?)\|"),
+}
+
+
+@pytest.fixture
+def uniprot(tmp_path):
+    (tmp_path / "u.fa").write_text(UNIPROT)
+    (tmp_path / "t.tsv").write_text("id\tlabel\nP00001\tx\nP00003\tx\nQ00002\ty\n")
+    return tmp_path / "u.fa", tmp_path / "t.tsv"
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_pattern_finds_the_id_in_the_header(uniprot, how):
+    path, labels = uniprot
+    data = SequenceDataset(path, labels=labels, id_from_header=HOW[how])
+    assert (data.ids, np.asarray(data.labels).tolist()) == (ACCESSIONS, [0, 1, 0])
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
+    assert again.batch([2, 0])["id"] == [ACCESSIONS[2], ACCESSIONS[0]]
+    stream = SequenceStream(path, labels=labels, id_from_header=HOW[how])
+    items = list(stream)
+    assert [item["id"] for item in items] == ACCESSIONS
+    assert [item["label"] for item in items] == [0, 1, 0]
+
+
+def test_a_pattern_finds_ids_of_tables_and_of_sequences_in_memory(tmp_path):
+    (tmp_path / "t.csv").write_text("id,sequence\nsp|P00001|A,MK\nsp|P00002|B,MW\n")
+    for data in (tmp_path / "t.csv", {"sp|P00001|A": "MK", "sp|P00002|B": "MW"}):
+        found = SequenceDataset(data, id_from_header=r"\|(.+?)\|")
+        assert found.ids == ["P00001", "P00002"]
+
+
+def test_labels_by_accession_are_answered_by_the_pattern_that_joins_them(uniprot):
+    path, labels = uniprot
+    with pytest.raises(LabelError) as error:
+        SequenceDataset(path, labels=labels)
+    found = re.search(r"id_from_header=r'(.+?)' \(--id-from-header", str(error.value))
+    assert found is not None
+    assert SequenceDataset(path, labels=labels, id_from_header=found[1]).ids == ACCESSIONS
+    names = {"CYC_A": "x", "B_B": "y", "C_C": "x"}
+    with pytest.raises(LabelError) as error:
+        SequenceDataset(path, labels=names)
+    found = re.search(r"id_from_header=r'(.+?)' \(--id-from-header", str(error.value))
+    assert found is not None
+    assert SequenceDataset(path, labels=names, id_from_header=found[1]).ids == [*names]
+
+
+@pytest.mark.parametrize(
+    "make", [SequenceDataset, lambda *a, **k: list(SequenceStream(*a, **k))]
+)
+@pytest.mark.parametrize(
+    ("pattern", "found"), [("sp.(P.+?)_", "nothing"), ("OS=A|.* X", "'tr")]
+)
+def test_a_header_without_the_id_of_the_pattern_is_an_error(uniprot, make, pattern, found):
+    with pytest.raises(FormatError, match=rf"u.fa: record 1: id_from_header .* {found}"):
+        make(uniprot[0], id_from_header=pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(", 3])
+def test_an_id_pattern_that_is_none_is_an_error(uniprot, pattern):
+    with pytest.raises(ArgumentError, match="regular expression"):
+        SequenceDataset(uniprot[0], id_from_header=pattern)

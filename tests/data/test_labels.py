@@ -941,3 +941,102 @@ def test_a_column_of_the_frame_of_sequences_belongs_to_its_rows():
     found = SequenceDataset(frame, labels=frame["y"])
     assert found.ids == ["0", "1", "2"]
     assert [found.classes[label] for label in found.labels] == ["a", "b", "a"]
+
+
+def test_the_separator_that_excel_declares_is_used(labelled):
+    data = labelled("sep=;\nid;label\na;x\nb;y\nc;x\nd;y\n")
+    assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
+    with pytest.raises(FormatError, match="line 4: expected 2 cells, found 1"):
+        labelled("sep=;\nid;label\na;x\nb,y\n")
+
+
+@pytest.mark.parametrize("separator", [",", "\t", ";"])
+def test_a_blank_may_follow_a_quoted_cell(labelled, separator):
+    lines = ['"id" ,"label" ,"note"', '"a" ,"x" ,"p "" q"  ', '"b","y" , "r"']
+    text = "\n".join([*lines, "c,x,s", 'd, "y"  ,""']).replace(",", separator) + "\n"
+    assert values(labelled(text)) == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("header", ["id label\tnote", "#id label\tnote", "id\tlabel note"])
+def test_blanks_and_tabs_may_be_mixed(labelled, header):
+    assert values(labelled(f"{header}\na x\tp\nb\ty q\nc x\tp\nd y\tq\n")) == [0, 1, 0, 1]
+
+
+def test_a_blank_within_a_name_is_no_separator_where_tabs_are(labelled):
+    text = "id\tmy label\na\tx y\nb\tz\nc\tx y\nd\tz\n"
+    assert labelled(text, label_column="my label").classes == ("x y", "z")
+
+
+def test_an_id_of_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
+    path = fasta({"a\u00a0": "AC", "b": "GG", "c": "TT"})
+    table = tmp_path / "t.tsv"
+    table.write_text("id\tlabel\na\tx\nb\u00a0\ty\nc\tx\n", encoding="utf-8")
+    found = SequenceDataset(path, labels=table)
+    assert (found.ids[0], found.labels.tolist()) == ("a\u00a0", [0, 1, 0])
+    stream = SequenceStream(path, labels=table)
+    assert [item["label"] for item in stream] == [0, 1, 0]
+
+
+def test_an_array_of_labels_is_not_taken_for_tables_of_a_stream(fasta):
+    with pytest.raises(ArgumentError, match=r"an array of 4: pass dict\(zip\(ids, labels"):
+        SequenceStream(fasta(FOUR), labels=np.array(["a", "b", "a", "b"]))
+
+
+TRUTHS = [True, False, False, True]
+BOOLEANS = {
+    "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": TRUTHS}),
+    "series": lambda _: pd.Series(TRUTHS, index=list("abcd")),
+    "list": lambda _: TRUTHS,
+    "parquet": lambda path: _parquet_of(path, pa.array(TRUTHS)),
+    "pandas": lambda path: _csv_of(path, ["True", "False", "False", "True"]),
+    "polars": lambda path: _csv_of(path, ["true", "false", "false", "true"]),
+    "R": lambda path: _csv_of(path, ["TRUE", "FALSE", "FALSE", "TRUE"]),
+    "numbers": lambda path: _csv_of(path, ["1", "0", "0", "1"]),
+}
+
+
+def _csv_of(path, cells):
+    rows = (f"{name},{cell}\n" for name, cell in zip("abcd", cells, strict=True))
+    (path / "t.csv").write_text("id,label\n" + "".join(rows))
+    return path / "t.csv"
+
+
+def _parquet_of(path, cells):
+    table = pa.table({"id": list("abcd"), "label": cells})
+    parquet.write_table(table, path / "t.parquet")
+    return path / "t.parquet"
+
+
+@pytest.mark.parametrize("how", BOOLEANS)
+@pytest.mark.parametrize(
+    "classes", [None, ("False", "True"), ("0", "1"), ("true", "false")]
+)
+def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, classes):
+    labels = BOOLEANS[how](tmp_path)
+    data = SequenceDataset(fasta(FOUR), labels=labels, classes=classes)
+    expected = ("0", "1") if classes is None else classes
+    first = [1, 0, 0, 1] if expected[0].casefold() != "true" else [0, 1, 1, 0]
+    assert (data.classes, values(data)) == (expected, first)
+
+
+@pytest.mark.parametrize("task", ["multilabel", "regress"])
+def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
+    frame = pd.DataFrame({"id": list("abcd"), "p": TRUTHS, "q": ["TRUE", "FALSE"] * 2})
+    data = SequenceDataset(fasta(FOUR), labels=frame, label_column=["p", "q"], task=task)
+    assert data.labels.tolist() == [[1, 1], [0, 0], [0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "remedy"),
+    [
+        ("1,000", "write 1000 without the comma, or 1.000 if it is a decimal comma"),
+        ("12,345,678", "write 12345678 without the comma"),
+        ("1,000.5", "write 1000.5 without the comma"),
+        ("0,5", "write a point: 0.5"),
+    ],
+)
+def test_a_number_with_commas_is_answered_by_how_to_write_it(fasta, cell, remedy):
+    labels = {"a": cell, "b": "2", "c": "3", "d": "4"}
+    for task in ("auto", "regress"):
+        with pytest.raises(LabelError, match=re.escape(remedy)):
+            SequenceDataset(fasta(FOUR), labels=labels, task=task)

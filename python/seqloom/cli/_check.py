@@ -82,6 +82,12 @@ def check_parts(options: PartOptions, kind: Kind) -> None:
             "--folds compares settings, --test judges the ones that were chosen: "
             "give --test to a later run, without --folds"
         )
+    is_cut = options.valid_share != 0 and not (options.valid or options.valid_chromosomes)
+    if (options.groups or options.group_column) and not is_cut:
+        raise ArgumentError(
+            "--groups and --group-column: only where FILES are cut, by --valid-share or "
+            "--folds"
+        )
     share = options.valid_share
     if share is not None and not 0 <= share < 1:
         raise ArgumentError(f"--valid-share must be at least 0 and below 1, got {share}")

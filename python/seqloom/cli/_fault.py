@@ -1,5 +1,6 @@
 """What is wrong with the words of a command line, and what to write instead."""
 
+import itertools
 import re
 import shlex
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from seqloom._text import printable
 STREAM = "-"
 # A message stays readable with so much of an option's help.
 _LONGEST = 120
+# Options that take one word, and may be repeated.
+_REPEATABLE = ("--label-column", "--covariate-column", "--missing")
 # Options that a command does not have, but that somebody may look for there.
 _ELSEWHERE = {
     ("evaluate", "--out"): (
@@ -30,7 +33,11 @@ _ELSEWHERE = {
 def name_fault(app: App, error: CycloptsError, words: Sequence[str]) -> str:
     """Says in two lines what is wrong with the words, and where the options are listed."""
     named = _name_command(app, words)
-    fault = _name_stream(error, words) or _name_error(app, error, named)
+    fault = (
+        _name_stream(error, words)
+        or _name_repeatable(error, words)
+        or _name_error(app, error, named)
+    )
     return f"{fault}\n{shlex.join(['seqloom', *named, '--help'])} lists the options"
 
 
@@ -54,6 +61,24 @@ def _name_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
             return (
                 f"{option} reads files, not standard input ({STREAM}): save it to a file "
                 "first and give its path."
+            )
+    return None
+
+
+def _name_repeatable(error: CycloptsError, words: Sequence[str]) -> str | None:
+    """Describes how an option is given several times, where words follow its value."""
+    unused = (
+        list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
+    )
+    for position, option in enumerate(words):
+        if not unused or option not in _REPEATABLE:
+            continue
+        rest = itertools.takewhile(lambda word: word[:2] != "--", words[position + 1 :])
+        values = list(rest)
+        if values[-len(unused) :] == unused:
+            each = shlex.join(word for value in values for word in (option, value))
+            return (
+                f"{option} takes one word: repeat it for several, as in {printable(each)}."
             )
     return None
 

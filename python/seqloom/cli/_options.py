@@ -87,9 +87,12 @@ class SequenceOptions(FileOptions):
 
     Args:
         sequence_column: The column of sequences of tables (CSV, TSV, Parquet).
+        id_from_header: A regular expression: its group, in the header, is the id instead of
+            the first word; "\\|(.+?)\\|" finds the accession in sp|P12345|NAME.
     """
 
     sequence_column: str = "sequence"
+    id_from_header: str | None = None
 
     def to_reading(self) -> dict[str, Any]:
         """Spells how files are read as `SequenceDataset` takes it."""
@@ -273,6 +276,10 @@ class PartOptions:
         valid_chromosomes: Or all intervals of these chromosomes.
         valid_share: Or this share of FILES, cut off first; 0: keep the last epoch.
         folds: Or cross-validation: train so many times, each time without another part.
+        groups: Tables of groups, such as families or donors, joined by id as labels are:
+            --valid-share and --folds cut no group.
+        group_column: The column of groups. Without --groups one of --labels, of FILES or of
+            --intervals; or file, or sequence, where equal sequences are a group.
         test: Files to score once, after training; of --intervals, other intervals.
         test_chromosomes: Or all intervals of these chromosomes.
     """
@@ -281,6 +288,8 @@ class PartOptions:
     valid_chromosomes: Names = ()
     valid_share: Annotated[float | None, Parameter(show_default=lambda _: "0.1")] = None
     folds: Folds | None = None
+    groups: Files = ()
+    group_column: Annotated[str | None, Parameter(show_default=lambda _: "group")] = None
     test: Files = ()
     test_chromosomes: Names = ()
 

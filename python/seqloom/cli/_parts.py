@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,24 +35,29 @@ def parts_of(
     *,
     folder: Path,
     seed: int,
+    groups: Any = None,
 ) -> Iterator[DataPart]:
     """Gives the one run to make, or one for each fold, in a folder of its own."""
+    settings: Any = {"folder": folder, "seed": seed, "groups": groups}
     if options.folds is not None:
-        yield from _folds(whole, options.folds, folder=folder, seed=seed)
+        yield from _folds(whole, options.folds, **settings)
     elif valid is not None:
         yield DataPart(train=whole, valid=valid, folder=folder)
     elif names := options.valid_chromosomes:
         train, held = hold_out(whole, names, "--valid-chromosomes")
         yield DataPart(train=train, valid=held, folder=folder)
     else:
-        yield _cut(whole, options.valid_share, folder=folder, seed=seed)
+        yield _cut(whole, options.valid_share, **settings)
 
 
-def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[DataPart]:
+def _folds(
+    whole: "Whole", k: int, *, folder: Path, seed: int, groups: Any
+) -> Iterator[DataPart]:
     """Leaves each part out once."""
     from seqloom.data import folds
 
-    pairs = folds(whole, k, groups=_groups(whole, k), seed=seed)
+    groups = _equal_sequences(whole, k) if groups is None else groups
+    pairs = folds(whole, k, groups=groups, seed=seed)
     for number, (train, valid) in enumerate(pairs, start=1):
         title = f"fold {number} of {k}"
         yield DataPart(
@@ -60,19 +65,21 @@ def _folds(whole: "Whole", k: int, *, folder: Path, seed: int) -> Iterator[DataP
         )
 
 
-def _cut(whole: "Whole", share: float | None, *, folder: Path, seed: int) -> DataPart:
+def _cut(
+    whole: "Whole", share: float | None, *, folder: Path, seed: int, groups: Any
+) -> DataPart:
     """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
     from seqloom.data import split
 
     share = DEFAULT_SHARE if share is None else share
     if not share:
         return DataPart(train=whole, valid=None, folder=folder)
-    shares = (1 - share, share)
-    train, valid = split(whole, shares, groups=_groups(whole, 2), seed=seed)
+    groups = _equal_sequences(whole, 2) if groups is None else groups
+    train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
     return DataPart(train=train, valid=valid, folder=folder)
 
 
-def _groups(whole: "Whole", parts: int) -> str | None:
+def _equal_sequences(whole: "Whole", parts: int) -> str | None:
     """Keeps equal sequences in one part, where there are any, and enough of others."""
     from seqloom.data._items import hash_letters
 

@@ -234,7 +234,7 @@ def _find_alphabet(
         console.print("alphabet dna, by --rna-as-dna")
         return "dna"
     reading = sequences.to_reading()
-    reading.pop("quality")
+    del reading["quality"], reading["id_from_header"]
     if sequences.symbols is not None:
         reading["symbols"] = sequences.symbols
     alphabet = guess_alphabet(files, **reading)

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from seqloom.cli._check import check_folder, check_labels, check_parts, holds_run
 from seqloom.cli._folds import facts_of_folds, show_folds
+from seqloom.cli._groups import groups_of
 from seqloom.cli._json import facts_of, print_json
 from seqloom.cli._kinds import check_options
 from seqloom.cli._machine import announce, open_console
@@ -78,6 +79,8 @@ def train(
 
     A run that was stopped goes on: seqloom train --out runs/splice --resume
 
+    Families in one part: seqloom train a.fa --labels t.tsv --group-column family --out r
+
     A file for each class: seqloom train pos.fa neg.fa --label-from-file --out runs/c
 
     Parts of a genome: seqloom train hg.fa --intervals peaks.bed --label-column name
@@ -125,7 +128,14 @@ def train(
     warn_of_files(warnings, intervals.intervals or files, parts)
     warn_of_classes(warnings, whole)
     runs: list[Run] = []
-    for part in parts_of(whole, valid, parts, folder=folder.out, seed=learning.seed):
+    for part in parts_of(
+        whole,
+        valid,
+        parts,
+        folder=folder.out,
+        seed=learning.seed,
+        groups=groups_of(whole, files, parts, labels=data, sequences=sequences),
+    ):
         warn_of_part(warnings, part)
         warn_of_overlaps(warnings, part, test)
         settings = learning.to_keywords(network.weight_decay) | machine.to_keywords()

@@ -158,9 +158,9 @@ def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
             return store
     if inputs.must_be_held:
         raise ArgumentError(
-            f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out: "
-            "pass in_memory=True, or write a clean file with seqloom convert "
-            "--whitespace strip --comments skip --ids number"
+            f"{inputs.paths[0]}: is not held in memory, and an index leaves nothing out "
+            "and changes no id: pass in_memory=True, or write a clean file with seqloom "
+            "convert --whitespace strip --comments skip --ids number"
         )
     from seqloom.data._indexed import IndexedStore  # most datasets need no index
 

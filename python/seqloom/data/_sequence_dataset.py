@@ -98,6 +98,9 @@ class SequenceDataset(SequenceItems):
             in memory.
         ids: ``"number"`` gives a record whose header has no word, or that has no id in
             memory, its number.
+        id_from_header: A regular expression: its group named ``id``, else its first group,
+            else all that it matches is the id of a record; ``r"\\|(.+?)\\|"`` finds the
+            accession in UniProt's ``sp|P12345|NAME``. None takes the first word.
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
 
@@ -143,6 +146,7 @@ class SequenceDataset(SequenceItems):
         comments: str = "error",
         whitespace: str = "error",
         ids: str = "error",
+        id_from_header: str | re.Pattern[str] | None = None,
         in_memory: bool | None = None,
     ) -> None:
         labels = Labels.of(
@@ -166,6 +170,7 @@ class SequenceDataset(SequenceItems):
             ids=ids,
             sequence_column=sequence_column,
             id_column=id_column,
+            id_from_header=id_from_header,
         )
         sources = sources_of(paths, options)
         batches = {path: held.batch for path, held in sources.held.items()}

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import as_pattern
+from seqloom._ragged import Ragged
+from seqloom._text import match_text
 from seqloom.data.label._header_line import check_column, column_position
+from seqloom.errors import FormatError
+from seqloom.io import SequenceBatch
+from seqloom.io._records import decode_header
 from seqloom.io._settings import check_choice
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
 
 _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
@@ -21,12 +31,15 @@ class SourceOptions:
     ids: str = "error"
     sequence_column: str = "sequence"
     id_column: str = "id"
+    id_from_header: str | re.Pattern[str] | None = None
 
     def __post_init__(self) -> None:
         for name in _USUAL:
             check_choice(name, getattr(self, name))
         check_column("sequence_column", self.sequence_column)
         check_column("id_column", self.id_column)
+        if self.id_from_header is not None:
+            as_pattern("id_from_header", self.id_from_header)
 
     @property
     def of_files(self) -> dict[str, Any]:
@@ -36,8 +49,38 @@ class SourceOptions:
 
     @property
     def leaves_out(self) -> bool:
-        """Whether something of a file is left out, which its index would not do."""
-        return bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
+        """Whether records differ from those that the index of a file has."""
+        is_changed = bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
+        return is_changed or self.id_from_header is not None
+
+    def rename(
+        self, batch: SequenceBatch, locate: Callable[[int], tuple[str, int]]
+    ) -> SequenceBatch:
+        """Puts the id that the pattern finds in each header in front of the header."""
+        if self.id_from_header is None:
+            return batch
+        search = as_pattern("id_from_header", self.id_from_header).search
+        headers: list[bytes] = []
+        for row, header in enumerate(batch.headers.to_list()):
+            match = search(decode_header(header))
+            name = "" if match is None else match_text(match, "id")
+            if len(name.split()) != 1:
+                raise self._no_id(header, name, locate(row))
+            headers.append(name.encode("utf-8", "surrogatepass") + b" " + header)
+        return SequenceBatch(Ragged.from_list(headers), batch.sequences, batch.qualities)
+
+    def _no_id(self, header: bytes, name: str, place: tuple[str, int]) -> FormatError:
+        """Describes a header in which the pattern finds no id."""
+        path, record = place
+        found = f"{name!r}, expected one word" if name else "nothing"
+        return FormatError(
+            f"{path}: record {record}: id_from_header (--id-from-header) finds {found} in "
+            f"the header {decode_header(header)!r}: put the id in parentheses, as in "
+            r"'\|(.+?)\|' for sp|P12345|NAME",
+            kind="header",
+            path=path,
+            record=record,
+        )
 
     def find_sequences(self, what: str, names: list[str]) -> str:
         """Finds the column of sequences."""

@@ -49,6 +49,13 @@ class Inputs:
 
     def batches(self, path: str) -> Iterator[SequenceBatch]:
         """Reads one file from start to end."""
+        start = 0
+        for batch in self._read(path):
+            yield self.reading.rename(batch, lambda row, start=start: (path, start + row))
+            start += len(batch)
+
+    def _read(self, path: str) -> Iterator[SequenceBatch]:
+        """Reads one file, with the headers that it has."""
         if path in self.held:
             yield self.held[path]
             return

@@ -92,22 +92,31 @@ def inspect(
     with _suggest_readers(), open_sequences(origin, **options) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
     examples, duplicates = _duplicates(origin, tally.id_hashes, options)
-    lengths, counts = tally.lengths, tally.counts
-    qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
-    means = tally.profile.means.astype(np.int64)
-    return Summary(
+    return summarise(
+        tally,
+        quality,
         path=reader.path,
         format=reader.format,
         compression=reader.compression,
         file_bytes=count_bytes(origin),
+        duplicate_ids=duplicates,
+        duplicate_examples=examples,
+    )
+
+
+def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
+    """Makes the summary of counted records; the facts describe their file."""
+    lengths, counts = tally.lengths, tally.counts
+    qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
+    means = tally.profile.means.astype(np.int64)
+    return Summary(
         records=lengths.size,
         letters=_letters(counts),
         **_describe_lengths(lengths),
         **_composition(counts),
-        duplicate_ids=duplicates,
-        duplicate_examples=examples,
         quality=summarise_quality(qualities, means, encoding=quality),
         positions=bin_positions(tally.profile, int(lengths.max()), encoding=quality),
+        **facts,
     )
 
 

@@ -35,7 +35,8 @@ class Summary:
 
     Args:
         path: The file; ``"-"`` for standard input.
-        format: ``"fasta"`` or ``"fastq"``.
+        format: ``"fasta"`` or ``"fastq"``; ``"table"`` of `seqloom inspect` for CSV, TSV
+            and Parquet.
         compression: ``"none"``, ``"gzip"``, ``"bgzip"``, ``"bzip2"``, ``"xz"`` or
             ``"zstd"``.
         file_bytes: The size on disk; for standard input, the number of bytes read.

@@ -574,3 +574,32 @@ def test_an_index_that_names_no_sample_is_an_error(four):
         sl.data.GenotypeDataset(four(), values)
     with pytest.raises(sl.errors.LabelError, match="it has 0, 2, 3"):
         sl.data.GenotypeDataset(four(), covariates=values)
+
+
+MIXED = {
+    "header": "FID IID\tY\nf1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
+    "blanks last": "FID\tIID Y\nf1\ti1 0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
+    "no header": "f1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
+}
+
+
+@pytest.mark.parametrize("how", MIXED)
+def test_a_table_of_phenotypes_may_mix_blanks_and_tabs(four, table, how):
+    assert labelled(four(), table(MIXED[how]))[0] == HALVES
+
+
+@pytest.mark.parametrize("words", [["True", "False"], ["true", "false"], ["TRUE", "FALSE"]])
+def test_booleans_of_samples_are_controls_and_cases_from_every_source(four, table, words):
+    text = "IID,Y\n" + "".join(
+        f"{name},{word}\n" for name, word in zip(NAMES, words * 2, strict=True)
+    )
+    frame = pd.DataFrame({"IID": NAMES, "Y": [True, False] * 2})
+    path = four()
+    for given in (table(text), frame):
+        found, data = labelled(path, given, covariates=given)
+        assert data.classes == ("control", "case")
+        assert [*found.values()] == [1, 0, 1, 0]
+        assert [item["covariates"].tolist() for item in data] == [
+            item["covariates"].tolist()
+            for item in sl.data.GenotypeDataset(path, covariates=np.array([1, 0, 1, 0]))
+        ]

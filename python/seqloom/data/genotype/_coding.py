@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from seqloom._text import parse_decimal
+from seqloom.data.label._cells import TRUTH
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Missing:
 def _plain(cell: str) -> str:
     """Writes numbers and words in one way."""
     text = cell.strip().casefold()
+    text = TRUTH.get(text, text)
     try:
         number = parse_decimal(text)
     except ValueError:

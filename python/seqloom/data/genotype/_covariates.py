@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._text import parse_decimal
 from seqloom.data.genotype._joined import join_people
+from seqloom.data.label._cells import TRUTH
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _without(joined: PersonValues, unused: Sequence[str]) -> PersonValues:
 def _number(cell: str) -> float:
     """Reads a number; what is none becomes infinite, to be found later."""
     try:
-        number = parse_decimal(cell)
+        number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
         return math.inf
     return number if abs(number) <= _LARGEST else math.inf

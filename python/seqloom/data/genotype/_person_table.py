@@ -55,7 +55,9 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
     # The first line is a header if it names FID or IID, or the columns that are asked for.
     # Else its first cells must be the ids of an individual, as in PLINK's own files.
     with reading_table(path), open_text(path) as file:
-        reader = csv_reader(path, file, (columns.id_column or _IID,))
+        wanted = (columns.id_column or _IID,)
+        has_one_word_ids = columns.id_column is None
+        reader = csv_reader(path, file, wanted, has_one_word_ids=has_one_word_ids)
         try:
             return _read(path, reader, columns, people=people)
         except csv.Error as error:

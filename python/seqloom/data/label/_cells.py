@@ -21,6 +21,8 @@ MISSING = (
     *("NaT", "NULL", "null", "None"),
 )
 _NOTHING = {"NoneType", "NAType", "NaTType"}
+# Booleans as texts of a table, by their folded text: as those of a data frame.
+TRUTH = {"false": "0", "true": "1"}
 
 
 def is_nothing(value: Any) -> bool:

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
 _SHOWN = 3
 # Whether a label holds, as integers and as others write it.
-MARKS = {"0": False, "1": True, "0.0": False, "1.0": True}
+MARKS: dict[str, bool] = {
+    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
+    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
+}
 # So many classes are never too many, however few the records.
 _FEW = 10
 
@@ -48,6 +52,15 @@ def has_comma(cell: str) -> bool:
     return _COMMA.fullmatch(cell) is not None
 
 
+def comma_hint(cell: str) -> str:
+    """Describes how to write a number that has commas; empty where it has none."""
+    if _THOUSANDS.fullmatch(cell):
+        plain = cell.replace(",", "")
+        decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"
+        return f"; write {plain} without the comma{decimal if has_comma(cell) else ''}"
+    return f"; write a point: {cell.replace(',', '.')}" if has_comma(cell) else ""
+
+
 def _is_fractional(cell: str) -> bool:
     """Tells whether a text is a number with something behind the point."""
     if not _NUMBER.fullmatch(cell):
@@ -62,7 +75,7 @@ def _refuse_mixed(source: Source, holders: dict[str, str]) -> None:
     if not words or len(words) == len(holders):
         return
     shown = ", ".join(map(repr, sorted(words)[:_SHOWN]))
-    comma = "; a decimal comma must be a point" if any(map(has_comma, words)) else ""
+    comma = next((hint for word in words if (hint := comma_hint(word))), "")
     raise LabelError(
         f"{source.locate(holders[words[0]])}: some labels are numbers and some are "
         f"not: {shown}{comma}; if these mark missing values, pass them as missing= "
@@ -78,11 +91,12 @@ def _refuse_numbers(source: Source, holders: dict[str, str]) -> None:
                 f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
                 'fraction: pass task="regress" (--task regress) to learn numbers'
             )
-        if has_comma(cell):
+        if hint := comma_hint(cell):
+            kind = "comma" if _THOUSANDS.fullmatch(cell) else "decimal comma"
             raise LabelError(
-                f"{source.locate(name)}: label {cell!r} may be a number with a decimal "
-                'comma, or two labels: write a point and pass task="regress" (--task '
-                'regress), or pass task="multilabel" (--task multilabel)'
+                f"{source.locate(name)}: label {cell!r} may be a number with a {kind}, or "
+                f'several labels{hint}, and pass task="regress" (--task regress); or pass '
+                'task="multilabel" (--task multilabel)'
             )
 
 

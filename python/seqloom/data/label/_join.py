@@ -69,7 +69,9 @@ def join_records(
     """Finds the sequences that have a label, and their keys: ids, or their numbers."""
     if not source.is_each:
         _check_distinct(records, ids)
-    keys = list(map(str, range(len(ids)))) if source.is_each else ids
+    # The cells of a table have no blanks at their ends, a header may end in one of Unicode.
+    keys = [name if name in source.cells else name.strip() for name in ids]
+    keys = list(map(str, range(len(ids)))) if source.is_each else keys
 
     def refuse(bare: list[int]) -> LabelError:
         return _unlabelled_error(records, ids, source, bare=bare, key=keys[bare[0]])
@@ -129,7 +131,8 @@ def _unlabelled_error(
     )
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     if len(bare) == len(ids):
-        way_out = "" if alike else source.note(bare[0]) or _other_ids(source)
+        note = _part_note(source, ids) or _other_ids(source)
+        way_out = "" if alike else source.note(bare[0]) or note
     elif source.found is not None:
         way_out = source.note(bare[0]) + way_out
     return LabelError(
@@ -149,6 +152,21 @@ def _other_ids(source: Source) -> str:
             "labels.to_numpy()"
         )
     return f"; their ids are {found}, ...: id_column= (--id-column) names another column"
+
+
+def _part_note(source: Source, ids: list[str]) -> str:
+    """Describes how to cut ids where the labels have a part of them, as accessions."""
+    parts = ids[0].split("|")
+    at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)
+    if at is None:
+        return ""
+    pattern = (
+        r"\|(.+?)\|" if at == 1 and len(parts) > at + 1 else rf"(?:.*?\|){{{at}}}([^|\s]+)"
+    )
+    return (
+        f"; the labels have {parts[at]!r} for {ids[0]!r}: pass id_from_header="
+        f"r'{pattern}' (--id-from-header '{pattern}')"
+    )
 
 
 def _blank_note(source: Source, name: str) -> str:

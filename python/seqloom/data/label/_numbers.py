@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.label._cells import BETWEEN_NAMES, Cells
-from seqloom.data.label._guess import MARKS, guess_task, has_comma
+from seqloom.data.label._cells import BETWEEN_NAMES, TRUTH, Cells
+from seqloom.data.label._guess import MARKS, comma_hint, guess_task
 from seqloom.data.label._header_line import name_nearest
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from numpy.typing import NDArray
 
@@ -86,6 +86,8 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
             'task="multilabel", or give each record one name'
         )
     names = [source.cells[name][0] for name in ids]
+    if classes is None and TRUTH.keys() >= {name.casefold() for name in set(names)}:
+        names = [TRUTH[name.casefold()] for name in names]
     if classes is None:
         classes = _sort_names(set(names))
         _check_several(source, classes, len(ids))
@@ -98,11 +100,14 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
     return NumberedLabels("classify", classes, values)
 
 
-def _as_class(name: str, classes: Container[str]) -> str:
-    """Writes an integer as the classes have it: a column with gaps has 1.0 for 1."""
-    whole = name.removesuffix(".0")
+def _as_class(name: str, classes: Collection[str]) -> str:
+    """Writes an integer or a boolean as the classes have it: True for 1, or 1.0 for 1."""
+    whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):
         return name
+    truths = {TRUTH.get(known.casefold(), known): known for known in classes}
+    if truths.keys() <= {"0", "1"} and whole in truths:
+        return truths[whole]
     return next((same for same in (whole, f"{whole}.0") if same in classes), name)
 
 
@@ -171,11 +176,11 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
 def _number(source: Source, name: str, cell: str) -> float:
     """Reads one value."""
     try:
-        number = parse_decimal(cell)
+        number = parse_decimal(TRUTH.get(cell.casefold(), cell))
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        hint = "; write a point, not a comma" if has_comma(cell) else ""
+        hint = comma_hint(cell)
         raise LabelError(f"{source.locate(name)}: label {cell!r} is no finite number{hint}")
     return number
 

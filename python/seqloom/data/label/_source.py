@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import quote
-from seqloom._text import parse_decimal
+from seqloom._arguments import as_pattern, quote
+from seqloom._text import match_text, parse_decimal
 from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
@@ -25,6 +24,7 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header, parse_id
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Sequence
 
     from seqloom.data._records import Records
@@ -225,10 +225,12 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         labels = [labels]
     rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
-    if strange := [row for row in rows if not isinstance(row, (str, os.PathLike))]:
+    strange = [row for row in rows if not isinstance(row, (str, os.PathLike))]
+    if strange or is_array(labels):
+        found = f"an array of {len(rows):,}" if is_array(labels) else repr(strange[0])
         raise ArgumentError(
             "labels must be a table's path, several of them, a data frame, a dict from id "
-            f"to label, or a function of the record; got {strange[0]!r}: pass "
+            f"to label, or a function of the record; got {found}: pass "
             "dict(zip(ids, labels))"
         )
     return rows
@@ -414,19 +416,12 @@ def call_source(
 
 def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:
     """Takes labels out of the headers of the sequences."""
-    text: Any = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
-    if not isinstance(text, str):
-        raise ArgumentError(
-            f"label_from_header must be a regular expression of text, got {quote(pattern)}"
-        )
-    try:
-        search = re.compile(pattern).search
-    except re.error as error:
-        raise ArgumentError(f"'{text}' is no regular expression: {error}") from error
+    found_by = as_pattern("label_from_header", pattern)
+    text, search = found_by.pattern, found_by.search
     headers = list(records.headers())
     ids = (decode_header(parse_id(header)) for header in headers)
     found = zip(ids, map(search, map(decode_header, headers)), strict=True)
-    cells = {name: (_group(match),) for name, match in found if match}
+    cells = {name: (match_text(match, "label"),) for name, match in found if match}
     what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
     return Source(what, names[:1], cells, found=found_in)
 
@@ -437,15 +432,10 @@ def _found_in(
     """Says what a pattern finds in a header, and how a pattern is written."""
     header = decode_header(headers[record])
     match = search(header)
-    found = "nothing" if match is None else repr(_group(match))
-    if match is None or not _group(match):
+    text = "" if match is None else match_text(match, "label")
+    found = "nothing" if match is None else repr(text)
+    if not text:
         advice = r"write \| for a bar and \. for a point, and the label in parentheses"
     else:
         advice = 'the label is what stands in parentheses, as in "class=(\\w+)"'
     return f"in the header {header!r} it finds {found}: {advice}"
-
-
-def _group(match: re.Match[str]) -> str:
-    """Picks the part of a match that is the label."""
-    named = match.groupdict().get("label")
-    return named or next((group for group in match.groups() if group), match[0])

@@ -87,9 +87,10 @@ class StreamLabels:
     def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         """Finds labels, and which records have one."""
         if self.function is None:
-            rows = np.array(
-                [self.rows.get(name, -1) for name in ids_of(batch.headers)], np.int64
-            )
+            names = ids_of(batch.headers)
+            rows = np.array([self.rows.get(name, -1) for name in names], np.int64)
+            for row in np.flatnonzero(rows < 0).tolist():
+                rows[row] = self.rows.get(names[row].strip(), -1)
             return self.values[rows[rows >= 0]], rows >= 0
         found = [self.function(record) for record in batch]
         has_label = np.array([not self._is_missing(value) for value in found], np.bool_)

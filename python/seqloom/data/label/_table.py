@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import itertools
+import re
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,10 +22,11 @@ from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator, Iterable, Iterator
 
 _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
+_DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_LETTERS = 4  # bytes, in UTF-16
 _SAVE_AS_UTF8 = (
     'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
@@ -145,15 +147,26 @@ def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
         csv.field_size_limit(before)
 
 
-def csv_reader(path: str, file: TextIO, wanted: Iterable[str] = ()) -> Reader:
+def csv_reader(
+    path: str, file: TextIO, wanted: Iterable[str] = (), *, has_one_word_ids: bool = False
+) -> Reader:
     """Cuts lines at tabs, commas or semicolons, quotes respected; else at white space."""
+    # Excel may write the separator into a line of its own.
+    begin = file.readline()
+    declared = _DECLARED.fullmatch(begin)
+    text = file if declared else itertools.chain([begin], file)
     # Comments may stand before the names of columns, if those are all that is wanted.
-    before, (first, *rest) = _first_lines(file, set(wanted))
+    before, (first, *rest) = _first_lines(text, set(wanted))
     if not first.strip() or "\0" in first:
         found = "data that is no text" if first.strip() else "nothing"
         raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
-    lines = itertools.chain(itertools.repeat("\n", before), [first, *rest], file)
-    if separator := _separator(first):
+    before += declared is not None
+    lines = itertools.chain(itertools.repeat("\n", before), [first, *rest], text)
+    separator = declared[1] if declared else _separator(first)
+    if separator == "\t" and _is_mixed(first, wanted, has_one_word_ids=has_one_word_ids):
+        separator = None
+    if separator:
+        lines = _without_blanks(lines, separator)
         return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     # A line end stays: it may stand between quotation marks.
     words = (" ".join(line.split()) + "\n" for line in lines)
@@ -165,7 +178,23 @@ def _separator(line: str) -> str | None:
     return next((mark for mark in "\t,;" if mark in line), None)
 
 
-def _first_lines(file: TextIO, wanted: set[str]) -> tuple[int, list[str]]:
+def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bool:
+    """Tells a line with tabs whose cells are separated by blanks too."""
+    names = {name.casefold() for name in wanted}
+    cells = {cell.strip('"# \r\n').casefold() for cell in line.split("\t")}
+    words = {word.strip('"#').casefold() for word in line.split()}
+    id_ = line.partition("\t")[0].lstrip("# ").rstrip()
+    is_id_cut = has_one_word_ids and len(id_.split()) > 1
+    return is_id_cut or (bool(names) and names <= words and not names <= cells)
+
+
+def _without_blanks(lines: Iterable[str], separator: str) -> Iterator[str]:
+    """Drops blanks between a quoted cell and the separator, which csv refuses."""
+    blanks = re.compile(f'" +(?={re.escape(separator)}|\r?\n|$)')
+    return (blanks.sub('"', line) if '" ' in line else line for line in lines)
+
+
+def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
     """Counts the lines before the first, and gives it with those that were read behind."""
     lines: list[str] = []
     for line in file:

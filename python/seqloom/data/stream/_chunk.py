@@ -119,6 +119,11 @@ class Chunk:
         """Takes neighbouring records without a copy, counted from the first of these."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
+    def replace_batch(self, batch: SequenceBatch) -> Chunk:
+        """Makes a source of these records only, with other headers."""
+        columns = _columns(self.source, slice(self.start, self.stop))
+        return ChunkSource(batch, self.source.paths, **columns).whole()
+
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
         """Makes a source of these records only, with some columns replaced."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed

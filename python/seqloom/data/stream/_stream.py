@@ -30,6 +30,7 @@ from seqloom.io._origin import check_regular
 
 if TYPE_CHECKING:
     import os
+    import re
     from collections.abc import Iterable, Iterator, Sequence
 
     from seqloom.data._encoder import Encoder
@@ -70,6 +71,8 @@ class SequenceStream(Resumable):
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` leaves out blanks among the letters of FASTA.
         ids: ``"number"`` gives records whose header has no word their number.
+        id_from_header: A regular expression whose group is the id of a record, as for
+            ``SequenceDataset``.
         on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
             ``report``, ``"collect"`` keeps the faults there too.
         num_threads: How many threads read and encode.
@@ -108,13 +111,19 @@ class SequenceStream(Resumable):
         comments: str = "error",
         whitespace: str = "error",
         ids: str = "error",
+        id_from_header: str | re.Pattern[str] | None = None,
         on_error: str = "raise",
         num_threads: int | None = None,
     ) -> None:
         super().__init__()
         options = SourceOptions(
-            quality=quality, comments=comments, whitespace=whitespace, ids=ids
+            quality=quality,
+            comments=comments,
+            whitespace=whitespace,
+            ids=ids,
+            id_from_header=id_from_header,
         )
+        self._source = options
         self.paths = _files(paths, options)
         self.encoder = encoder
         self.augment = augment
@@ -276,11 +285,21 @@ class SequenceStream(Resumable):
         windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.position)
         chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
+        if self._source.id_from_header is not None:
+            chunks = map(self._rename, chunks)
         if ahead:
             chunks = read_ahead(chunks, 1)
         labelled = self._add_labels(windows.shuffle(chunks, cursor.position))
         for chunk in cut_chunks(labelled, _always(n)):
             yield StreamPiece(begun, chunk, cursor.epoch)
+
+    def _rename(self, chunk: Chunk) -> Chunk:
+        """Gives records the ids that the pattern finds in their headers."""
+        source = chunk.source
+        batch = self._source.rename(
+            chunk.batch, lambda row: source.locate(chunk.start + row)
+        )
+        return chunk.replace_batch(batch)
 
     def _check(self) -> None:
         """Refuses settings that were changed to what the constructor would not take."""
