@@ -77,7 +77,7 @@ def test_parts_of_a_genome_are_explained(call, trained, tmp_path):
 
 
 REFUSED = {
-    "ending": (["--out", "letters.txt"], "--out must end in .html (a page) or .tsv"),
+    "ending": (["--out", "letters.txt"], "--out must end in .html (a page) or in .tsv"),
     "target": (["--out", "t.tsv", "--target", "XX"], "must be one of EI, IE, N, got 'XX'"),
     "both": (
         ["--out", "t.tsv", "--method", "mutations", "--window", "3"],

@@ -4,6 +4,7 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import chromium
@@ -136,3 +137,18 @@ def test_a_page_fits_a_telephone_and_a_desk_and_fetches_nothing(tmp_path, width)
         page.open((tmp_path / "page.html").as_uri())
         assert page.value("document.documentElement.scrollWidth") <= width
         assert (page.messages, len(page.requests)) == ([], 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": MUTATED, "letters": "ACGT"}])
+def test_each_format_of_a_table_holds_the_same(tmp_path, options):
+    found = some(2, **options)
+    for name in ("t.tsv", "t.csv", "t.parquet"):
+        found.save(tmp_path / name)
+    table = pd.read_csv(tmp_path / "t.tsv", sep="\t", keep_default_na=False)
+    assert table["letter"].tolist() == list("ACGACG")
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "t.csv", keep_default_na=False), table
+    )
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "t.parquet"), table, check_dtype=False
+    )

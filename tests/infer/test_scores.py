@@ -1,12 +1,20 @@
 """Scores: tables that read back to the same bits."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from seqloom.errors import FormatError, MissingFileError, ShapeError
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    MissingExtraError,
+    MissingFileError,
+    ShapeError,
+)
 from seqloom.infer import Scores
 
 values = arrays(
@@ -84,3 +92,45 @@ def test_names_of_intervals_come_back(tmp_path, classes):
     )
     with pytest.raises(ShapeError, match="1 names are not 2 records"):
         Scores(["a", "b"], classes, values, names=["p1"])
+
+
+VALUES = np.array([[1 / 3, 2 / 3], [0.5, 0.5]], np.float32)
+
+
+def test_a_file_is_written_in_the_format_that_its_name_says(tmp_path):
+    scores = Scores(['a,"b"', "é"], ["EI", "IE"], VALUES, names=["one", "two"])
+    for name in ("s.tsv", "s.txt", "s", "s.csv", "s.CSV", "s.parquet"):
+        scores.save(tmp_path / name)
+    for name in ("s.tsv", "s.txt", "s"):
+        assert (tmp_path / name).read_text().splitlines()[0].count("\t") == 3
+        assert Scores.read_tsv(tmp_path / name).ids == scores.ids
+    for name, separator in (("s.csv", ","), ("s.CSV", ","), ("s.tsv", "\t")):
+        found = pd.read_csv(tmp_path / name, sep=separator, dtype={"EI": np.float32})
+        assert found.columns.tolist() == ["id", "interval_name", "EI", "IE"]
+        assert found["EI"].tolist() == VALUES[:, 0].tolist()
+    found = pd.read_csv(tmp_path / "s.csv")
+    assert found["id"].tolist() == scores.ids
+    table = pd.read_parquet(tmp_path / "s.parquet")
+    assert table["id"].tolist() == scores.ids
+    assert table["IE"].dtype == np.float32
+    np.testing.assert_array_equal(table[["EI", "IE"]].to_numpy(), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("s.xlsx", r"written as .tsv, .csv or .parquet, not as .xlsx; a spreadsheet"),
+        ("s.tsv.gz", r"not as .gz; compress it afterwards"),
+        ("s.jsonl", r"not as .jsonl"),
+    ],
+)
+def test_a_name_of_another_format_is_refused(tmp_path, name, said):
+    with pytest.raises(ArgumentError, match=said):
+        Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_parquet_without_its_package_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install seqloom\[parquet\]"):
+        Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / "s.parquet")

@@ -25,7 +25,7 @@ from seqloom.cli._options import (
     SequenceOptions,
     TrainedOptions,
 )
-from seqloom.cli._predict import STREAM, check_out, open_both, paths_of
+from seqloom.cli._predict import STREAM, check_out, check_table, open_both, paths_of
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer import Attributions
 
-_PAGE, _TABLE = ".html", ".tsv"
+_PAGE, _TABLES = ".html", (".tsv", ".csv", ".parquet")
 _INSTEAD = {
     "genotypes": "what variants weigh, Python gives: sl.tensor.grad of "
     "model.logits(x) by x, a row of a batch",
@@ -72,7 +72,8 @@ def explain(
         model: A run folder that `seqloom train` wrote.
         files: Sequence files, tables with a column of sequences, or - for standard input.
             With --intervals a genome.
-        out: The page to write (NAME.html), or the table (NAME.tsv, - for standard output).
+        out: The page to write (NAME.html), or the table (NAME.tsv, NAME.csv, NAME.parquet,
+            or - for standard output).
         method: Hide letters behind N, in a protein X (occlusion), or replace each letter by
             each other one (mutations: in silico mutagenesis).
         window: The letters that occlusion hides at once.
@@ -118,11 +119,13 @@ def explain(
 
 def _check_ending(out: str) -> None:
     """Refuses a name that says neither page nor table."""
-    if out != STREAM and not out.endswith((_PAGE, _TABLE)):
+    if out != STREAM and not out.endswith((_PAGE, *_TABLES)):
         raise ArgumentError(
-            f"{out}: --out must end in {_PAGE} (a page) or {_TABLE} (a table), or be - for "
-            "a table on standard output"
+            f"{out}: --out must end in {_PAGE} (a page) or in .tsv, .csv or .parquet (a "
+            "table), or be - for a table on standard output"
         )
+    if not out.endswith(_PAGE):
+        check_table(out)
 
 
 def _check_kind(paths: list[Path], options: dict[str, Any]) -> Kind:
@@ -165,7 +168,7 @@ def _write(
     if out.endswith(_PAGE):
         write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:
-        found.to_tsv(sys.stdout if out == STREAM else out)
+        (found.to_tsv(sys.stdout) if out == STREAM else found.save(out))
     where = "standard output" if out == STREAM else out
     console.print(f"explained {count_of(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):

@@ -71,7 +71,8 @@ def predict(
         files: Sequence files, tables with a column of sequences, - for standard input, or
             a PLINK .bed; its variants are found by id and alleles. With --intervals a
             genome. Of a head on embeddings the folder that `seqloom embed` wrote.
-        out: The table to write, or - for standard output.
+        out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
+            output.
         overwrite: Replace the table where it is there already.
         reverse_complement: Give the mean of the scores of a sequence and its reverse
             complement, for DNA and RNA whose strand does not matter.
@@ -92,12 +93,16 @@ def predict(
     kind = check_reading(paths, covariates, **options)
     besides = [*covariates.covariates, *intervals.intervals]
     check_out(out, [*files_read(paths), *besides], overwrite=overwrite)
+    check_table(out)
     options |= {"kind": kind, "id_column": id_column, "covariates": covariates}
     trained, data = open_both(console, model, paths, machine=machine, options=options)
     with score_bar(console) as tell:
         settings: Any = {"num_threads": machine.threads, "progress": tell}
         scores = score(trained, data, reverse_complement=reverse_complement, **settings)
-    scores.to_tsv(sys.stdout if out == STREAM else out)
+    if out == STREAM:
+        scores.to_tsv(sys.stdout)
+    else:
+        scores.save(out)
     noun = getattr(data, "noun", "sequences")
     where = "standard output" if out == STREAM else out
     console.print(f"scored {count_of(len(scores), noun)}: {where}")
@@ -176,6 +181,14 @@ def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
     if out != STREAM:
         _check_target(Path(out), files)
         check_free(Path(out), overwrite=overwrite)
+
+
+def check_table(out: str) -> None:
+    """Refuses a name of a format in which no table is written."""
+    from seqloom.infer._table_file import check_table_name
+
+    if out != STREAM:
+        check_table_name(out)
 
 
 def _check_target(out: Path, files: list[Path]) -> None:

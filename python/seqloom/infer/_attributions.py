@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_integer, as_path
 from seqloom._files import atomic_path, write_atomic
+from seqloom.infer._table_file import write_table
 from seqloom.report import (
     Letters,
     MarkedSequence,
@@ -116,6 +117,31 @@ class Attributions:
         ):
             file.writelines(self._lines())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a table in the format that the file's name asks for.
+
+        It is written whole or not at all, and has the columns of `to_tsv`.
+
+        Args:
+            path: The file; an older one is replaced. A name that ends in ``.csv`` has
+                commas, one that ends in ``.parquet`` is Parquet (extra ``parquet``); others
+                have tabs.
+
+        Raises:
+            ArgumentError: The name ends as of another format, such as ``.xlsx``.
+            FileError: The file cannot be written.
+            MissingExtraError: Parquet needs a package that is not installed.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> weights = [np.array([0.5, -0.25])]
+            >>> found = Attributions(["a"], ["AC"], ["yes"], np.array([1.0]), weights)
+            >>> found.save("letters.csv")
+            >>> Path("letters.csv").read_text().splitlines()[1]
+            'a,yes,0,A,0.5'
+        """
+        write_table(as_path("path", path), self._rows(), self._columns)
+
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
         """Writes a page that colours the letters, one file of HTML, whole or not at all.
 
@@ -152,15 +178,31 @@ class Attributions:
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
     def _lines(self) -> Iterator[str]:
-        """Gives the table's lines; each number is the shortest text that reads back."""
-        columns = self.letters or ["weight"]
-        yield "\t".join(["id", "target", "position", "letter", *columns]) + "\n"
+        """Gives the lines of the table, with tabs."""
+        yield from ("\t".join(row) + "\n" for row in self._rows())
+
+    def _rows(self) -> Iterator[list[str]]:
+        """Gives the head and a row a letter; numbers are shortest texts that read back."""
+        yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
             self.ids, self.targets, self.sequences, self.weights, strict=True
         ):
             rows = weights.reshape(len(text), -1)
             for at, (letter, row) in enumerate(zip(text, rows, strict=True)):
-                yield "\t".join([name, target, str(at), letter, *map(str, row)]) + "\n"
+                yield [name, target, str(at), letter, *map(str, row)]
+
+    def _columns(self) -> dict[str, Any]:
+        """Gives the columns of the table, by their heads."""
+        lengths = [len(text) for text in self.sequences]
+        weights = np.concatenate([it.reshape(len(it), -1) for it in self.weights])
+        names = self.letters or ["weight"]
+        return {
+            "id": np.repeat(self.ids, lengths),
+            "target": np.repeat(self.targets, lengths),
+            "position": np.concatenate([np.arange(length) for length in lengths]),
+            "letter": list("".join(self.sequences)),
+            **dict(zip(names, weights.T, strict=True)),
+        }
 
 
 def write_page(

@@ -12,6 +12,7 @@ from seqloom._arguments import as_path
 from seqloom._files import reading, write_atomic
 from seqloom._text import printable
 from seqloom.errors import FormatError, MissingFileError, ShapeError
+from seqloom.infer._table_file import write_table
 from seqloom.models import Task
 
 _NAMES = "interval_name"
@@ -98,6 +99,29 @@ class Scores:
         else:
             write_atomic(as_path("path", path), "".join(self._lines()).encode())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a table in the format that the file's name asks for.
+
+        It is written whole or not at all, and has the columns of `to_tsv`.
+
+        Args:
+            path: The file; an older one is replaced. A name that ends in ``.csv`` has
+                commas, one that ends in ``.parquet`` is Parquet (extra ``parquet``); others
+                have tabs.
+
+        Raises:
+            ArgumentError: The name ends as of another format, such as ``.xlsx``.
+            FileError: The file cannot be written.
+            MissingExtraError: Parquet needs a package that is not installed.
+
+        Examples:
+            >>> from pathlib import Path
+            >>> Scores(["a"], ["gc"], np.array([[0.5]])).save("gc.csv")
+            >>> Path("gc.csv").read_text()
+            'id,gc\\na,0.5\\n'
+        """
+        write_table(as_path("path", path), self._rows(), self._columns)
+
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
         """Reads what `to_tsv` wrote.
@@ -154,12 +178,24 @@ class Scores:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
-        """Gives the table's lines; each number is the shortest text that reads back."""
-        heads = [_id_column(self.classes), *([_NAMES] if self.names is not None else [])]
-        yield "\t".join([*heads, *self.classes]) + "\n"
-        columns = [self.ids, *([] if self.names is None else [self.names])]
-        for row, *texts in zip(self._values, *columns, strict=True):
-            yield "\t".join([*texts, *map(str, row)]) + "\n"
+        """Gives the lines of the table, with tabs."""
+        yield from ("\t".join(row) + "\n" for row in self._rows())
+
+    def _rows(self) -> Iterator[list[str]]:
+        """Gives the head and a row a record; numbers are shortest texts that read back."""
+        texts = self._texts()
+        yield [*texts, *self.classes]
+        for row, *names in zip(self._values, *texts.values(), strict=True):
+            yield [*names, *map(str, row)]
+
+    def _texts(self) -> dict[str, list[str]]:
+        """Gives the columns of text, by their heads."""
+        names = {} if self.names is None else {_NAMES: self.names}
+        return {_id_column(self.classes): self.ids, **names}
+
+    def _columns(self) -> dict[str, Any]:
+        """Gives all columns, by their heads."""
+        return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
