@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from seqloom import _demo
+from seqloom.report import wilson_interval
 
 TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
 
@@ -58,6 +59,8 @@ def test_evaluate_prints_json(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS, "--json")
     found = json.loads(said.out)
     assert (found["task"], found["metrics"]["n"]) == ("classify", 1186)
+    hits = round(found["metrics"]["accuracy"] * 1186)
+    assert found["intervals"]["accuracy"] == list(wilson_interval(hits, 1186))
     assert "1,186 sequences" in said.err
 
 
@@ -181,3 +184,22 @@ def test_scores_are_written_to_an_open_file():
     written = io.StringIO()
     Scores(["a"], ["gc"], np.array([[0.5]])).to_tsv(written)
     assert written.getvalue() == "id\tgc\na\t0.5\n"
+
+
+def test_predict_writes_the_format_that_the_name_says(call, few, trained):
+    del few
+    Path("new.fa").write_text(">a,b\n" + "ACGT" * 15 + "\n")
+    assert call("predict", trained, "new.fa", "--out", "s.csv").code == 0
+    assert Path("s.csv").read_text().splitlines()[1].startswith('"a,b",')
+    assert call("explain", trained, "new.fa", "--out", "w.csv").code == 0
+    assert Path("w.csv").read_text().splitlines()[0] == "id,target,position,letter,weight"
+    said = call("predict", trained, "none.fa", "--out", "s.xlsx")
+    assert "not as .xlsx; a spreadsheet program opens .csv" in said.err
+    assert said.code != 0
+
+
+def test_evaluate_of_an_exported_model_says_what_to_give(call, few, trained):
+    del few
+    assert call("export", trained, "--out", "made").code == 0
+    said = call("evaluate", "made", TEST, "--labels", TEST_LABELS)
+    assert "give the run folder that it was exported from" in said.err

@@ -58,6 +58,7 @@ def evaluate(
         shown: What is printed, and how.
     """
     from seqloom.infer import evaluate as judge
+    from seqloom.infer._exported import refuse_exported
     from seqloom.infer._score_bar import score_bar
     from seqloom.models import load
 
@@ -67,6 +68,7 @@ def evaluate(
     check_labels(labels, files, sequences=sequences, kind=kind)
     console = open_console(stderr=shown.json, quiet=shown.quiet)
     announce(console, machine)
+    refuse_exported(model)
     trained = load(model, **machine.to_keywords())
     check_model(model, trained, kind)
     data = read_like(console, trained, files, **reading)
@@ -78,8 +80,20 @@ def evaluate(
     with score_bar(console) as tell:
         settings: Any = {"num_threads": machine.threads, "progress": tell}
         metrics = judge(trained, data, reverse_complement=reverse_complement, **settings)
-    if shown.json:
-        print_json({"model": str(model), "task": trained.task.name, "metrics": metrics})
+    _print(model, trained, data, metrics=metrics, as_json=shown.json)
+
+
+def _print(
+    model: Path, trained: Any, data: Any, *, metrics: dict[str, float], as_json: bool
+) -> None:
+    """Prints the metrics as a table, or with their intervals as JSON."""
+    from seqloom.train._judged import find_intervals
+
+    task = trained.task.name
+    if as_json:
+        intervals = find_intervals(trained.task, metrics, data.labels)
+        facts = {"model": str(model), "task": task, "metrics": metrics}
+        print_json({**facts, "intervals": intervals})
         return
-    names = {"task": trained.task.name, "noun": getattr(data, "noun", "sequences")}
+    names = {"task": task, "noun": getattr(data, "noun", "sequences")}
     show_metrics(open_console(), {str(model): metrics}, **names)

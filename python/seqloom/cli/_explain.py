@@ -90,7 +90,7 @@ def explain(
         shown: What is printed.
     """
     from seqloom.infer import explain as weigh
-    from seqloom.infer._explain import refuse_exported
+    from seqloom.infer._exported import refuse_exported
     from seqloom.infer._open import open_examples
     from seqloom.infer._score_bar import score_bar
 

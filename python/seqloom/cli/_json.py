@@ -34,6 +34,6 @@ def _plain(value: Any) -> Any:
     """Makes what JSON knows of nested values."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
     return None if isinstance(value, float) and not isfinite(value) else value

@@ -11,7 +11,7 @@ from seqloom.data import GenotypeEncoder
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._doubts import warn_of_records, warn_of_twice
-from seqloom.infer._exported import find_exported
+from seqloom.infer._exported import refuse_exported
 from seqloom.infer._open import Readable, open_examples
 from seqloom.infer._predict import Model, find_judged
 from seqloom.infer._probe import (
@@ -141,15 +141,6 @@ def _check_settings(method: Method, window: int) -> None:
         raise ArgumentError(
             f'window (--window) is of method="occlusion", got {window}; mutations change '
             "one letter at a time: leave it out"
-        )
-
-
-def refuse_exported(model: object) -> None:
-    """Refuses an exported model, whose network cannot be asked about other letters."""
-    if find_exported(model) is not None:
-        raise ArgumentError(
-            "model is an exported model, which gives scores of files only; give the run "
-            "folder that it was exported from, or in Python the model itself"
         )
 
 

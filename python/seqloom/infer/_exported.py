@@ -28,6 +28,15 @@ def find_exported(model: object) -> Path | None:
     return path if is_export else None
 
 
+def refuse_exported(model: object) -> None:
+    """Refuses an exported model, of which only scores of files are known."""
+    if find_exported(model) is not None:
+        raise ArgumentError(
+            "model is an exported model, which gives scores of files only; give the run "
+            "folder that it was exported from, or in Python the model itself"
+        )
+
+
 def predict_exported(
     export: Path, data: object, *, num_threads: int, progress: OnBatch | None
 ) -> Scores:

@@ -10,7 +10,7 @@ from seqloom._threads import count_threads, limit_blas
 from seqloom.data import IntervalDataset, Subset
 from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
 from seqloom.infer._doubts import describe_known, warn_of_records, warn_of_twice
-from seqloom.infer._exported import find_exported, predict_exported
+from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
 from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
     FilePath,
@@ -174,6 +174,7 @@ def evaluate(
     """
     threads = count_threads(num_threads)
     both = as_flag("reverse_complement", reverse_complement)
+    refuse_exported(model)
     trained = find_judged(model, threads)
     if both:
         check_strands(trained.encoder)

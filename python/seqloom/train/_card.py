@@ -131,7 +131,7 @@ def _results(trained: Trained, judged: Mapping[str, Part]) -> str:
 
 def _measures(task: Task, part: Part) -> str:
     """Lists the measures of a part, with the intervals of those that have one."""
-    found = find_intervals(task, part)
+    found = find_intervals(task, part.metrics, part.labels)
     rows = [
         (
             key.replace("_", " "),

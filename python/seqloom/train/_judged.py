@@ -67,13 +67,15 @@ def judge(
     return Part(scores, labels, found, find_known(trained.known_letters, examples))
 
 
-def find_intervals(task: Task, part: Part) -> dict[str, tuple[float, float]]:
+def find_intervals(
+    task: Task, metrics: dict[str, float], labels: Any
+) -> dict[str, tuple[float, float]]:
     """Computes the 95 % intervals of the metrics that have one in closed form."""
-    metrics, count = part.metrics, len(part.scores)
+    count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
         has_areas = len(task.columns) == _TWO
-        return found | (_areas(metrics, part.labels) if has_areas else {})
+        return found | (_areas(metrics, labels) if has_areas else {})
     if isinstance(task, Regress) and len(task.columns) == 1:
         return {"pearson": pearson_interval(metrics["pearson"], count)}
     return {}

@@ -48,7 +48,10 @@ def _describe(task: Task, part: Part) -> dict[str, Any]:
     return {
         "records": _name_records(task, part),
         "metrics": {it: _number(value) for it, value in part.metrics.items()},
-        "intervals": {it: list(ends) for it, ends in find_intervals(task, part).items()},
+        "intervals": {
+            it: list(ends)
+            for it, ends in find_intervals(task, part.metrics, part.labels).items()
+        },
     }
 
 
