@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from seqloom.export._manifest import seal
 
 SIXTY = "ACGT" * 15
 
@@ -145,3 +148,21 @@ def test_an_odd_file_is_told_the_option_that_helps(
     assert (found.returncode, said in found.stderr.decode()) == (2, True)
     option = said.split(maxsplit=2)[:2]
     assert program("predict", export, tmp_path / "a.fa", *option).returncode == 0
+
+
+def test_a_batch_that_is_larger_than_the_limit_is_refused(program, exported, tmp_path):
+    _, export = exported("lstm")
+    model = Path(shutil.copytree(export, tmp_path / "model"))
+    (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
+    graph = json.loads((model / "graph.json").read_text())
+    graph["inputs"].reverse()  # the mask comes first, which is filled number by number
+    (model / "graph.json").write_text(json.dumps(graph))
+    facts = json.loads((model / "export.json").read_text())
+    files = {name: (model / name).read_bytes() for name in facts.pop("files")}
+    facts |= {"length": 10**12, "crop": "pad"}
+    own = {"checksum", "format", "version", "written_by"}
+    facts = {name: it for name, it in facts.items() if name not in own}
+    (model / "export.json").write_bytes(seal(facts, files))
+    found = program("predict", model, tmp_path / "a.fa", "--memory", "64M")
+    assert found.returncode == 2
+    assert "larger than the 64000000 bytes that may be used" in found.stderr.decode()
