@@ -28,6 +28,8 @@ def names(reader):
         ("r/1", "r/2"),
         ("r/1 length=9", "r/2 length=7"),
         ("M0:1:2 1:N:0:AC", "M0:1:2 2:N:0:AC"),
+        ("SRR1.7.1 7 length=4", "SRR1.7.2 7 length=4"),
+        ("r_1", "r_2"),
     ],
 )
 def test_mates_are_told_by_their_ids(one, other):
@@ -35,7 +37,17 @@ def test_mates_are_told_by_their_ids(one, other):
         assert names(reader) == [(one, other)]
 
 
-@pytest.mark.parametrize(("one", "other"), [("r", "s"), ("r/2", "r/1"), ("r/1", "r/1")])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("r", "s"),
+        ("r/2", "r/1"),
+        ("r/1", "r/1"),
+        ("r.2", "r.1"),
+        ("SRR1.2", "SRR1.3"),
+        ("r.1", "r_2"),
+    ],
+)
 def test_reads_of_different_fragments_are_an_error(one, other):
     first, second = fastq(["a", one]), fastq(["a", other])
     first.name, second.name = "r1.fq", "r2.fq"

@@ -2,7 +2,8 @@
 //!
 //! What is compared is the id: the header's first word. Illumina wrote
 //! the end into it (`/1` and `/2`), later into the comment behind the blank
-//! (`1:N:0:ATCACG`), which is not looked at.
+//! (`1:N:0:ATCACG`), which is not looked at. `fastq-dump -I` writes `.1` and
+//! `.2`, and other programs `_1` and `_2`.
 
 use seqloom_core::Ragged;
 
@@ -13,11 +14,17 @@ pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
 }
 
 /// Whether two headers have the same id, but for `/1` in the first and a later
-/// number (`/2`, or `/3` where an index was read between) in the second.
+/// number (`/2`, or `/3` where an index was read between) in the second; or for
+/// `.1` and `.2`, or `_1` and `_2`.
 pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
     match (id(first), id(second)) {
         ([one @ .., b'/', end], [other @ .., b'/', mate]) if is_end(*end) && is_end(*mate) => {
             one == other && end < mate
+        }
+        // Records may be numbered in this way too, so no other numbers are ends: of
+        // files that are one record apart, the second pair is none.
+        ([one @ .., mark @ (b'.' | b'_'), b'1'], [other @ .., same, b'2']) => {
+            mark == same && one == other
         }
         (one, other) => one == other,
     }
@@ -55,6 +62,11 @@ mod tests {
             ("M1:7:1 1:N:0:AC", "M1:7:1 2:N:0:AC"),
             ("a/9", "a/9"),
             ("r1/5", "r1/5"),
+            ("SRR1.7.1", "SRR1.7.2"),
+            ("SRR1.7.1 length=4", "SRR1.7.2 length=5"),
+            ("r_1", "r_2"),
+            ("r.1", "r.1"),
+            ("r_3", "r_3"),
         ] {
             assert!(are_mates(first.as_bytes(), second.as_bytes()), "{first}");
         }
@@ -70,6 +82,15 @@ mod tests {
             ("r1/1", "r1"),
             ("r1", "r10"),
             ("r1/4", "r1/5"),
+            ("r.2", "r.1"),
+            ("r.2", "r.3"),
+            ("r.1", "r.3"),
+            ("r_2", "r_1"),
+            ("r.1", "r_2"),
+            ("r.1", "s.2"),
+            ("r.11", "r.12"),
+            ("r.1", "r"),
+            ("r1", "r2"),
             ("", "a"),
         ] {
             assert!(!are_mates(first.as_bytes(), second.as_bytes()), "{first}");
