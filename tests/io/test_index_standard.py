@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from Bio import bgzf
 
+from fastx import bgzip as bgzip_text
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceIndex, build_index
 
@@ -77,11 +78,51 @@ def test_a_fai_of_another_file_is_refused(tmp_path, change):
         SequenceIndex(tmp_path / "a")
 
 
-def test_records_behind_the_last_of_a_fai_are_found(tmp_path):
-    (tmp_path / "a").write_bytes(FASTA + b">more\nACGT\n")
+@pytest.mark.parametrize("compress", [bytes, bgzip_text])
+@pytest.mark.parametrize("line", ["", "seven\t4\t63\t4\t5\n"])
+def test_a_fai_that_lacks_the_last_records_is_refused(tmp_path, compress, line):
+    path = tmp_path / "a"
+    path.write_bytes(compress(FASTA + b">seven\nACGT\n>eight\nGGGG\n"))
+    (tmp_path / "a.fai").write_text(FASTA_FAI + line)
+    found = ">eight" if line else ">seven"
+    with pytest.raises(FormatError, match=rf"a\.fai: lacks the records.*{found}"):
+        SequenceIndex(path)
+
+
+def test_a_fai_without_the_second_record_of_an_id_is_refused(tmp_path):
+    # `samtools faidx` leaves out a record whose id it has met.
+    (tmp_path / "a").write_bytes(FASTA + b">one\nACGT\n")
     (tmp_path / "a.fai").write_text(FASTA_FAI)
-    with pytest.raises(FormatError):
-        list(SequenceIndex(tmp_path / "a"))
+    with pytest.raises(FormatError, match=r"lacks the records.*>one") as caught:
+        SequenceIndex(tmp_path / "a")
+    assert f"seqloom index {tmp_path / 'a'}" in str(caught.value)
+    build_index(tmp_path / "a")
+    assert list(SequenceIndex(tmp_path / "a").ids) == ["one", "two", "four", "one"]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n\n", b"\r\n", b" \n" * 70_000])
+def test_blank_lines_after_the_last_record_of_a_fai_are_no_record(tmp_path, end):
+    (tmp_path / "a").write_bytes(FASTA.rstrip(b"\n") + end)
+    (tmp_path / "a.fai").write_text(FASTA_FAI)
+    assert list(SequenceIndex(tmp_path / "a").ids) == ["one", "two", "four"]
+
+
+def test_a_fai_that_lacks_one_of_many_records_is_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"".join(b">r%d x\nACGT\n" % n for n in range(5000)))
+    SequenceIndex(tmp_path / "a").write_fai()
+    (tmp_path / "a.sli").unlink()
+    lines = (tmp_path / "a.fai").read_text().splitlines(keepends=True)
+    (tmp_path / "a.fai").write_text("".join(lines[:1233] + lines[1234:]))
+    with pytest.raises(FormatError, match="lacks records"):
+        SequenceIndex(tmp_path / "a")
+
+
+def test_a_fai_in_another_order_is_refused_with_a_way_out(tmp_path):
+    (tmp_path / "a").write_bytes(FASTA)
+    lines = FASTA_FAI.splitlines(keepends=True)
+    (tmp_path / "a.fai").write_text("".join(sorted(lines)))
+    with pytest.raises(FormatError, match=r"order of the file.*seqloom index"):
+        SequenceIndex(tmp_path / "a")
 
 
 def bgzip(path):

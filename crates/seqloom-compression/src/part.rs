@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+
 /// So many names are looked at for what killed writers left.
 const LOOKED_AT: usize = 8;
 
@@ -104,7 +106,11 @@ fn make(path: PathBuf, mode: u32) -> io::Result<Option<Part>> {
 
 /// Removes a part that nobody has locked: its writer was killed.
 fn remove_dead(path: &Path) {
-    let Ok(file) = File::options().read(true).write(true).open(path) else {
+    // Another user may have put a link, a pipe or a device there: it is not opened.
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(flags);
+    let Some(file) = options.open(path).ok().filter(is_file) else {
         return;
     };
     let is_free = match file.try_lock() {
@@ -114,6 +120,10 @@ fn remove_dead(path: &Path) {
     if is_free && is_at(path, &file) {
         let _ = fs::remove_file(path);
     }
+}
+
+fn is_file(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Whether a name is still that of an open file.
@@ -153,6 +163,18 @@ mod tests {
             .commit(&folder.join("x.sli"))
             .unwrap();
         assert_eq!(names(&folder), ["x.sli"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_link_under_the_name_of_a_part_is_not_followed() {
+        let folder = folder("link");
+        let (other, link) = (folder.join("other"), folder.join(".x.sli.seqloom0.part"));
+        fs::write(&other, "of another").unwrap();
+        let locked = File::open(&other).unwrap();
+        std::os::unix::fs::symlink(&other, &link).unwrap();
+        remove_dead(&link);
+        assert!(locked.try_lock().is_ok() && link.is_symlink());
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -146,7 +146,9 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(Row, u64)>, Fau
             return Err(fault(
                 line,
                 &format!(
-                    "the record does not lie within the text of {text} bytes, behind the one before it"
+                    "the record does not lie within the text of {text} bytes, behind the one before it; \
+                     the file was cut or has changed, or the lines are not in the order of the \
+                     file; an index of what it holds now: seqloom index FILE"
                 ),
             ));
         }

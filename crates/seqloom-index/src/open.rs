@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use seqloom_core::error::Fault;
+use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 
 use super::build::text_of;
 use super::building::Building;
 use super::cache::Cache;
-use super::fai::{format_of, parse_fai, to_rows};
+use super::fai::{FaiRow, format_of, parse_fai, to_rows};
 use super::gzi::{agrees, parse_gzi, write_gzi};
 use super::row::Row;
 use super::side::Side;
@@ -22,6 +23,9 @@ use seqloom_compression::seekable::{Container, Seekable};
 use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, Options};
 use seqloom_sequences::reader::Reader;
+
+/// The bytes of a header besides its id: the mark, and the end of the line.
+const LONGEST_FRAME: u64 = 3;
 
 /// Records at any position of a file, by many threads at once.
 pub struct Index {
@@ -99,14 +103,14 @@ impl Index {
         fai: (&Path, &[u8]),
         gzi: Option<(&Path, &[u8])>,
     ) -> Result<Self> {
-        let rows = parse_fai(fai.1).map_err(|fault| Error::format(fai.0, fault))?;
+        let lines = parse_fai(fai.1).map_err(|fault| Error::format(fai.0, fault))?;
         let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
         let reader = Reader::open(path, &Options::default())?;
         if reader.compression() == Compression::Gzip {
             let fault = Fault::whole("a .fai does not suffice for gzip that is no bgzip");
             return Err(Error::format(path, fault));
         }
-        if reader.format() != format_of(&rows) {
+        if reader.format() != format_of(&lines) {
             return Err(Error::format(
                 fai.0,
                 Fault::whole(format!("is no index of {}", reader.format())),
@@ -117,9 +121,11 @@ impl Index {
         if let Some((name, bytes)) = gzi {
             check_gzi(&text, bytes).map_err(|fault| Error::format(name, fault))?;
         }
-        let rows = to_rows(&rows, text.size).map_err(|fault| Error::format(fai.0, fault))?;
+        let end = lines.last().map_or(0, FaiRow::end);
+        let rows = to_rows(&lines, text.size).map_err(|fault| Error::format(fai.0, fault))?;
         let index = Self::of_rows(path, reader.format(), reader.compression(), text, &rows)?;
-        index.check_headers(fai.0, &rows)?;
+        index.check_headers(fai.0, &rows, &lines)?;
+        index.check_end(fai.0, end)?;
         Ok(index)
     }
 
@@ -152,30 +158,65 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Whether the headers are where a `.fai` has them: all of a few, or some.
-    fn check_headers(&self, fai: &Path, rows: &[(Row, u64)]) -> Result<()> {
+    /// Whether the headers are where a `.fai` has them. A header of the id alone has the size
+    /// that it must have, so only some of these are read; no record fits in between.
+    fn check_headers(&self, fai: &Path, rows: &[(Row, u64)], ids: &[FaiRow]) -> Result<()> {
         const SOME: usize = 1000;
         let step = rows.len().div_ceil(SOME).max(1);
         let last = rows.len().saturating_sub(1);
         let mut cache = Cache::default();
-        let rows = rows.iter().enumerate();
-        for (position, (row, name)) in rows.clone().step_by(step).chain(rows.skip(last)) {
+        for (position, ((row, name), id)) in rows.iter().zip(ids).enumerate() {
+            let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + LONGEST_FRAME;
+            if is_bare && position % step != 0 && position != last {
+                continue;
+            }
             let found = self.header(row, &mut cache);
             let is_same = found.is_ok_and(|header| {
                 seqloom_compression::checksum::hash(super::row::id_of(&header)) == *name
             });
             if !is_same {
-                return Err(Error::format(
-                    fai,
-                    Fault::whole(format!(
-                        "is not of this file: record {position} does not begin where it says; the file \
-                     has changed since, or it leaves records out; remove it or make a new one \
-                     (seqloom index --overwrite --fai)"
-                    )),
-                ));
+                let what = format!(
+                    "record {position} does not begin where it says; the file has changed since, \
+                     or the index lacks records"
+                );
+                return Err(Error::format(fai, Fault::whole(self.other_index(&what))));
             }
         }
         Ok(())
+    }
+
+    /// Whether only line ends follow the last record of a `.fai`, which ends at `end`.
+    fn check_end(&self, fai: &Path, end: u64) -> Result<()> {
+        const PIECE: u64 = 64 << 10;
+        let mut cache = Cache::default();
+        let (mut text, mut begin) = (Vec::new(), end);
+        while begin < self.text.size {
+            let next = self.text.size.min(begin + PIECE);
+            text.clear();
+            (self.text)
+                .read(begin..next, &mut text, &mut cache.text)
+                .map_err(|trouble| self.error(trouble))?;
+            let rest = text.trim_ascii_start();
+            if !rest.is_empty() {
+                let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                let shown: String = String::from_utf8_lossy(line).chars().take(40).collect();
+                let what = format!(
+                    "lacks the records after its last one, which ends at byte {end}; the file \
+                     continues with {shown:?}"
+                );
+                return Err(Error::format(fai, Fault::whole(self.other_index(&what))));
+            }
+            begin = next;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a `.fai`, and the command that makes an index of all records.
+    fn other_index(&self, what: &str) -> String {
+        format!(
+            "{what}; an index of all records: seqloom index {}",
+            self.path.display()
+        )
     }
 
     /// How many records there are.

@@ -181,7 +181,8 @@ impl Bed {
             0 => Ok(Major::Individual),
             1 => Ok(Major::Variant),
             _ => Err(self.header(format!(
-                "expected 01 (a line is a variant) or 00 (an individual) in byte 2; found {mode:02x}"
+                "expected 01 (a line is a variant) or 00 (an individual) in byte 2; found {mode:02x}; \
+                 PLINK 2 (.pgen) is converted: plink2 --pfile NAME --make-bed --out NEW"
             ))),
         }
     }

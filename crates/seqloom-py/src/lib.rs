@@ -71,7 +71,7 @@ mod _native {
     #[pymodule_export]
     use super::formats::profile::SequenceProfile;
     #[pymodule_export]
-    use super::formats::reader::SequenceReader;
+    use super::formats::reader::{SequenceReader, foreign_content};
     #[pymodule_export]
     use super::formats::write::SequenceWriter;
     #[pymodule_export]

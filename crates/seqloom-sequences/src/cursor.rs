@@ -103,14 +103,32 @@ impl Cursor {
         self.header.extend_from_slice(kept);
         self.position.byte += as_u64(kept.len());
         if !excess.is_empty() {
+            self.check_header_bytes()?;
             let message = format!("the header is longer than {MAX_HEADER} bytes");
             return Err(self.fault(Kind::Limit, self.position, message));
         }
         Ok(())
     }
 
+    /// Checks the bytes of the header: a carriage return may only end it.
+    pub(crate) fn check_header_bytes(&self) -> Result<(), Fault> {
+        let header = self.header.strip_suffix(b"\r").unwrap_or(&self.header);
+        let bad = memchr2(b'\r', 0, header);
+        let Some((bad, byte)) = bad.zip(bad.and_then(|bad| header.get(bad))) else {
+            return Ok(());
+        };
+        let start = self.position.byte - as_u64(self.header.len());
+        let position = Position {
+            byte: start + as_u64(bad),
+            ..self.position
+        };
+        let message = format!("expected a header, found {}", name(*byte));
+        Err(self.fault(Kind::Header, position, message))
+    }
+
     /// Judges the header, all of which was taken.
     pub(crate) fn end_header(&mut self, mark: char) -> Result<(), Fault> {
+        self.check_header_bytes()?;
         let start = self.position.byte - as_u64(self.header.len());
         let at = |byte| Position {
             byte,
@@ -118,11 +136,6 @@ impl Cursor {
         };
         if self.header.last() == Some(&b'\r') {
             self.header.pop();
-        }
-        let bad = memchr2(b'\r', 0, &self.header);
-        if let Some((bad, byte)) = bad.zip(bad.and_then(|bad| self.header.get(bad))) {
-            let message = format!("expected a header, found {}", name(*byte));
-            return Err(self.fault(Kind::Header, at(start + as_u64(bad)), message));
         }
         if has_id(&self.header) {
             return Ok(());

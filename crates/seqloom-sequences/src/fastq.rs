@@ -342,6 +342,9 @@ impl Parser {
 
     /// Says that no text follows.
     pub fn finish(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
+        if self.within == Within::Header {
+            self.cursor.check_header_bytes()?;
+        }
         let is_whole = match self.within {
             Within::Quality => self.missing == 0,
             Within::Plus => self.cursor.length == 0 && self.end_plus().is_ok(),

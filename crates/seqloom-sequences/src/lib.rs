@@ -28,7 +28,7 @@ pub mod render;
 pub mod report;
 pub mod rows;
 pub mod sink;
-mod sniff;
+pub mod sniff;
 pub mod write;
 
 pub use batch::Batch;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_core::Error;
 use seqloom_core::error::{Fault, Kind, Result};
+use seqloom_core::interrupt::Stop;
 
 use crate::batch::{Batch, Collect};
 use crate::options::{Format, OnError, Options};
@@ -16,6 +17,9 @@ use crate::sink::Sink;
 use crate::sniff;
 use seqloom_compression::input::Input;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
+
+/// Bytes of text that are unpacked after a fault, to find a wrong checksum.
+const CHECKED_AFTER_FAULT: usize = 64 << 20;
 
 /// Reads the records of a file, in order, each once.
 pub struct Reader {
@@ -221,14 +225,21 @@ impl Reader {
         Ok(true)
     }
 
-    /// Damage to compressed data often shows as bad text first. The rest is
-    /// unpacked to see whether its checksum tells so; then that is the error.
+    /// Damage to compressed data often shows as bad text first. Some of the rest is
+    /// unpacked: if a checksum is wrong, that is the error. Ctrl-C ends it.
     fn blame(&mut self, fault: Fault) -> Error {
-        while self.compression != Compression::None && fault.kind != Kind::Memory {
+        let stop = Stop::asking();
+        let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
+        let mut left = if is_packed { CHECKED_AFTER_FAULT } else { 0 };
+        while left > 0 {
+            if let Err(error) = stop.check() {
+                return Error::io(&self.path, &error);
+            }
             match self.pieces.fill() {
                 Ok([]) => break,
                 Ok(text) => {
                     let count = text.len();
+                    left = left.saturating_sub(count);
                     self.pieces.consume(count);
                 }
                 Err(trouble) => return translate(&self.path, trouble),

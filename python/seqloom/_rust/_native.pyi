@@ -911,6 +911,12 @@ def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArra
     Fills `out` (n, 2) with the key folded by each of the words.
     """
 
+def foreign_content(start: typing.Sequence[builtins.int], door: builtins.str) -> typing.Optional[builtins.str]:
+    r"""
+    What a file is that begins like this, and how to convert it; nothing where `door` (intervals
+    or table) may read it.
+    """
+
 def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with the exact gelu of x.

@@ -11,6 +11,7 @@ use seqloom_core::{Error, Shelf};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
 use seqloom_sequences::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
+use seqloom_sequences::sniff::{Door, foreign};
 use seqloom_sequences::{Batch, Options, Reader};
 
 use super::source::{Failure, Source};
@@ -232,4 +233,15 @@ impl Shelves {
             qualities.transpose()?,
         ))
     }
+}
+
+/// What a file is that begins like this, and how to convert it; nothing where `door` (intervals
+/// or table) may read it.
+#[native]
+pub(crate) fn foreign_content(start: Vec<u8>, door: &str) -> Option<String> {
+    let door = match door {
+        "intervals" => Door::Intervals,
+        _ => Door::Table,
+    };
+    foreign(&start, door)
 }

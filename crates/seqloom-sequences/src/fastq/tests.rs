@@ -201,6 +201,20 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
 }
 
 #[test]
+fn lines_that_end_in_carriage_returns_alone_are_named() {
+    for text in [&b"@r\rAC\r+\rII\r"[..], b"@r x\rAC"] {
+        let (kind, _, _, line, byte, message) = fault(text);
+        assert_eq!((kind, line), (Kind::Header, 1));
+        let at = usize::try_from(byte).unwrap();
+        assert_eq!(text.get(at), Some(&b'\r'));
+        assert!(message.contains("carriage return"), "{message}");
+    }
+    let long = [b"@r\r", &vec![b'A'; crate::cursor::MAX_HEADER + 9][..]].concat();
+    assert!(fault(&long).5.contains("carriage return"));
+    assert_eq!(fault(b"@r\r").0, Kind::Cut);
+}
+
+#[test]
 fn a_header_above_the_limit_is_an_error_in_one_piece_or_many() {
     let text = [
         b"@",

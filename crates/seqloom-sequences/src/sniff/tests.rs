@@ -1,4 +1,4 @@
-use super::{format, is_enough};
+use super::{Door, foreign, format, is_enough};
 use crate::options::{Comments, Format, Options};
 
 fn found(start: &[u8]) -> String {
@@ -84,4 +84,95 @@ fn what_a_file_is_instead_is_named() {
     ] {
         assert!(found(start).contains(name), "{}", found(start));
     }
+}
+
+/// How files begin, what they are, and a part of the way from there to intervals.
+const OTHERS: [(&[u8], &str, &str); 14] = [
+    (
+        b"PK\x03\x04AAAAAAAAAAAAAAAAAAAAAAAAAA[Content_Types].xml",
+        "an Excel workbook (.xlsx)",
+        "save the sheet as CSV",
+    ),
+    (
+        b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
+        "an Excel workbook (.xls)",
+        "CSV",
+    ),
+    (
+        b"#!build x\n1\th\tgene\t5\t9\t.\t+\t.\tgene_id \"G\";\n",
+        "GFF or GTF",
+        "$4 - 1",
+    ),
+    (b"##gff-version 3\n", "GFF or GTF", "$4 - 1"),
+    (b"1\t100\t200\tA\tG,<DEL>\t50\tPASS\tDP=3\n", "VCF", "%POS0"),
+    (b"#CHROM\tPOS\tID\tREF\tALT\n", "VCF", "%POS0"),
+    (b"BAM\x01", "BAM", "bamtobed"),
+    (b"CRAM\x03", "CRAM", "bamtobed"),
+    (
+        b"@SQ\tSN:1\tLN:9\n1\t5\t9\t+\tx\n",
+        "Picard interval list",
+        "$2 - 1",
+    ),
+    (b"\x26\xFC\x8F\x88", "bigWig", "bigWigToBedGraph"),
+    (b"\xEB\xF2\x89\x87", "bigBed", "bigBedToBed"),
+    (b"\x6C\x1B\x10", "PLINK 2", "genotypes"),
+    (b"\x14\0\0\0AAAAAAAAAAAAbgen", "BGEN", "genotypes"),
+    (b">chr1\nACGT\n", "FASTA", "other argument"),
+];
+
+#[test]
+fn a_file_of_another_kind_is_named_with_the_way_from_it() {
+    for (start, name, way) in OTHERS {
+        let described = foreign(start, Door::Intervals).unwrap();
+        assert!(
+            described.contains(name) && described.contains(way),
+            "{described}"
+        );
+    }
+}
+
+#[test]
+fn tables_and_intervals_are_no_file_of_another_kind() {
+    for start in [
+        &b"id\tlabel\na\t1\n"[..],
+        b"# made by hand\nid,label\n",
+        b"ID   label\na    1\n",
+        b"LOCUS label\n",
+        b"CRAM,PAR1\n",
+        b"chr1\t10\t20\tpeak\t900\t+\t10\t20\t0,0,0\n",
+        b"chr1\t10\t20\tpeak\t900\t.\t1.5\t-1\t-1\t5\n",
+        b"#CHROM\tstart\tend\n",
+        b"",
+    ] {
+        for door in [Door::Intervals, Door::Table] {
+            assert_eq!(foreign(start, door), None);
+        }
+    }
+}
+
+#[test]
+fn flat_files_are_told_apart_by_their_first_line() {
+    for (start, name) in [
+        (
+            &b"ID   CYC_HUMAN    Reviewed;    105 AA.\n"[..],
+            "UniProt flat file: convert it to FASTA: python",
+        ),
+        (
+            b"ID   X56734; SV 1; linear; mRNA; STD; PLN; 1859 BP.\n",
+            "'embl'",
+        ),
+        (b"LOCUS       AB1  1859 bp  mRNA  linear\n", "'genbank'"),
+    ] {
+        assert!(found(start).contains(name), "{}", found(start));
+    }
+}
+
+#[test]
+fn annotation_is_named_where_comments_are_left_out_too() {
+    let options = Options {
+        comments: Comments::Skip,
+        ..Options::default()
+    };
+    let gtf = b"#!genome-build x\n1\th\tgene\t5\t9\t.\t+\t.\tgene_id \"G\";\n";
+    assert!(format(gtf, &options).unwrap_err().contains("GFF or GTF"));
 }
