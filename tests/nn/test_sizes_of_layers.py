@@ -84,3 +84,55 @@ def test_the_error_of_the_mode_area_names_pooling():
     x = sl.tensor.backend("numpy").tensor(np.ones((1, 2, 4), np.float32))
     with pytest.raises(ArgumentError, match=r"got 'area'; .*avg_pool1d"):
         F.interpolate(x, 2, mode="area")
+
+
+WRONG = {
+    "Linear": (lambda: sl.nn.Linear(4, 4), (2, 5), r"\(\.\.\., 4\), got \(2, 5\)"),
+    "Conv1d": (
+        lambda: sl.nn.Conv1d(4, 4, 3),
+        (2, 9, 4),
+        r"\(n, 4, length\), got \(2, 9, 4\)",
+    ),
+    "Conv2d": (
+        lambda: sl.nn.Conv2d(4, 4, 1),
+        (2, 3, 5, 5),
+        r"\(n, 4, height, width\), got",
+    ),
+    "ConvTranspose1d": (
+        lambda: sl.nn.ConvTranspose1d(4, 2, 3),
+        (2, 9, 4),
+        r"\(n, 4, length\), got \(2, 9, 4\)",
+    ),
+    "LayerNorm": (lambda: sl.nn.LayerNorm(4), (2, 5), r"\(\.\.\., 4\), got \(2, 5\)"),
+    "RMSNorm": (lambda: sl.nn.RMSNorm(4), (2, 5), r"\(\.\.\., 4\), got \(2, 5\)"),
+    "GroupNorm": (
+        lambda: sl.nn.GroupNorm(2, 4),
+        (2, 6, 3),
+        r"\(n, 4, \.\.\.\), got \(2, 6, 3\)",
+    ),
+    "BatchNorm1d": (
+        lambda: sl.nn.BatchNorm1d(4),
+        (2, 5, 3),
+        r"4 channels, got shape \(2, 5, 3\)",
+    ),
+    "GRU": (lambda: sl.nn.GRU(4, 4), (2, 5, 6), r"in=4, got shape \(2, 5, 6\)"),
+}
+
+
+CASES = [*(("numpy", kind) for kind in WRONG), ("torch", "Linear"), ("torch", "Conv1d")]
+
+
+@pytest.mark.parametrize(("name", "kind"), [*CASES, ("jax", "Linear"), ("jax", "Conv1d")])
+def test_an_input_of_another_shape_names_the_layer_by_its_path(name, kind):
+    pytest.importorskip(name)
+    make, shape, message = WRONG[kind]
+    model = sl.nn.Sequential(sl.nn.Identity(), make()).bind(name, sl.Key(0))
+    x = model.backend.tensor(np.zeros(shape, np.float32))
+    match = rf"layers\.1 \({kind}\).*{message}"
+    for call in (
+        model,
+        sl.nn.value_and_grad(lambda model, x: model(x).sum()),
+        sl.tensor.compile(lambda model, x: model(x)),
+    ):
+        with pytest.raises(sl.errors.ShapeError, match=match):
+            call(x) if call is model else call(model, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._stored import Stored
 
 if TYPE_CHECKING:
@@ -97,6 +97,24 @@ def _find_role(kind: type[Any]) -> str:
 def list_own(module: Any) -> dict[str, Any]:
     """Returns the attributes of a module by name, fields or not."""
     return cast("Any", vars(module))
+
+
+def spell_layer(module: object) -> str:
+    """Returns the path and the class of a layer for a message: ``head.0 (Linear)``."""
+    stored = (value for value in list_own(module).values() if isinstance(value, Stored))
+    path = next((value.path.rpartition(".")[0] for value in stored), "")
+    name = type(module).__name__
+    return f"{path} ({name})" if path else name
+
+
+def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -> None:
+    """Refuses an input whose axis has another length than the layer needs."""
+    shape: Any = getattr(x, "shape", None)
+    least = axis + 1 if axis >= 0 else -axis
+    if shape is not None and (len(shape) < least or shape[axis] != length):
+        raise ShapeError(
+            f"{spell_layer(module)}: expected x of shape {form}, got {tuple(shape)}"
+        )
 
 
 def is_module(value: object) -> bool:

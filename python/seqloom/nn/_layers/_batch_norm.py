@@ -11,6 +11,7 @@ from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._joint import batch_norm_jointly, find_joint
 from seqloom.nn._module import Module
+from seqloom.nn._parts import spell_layer
 from seqloom.nn._stored import Buffer, Param, get_value
 from seqloom.nn.functional._dtypes import LAYER, require_same_dtype
 from seqloom.nn.functional._norms import join_records, scale_channels
@@ -120,8 +121,8 @@ class ChannelNorm(Module):
         if x.ndim not in ranks or x.shape[1] != self.num_features:
             shapes = " or ".join(_RANKS[rank] for rank in ranks)
             raise ShapeError(
-                f"{type(self).__name__} takes {shapes} with {self.num_features} channels, "
-                f"got shape {x.shape}"
+                f"{spell_layer(self)} takes {shapes} with {self.num_features} channels, "
+                f"got shape {tuple(x.shape)}"
             )
 
 

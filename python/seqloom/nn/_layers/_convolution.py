@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_choice, as_integer
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
+from seqloom.nn._parts import require_axis
 from seqloom.nn._stored import Param, get_value
 from seqloom.nn.functional._convolutions import find_same_padding
 from seqloom.nn.functional._geometry import as_option, as_size, as_sizes
@@ -75,6 +76,7 @@ class Convolution(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(n, in, ...)`` to ``(n, out, ...)``, or both without `n`."""
+        require_channels(self, x, self.weight.shape[1] * self.groups)
         if self.edges is not None:
             mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
             x = functional.pad(x, self.edges, mode)
@@ -83,6 +85,14 @@ class Convolution(Module):
         parameters = self.weight.value, get_value(self.bias)
         sizes = self.stride, self.padding, self.dilation, self.groups
         return function(x, *parameters, *sizes)  # pyright: ignore[reportArgumentType]
+
+
+def require_channels(layer: Any, x: Tensor, channels: int) -> None:
+    """Refuses an input with another number of channels, which come before positions."""
+    axes = len(layer.weight.shape) - 2
+    positions = "length" if axes == 1 else "height, width"
+    form = f"(n, {channels}, {positions})"
+    require_axis(layer, x, -axes - 1, channels, form=form)
 
 
 class Conv1d(Convolution):

@@ -9,6 +9,7 @@ from seqloom.errors import ArgumentError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn, Normal
 from seqloom.nn._module import Module
+from seqloom.nn._parts import require_axis
 from seqloom.nn._stored import Param, get_value
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Linear(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Maps ``(..., in)`` to ``(..., out)``."""
+        width = self.weight.shape[1]
+        require_axis(self, x, -1, width, form=f"(..., {width})")
         return functional.linear(x, self.weight.value, get_value(self.bias))
 
 

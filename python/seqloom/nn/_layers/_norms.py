@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seqloom._arguments import as_integer
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
+from seqloom.nn._parts import require_axis, spell_layer
 from seqloom.nn._stored import Param, get_value
 from seqloom.nn.functional._geometry import as_size
 from seqloom.nn.functional._norms import axes_of
@@ -53,6 +54,7 @@ class LayerNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Normalises a tensor whose last axes are `normalized_shape`."""
         weight, bias = get_value(self.weight), get_value(self.bias)
+        _require_last(self, x, self.normalized_shape)
         return functional.layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
 
@@ -88,7 +90,17 @@ class RMSNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Normalises a tensor whose last axes are `normalized_shape`."""
         weight = get_value(self.weight)
+        _require_last(self, x, self.normalized_shape)
         return functional.rms_norm(x, self.normalized_shape, weight, self.eps)
+
+
+def _require_last(layer: Module, x: Tensor, lengths: tuple[int, ...]) -> None:
+    """Refuses an input whose last axes have other lengths."""
+    if tuple(x.shape[-len(lengths) :]) != lengths:
+        form = ", ".join(("...", *map(str, lengths)))
+        raise ShapeError(
+            f"{spell_layer(layer)}: expected x of shape ({form}), got {tuple(x.shape)}"
+        )
 
 
 class GroupNorm(Module):
@@ -132,4 +144,7 @@ class GroupNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Normalises ``(n, c, ...)``."""
         weight, bias = get_value(self.weight), get_value(self.bias)
+        if self.weight is not None:
+            (channels,) = self.weight.shape
+            require_axis(self, x, 1, channels, form=f"(n, {channels}, ...)")
         return functional.group_norm(x, self.num_groups, weight, bias, self.eps)

@@ -9,6 +9,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
+from seqloom.nn._parts import spell_layer
 from seqloom.nn._stored import Param
 from seqloom.nn.functional._packed import find_packing, pack_padded, pad_packed
 from seqloom.nn.functional._recurrent import as_real, mask_lengths
@@ -149,7 +150,8 @@ class Recurrent(Module):
         if x.ndim not in axes or x.shape[-1] != self.input_size:
             form = "(total, in)" if "cu_seqlens" in ways else self._form()
             raise ShapeError(
-                f"{name}: expected x {form} with in={self.input_size}, got shape {x.shape}"
+                f"{spell_layer(self)}: expected x {form} with in={self.input_size}, got "
+                f"shape {tuple(x.shape)}"
             )
 
     def _form(self) -> str:

@@ -9,7 +9,13 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ShapeError
 from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn
-from seqloom.nn._layers._convolution import Line, Size, Sizes, require_groups
+from seqloom.nn._layers._convolution import (
+    Line,
+    Size,
+    Sizes,
+    require_channels,
+    require_groups,
+)
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, get_value
 from seqloom.nn.functional._convolutions import require_reach
@@ -75,6 +81,7 @@ class TransposedConvolution(Module):
         Raises:
             ShapeError: No output has these lengths.
         """
+        require_channels(self, x, self.weight.shape[0])
         is_row = len(self.weight.shape) == 3  # noqa: PLR2004  # (in, out, k)
         function = functional.conv_transpose1d if is_row else functional.conv_transpose2d
         extra = self.output_padding if output_size is None else self._reach(x, output_size)
