@@ -54,11 +54,13 @@ async function score(file) {
   Object.assign(state, { file, scores: new Scores(state.facts.columns), start: 0, chosen: null });
   find("result").hidden = false;
   find("look").hidden = true;
+  showWarnings([]);
   show();
   busy(true);
   showProgress({ records: 0, part: 0 });
   try {
-    const { records } = await compute.predict(file);
+    const { records, warnings } = await compute.predict(file);
+    showWarnings(warnings);
     find("status").textContent = `${number(records)} ${records === 1 ? "record" : "records"} of ${file.name}`;
   } catch (error) {
     find("status").textContent = `${number(state.scores.count)} records of ${file.name}, then it stopped.`;
@@ -67,6 +69,13 @@ async function score(file) {
     busy(false);
   }
   if (state.facts.can_look && state.scores.count > 0) await look(0);
+}
+
+/** Lists what makes scores doubtful. */
+function showWarnings(warnings) {
+  const items = warnings.map((text) => Object.assign(document.createElement("li"), { textContent: text }));
+  find("warnings").replaceChildren(...items);
+  find("warnings").hidden = warnings.length === 0;
 }
 
 /** Shows or hides what belongs to a computation that runs. */

@@ -42,7 +42,7 @@ def test_scores_are_those_of_the_network(model, fasta, threads):
 
 def test_several_files_are_one_after_the_other(model, fasta):
     _, export, _ = model
-    with pytest.warns(DataWarning, match="2 records have the id 'r0', and 49 more ids"):
+    with pytest.warns(DataWarning, match="2 sequences have the id 'r0', and 49 more ids"):
         both = sl.infer.predict(str(export), [fasta, str(fasta)])
     assert both.ids == [f"r{row}" for row in range(50)] * 2
 

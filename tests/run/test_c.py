@@ -32,7 +32,7 @@ def loaded(library):
     found = ctypes.CDLL(str(library))
     for name in ("open", "score", "run", "arrays_get", "scores_values"):
         getattr(found, f"seqloom_{name}").restype = ctypes.c_void_p
-    for name in ("last_error", "version", "column", "scores_id"):
+    for name in ("last_error", "last_warnings", "version", "column", "scores_id"):
         getattr(found, f"seqloom_{name}").restype = ctypes.c_char_p
     for name in ("columns", "scores_rows", "scores_columns", "arrays_count"):
         getattr(found, f"seqloom_{name}").restype = ctypes.c_size_t
@@ -73,6 +73,22 @@ def test_scores_come_in_one_array(loaded, exported):
     assert loaded.seqloom_scores_id(found, ctypes.c_size_t(7)).decode() == wanted.ids[7]
     assert loaded.seqloom_scores_id(found, ctypes.c_size_t(rows)) is None
     loaded.seqloom_scores_free(found)
+    loaded.seqloom_free(model)
+
+
+def test_warnings_of_records_are_given_until_the_next_call(loaded, exported, tmp_path):
+    _, export = exported("lstm")
+    model = ctypes.c_void_p(loaded.seqloom_open(str(export).encode(), ctypes.c_size_t(1)))
+    for text, expected in (
+        (">x\nAC\n>x\nGT\n", b"2 sequences have the id 'x'"),
+        (">x\nA\n", b""),
+    ):
+        (tmp_path / "a.fa").write_text(text)
+        files = (ctypes.c_char_p * 1)(str(tmp_path / "a.fa").encode())
+        found = ctypes.c_void_p(loaded.seqloom_score(model, files, ctypes.c_size_t(1)))
+        assert loaded.seqloom_last_error() == b""
+        assert loaded.seqloom_last_warnings().split(b":")[0] == expected
+        loaded.seqloom_scores_free(found)
     loaded.seqloom_free(model)
 
 

@@ -54,6 +54,23 @@ def test_a_file_is_written_and_reads_back(program, exported, fasta, tmp_path):
     assert np.array_equal(scores, sl.infer.predict(trained, fasta))
 
 
+def test_a_name_that_ends_in_csv_has_commas(program, exported, fasta, tmp_path):
+    _, export = exported("splice")
+    program("predict", export, fasta, "--out", tmp_path / "a.tsv")
+    program("predict", export, fasta, "--out", tmp_path / "a.csv")
+    tabs = (tmp_path / "a.tsv").read_text()
+    assert (tmp_path / "a.csv").read_text() == tabs.replace("\t", ",")
+
+
+def test_a_name_of_a_format_that_is_not_written_is_refused(
+    program, exported, fasta, tmp_path
+):
+    _, export = exported("splice")
+    found = program("predict", export, fasta, "--out", tmp_path / "a.xlsx")
+    assert b"not as .xlsx; a spreadsheet program opens .csv" in found.stderr
+    assert found.returncode != 0
+
+
 def test_lines_of_json_have_the_numbers_of_the_table(program, exported, fasta):
     _, export = exported("splice")
     head, *rows = lines_of(program, export, fasta)

@@ -44,6 +44,14 @@ def test_a_file_in_gzip_and_in_small_pieces_has_the_same_scores(files, tmp_path:
     )
     assert found[0] == found[1] == found[2]
     assert found[0]["records"] == len(LENGTHS)
+    assert found[0]["warnings"] == []
+
+
+def test_warnings_of_records_come_with_the_summary(files, tmp_path: Path):
+    path = fasta(tmp_path / "twice.fa", [("x", "ACGT"), ("x", "GGTA")])
+    _, found = ask({"do": "open", "path": files[0]}, {"do": "predict", "path": path})
+    (warning,) = found["warnings"]
+    assert warning.startswith("2 sequences have the id 'x': a table of scores")
 
 
 def test_lines_hold_the_shortest_numbers_that_are_the_scores(files):

@@ -99,6 +99,13 @@ extern "C" {
 const char *seqloom_last_error(void);
 
 /**
+ * Gives what the last `seqloom_predict` or `seqloom_score` of this thread warns of, a sentence
+ * a line: a text that is valid until the next of them, empty where there is nothing to warn of.
+ * It must not be freed.
+ */
+const char *seqloom_last_warnings(void);
+
+/**
  * Gives the version of this library, such as "0.1.0". It must not be freed.
  */
 const char *seqloom_version(void);

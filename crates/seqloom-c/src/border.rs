@@ -13,6 +13,8 @@ use seqloom_run::{Error, Result};
 thread_local! {
     /// What went wrong in the last call of this thread.
     static LAST: RefCell<CString> = RefCell::default();
+    /// What the last call of this thread that scored files warns of.
+    static WARNINGS: RefCell<CString> = RefCell::default();
 }
 
 /// Says what went wrong in the last call of this thread, but for those that free: a text that
@@ -20,6 +22,14 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_error() -> *const c_char {
     LAST.with_borrow(|text| text.as_ptr())
+}
+
+/// Gives what the last `seqloom_predict` or `seqloom_score` of this thread warns of, a sentence
+/// a line: a text that is valid until the next of them, empty where there is nothing to warn of.
+/// It must not be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn seqloom_last_warnings() -> *const c_char {
+    WARNINGS.with_borrow(|text| text.as_ptr())
 }
 
 /// Gives the version of this library, such as "0.1.0". It must not be freed.
@@ -49,10 +59,19 @@ pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     answer
 }
 
+/// Keeps what a call warns of.
+pub(crate) fn warn(sentences: &[String]) {
+    WARNINGS.set(text_of(&sentences.join("\n")));
+}
+
 fn keep(text: &str) {
+    LAST.set(text_of(text));
+}
+
+fn text_of(text: &str) -> CString {
     // A text of C ends at its first zero.
     let text = text.replace('\0', "\\0");
-    LAST.set(CString::new(text).unwrap_or_default());
+    CString::new(text).unwrap_or_default()
 }
 
 fn said(panic: &(dyn Any + Send)) -> &str {

@@ -19,7 +19,7 @@ pub use array::{
     SEQLOOM_UINT32, SeqloomArray, SeqloomArrays, seqloom_arrays_count, seqloom_arrays_free,
     seqloom_arrays_get, seqloom_run,
 };
-pub use border::{seqloom_last_error, seqloom_version};
+pub use border::{seqloom_last_error, seqloom_last_warnings, seqloom_version};
 pub use model::{SeqloomModel, seqloom_column, seqloom_columns, seqloom_free, seqloom_open};
 pub use scores::{
     SeqloomRow, SeqloomScores, seqloom_predict, seqloom_score, seqloom_scores_columns,

@@ -6,7 +6,7 @@ use std::ptr;
 
 use seqloom_run::{Error, Options, Result, Scores};
 
-use crate::border::{give, guard, lend, lend_all, path, take};
+use crate::border::{give, guard, lend, lend_all, path, take, warn};
 use crate::model::SeqloomModel;
 
 /// What is called for each record: `context` as it was given, the id, and its scores, which
@@ -51,7 +51,8 @@ pub unsafe extern "C" fn seqloom_predict(
         // SAFETY: the caller's promise.
         let (model, files) = unsafe { (lend("model", model)?, paths(files, count)?) };
         let options = Options::default();
-        model.predictor.predict(&files, &options, |_, scores| {
+        warn(&[]);
+        let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
                 let id = name(id);
                 // SAFETY: the caller's promise.
@@ -64,6 +65,7 @@ pub unsafe extern "C" fn seqloom_predict(
             }
             Ok(())
         })?;
+        warn(&summary.warnings);
         Ok(0)
     })
 }
@@ -94,7 +96,9 @@ pub unsafe extern "C" fn seqloom_score(
             all.values.extend_from_slice(&scores.values);
             Ok(())
         };
-        model.predictor.predict(&files, &options, add)?;
+        warn(&[]);
+        let summary = model.predictor.predict(&files, &options, add)?;
+        warn(&summary.warnings);
         Ok(give(all))
     })
 }

@@ -28,6 +28,6 @@ pub use array::{Array, Data, Input, Values};
 pub use dtype::Dtype;
 pub use export::Export;
 pub use limits::Limits;
-pub use manifest::{Crop, Layout, Manifest, Pair, Pool, Task, TaskName, VERSION};
+pub use manifest::{Crop, Layout, Manifest, Pair, Pool, Task, TaskName, Training, VERSION};
 pub use model::Model;
 pub use safetensors;

@@ -34,7 +34,32 @@ pub struct Manifest {
     pub pair: Option<Pair>,
     /// What becomes of the rows of a record of a packed batch.
     pub pool: Option<Pool>,
+    /// What the network was trained on; older exports do not say.
+    #[serde(default)]
+    pub training: Training,
     files: BTreeMap<String, String>,
+}
+
+/// What a network was trained on.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default)]
+pub struct Training {
+    /// The alphabet of the encoder, where it has one.
+    pub alphabet: Option<String>,
+    /// The letters of the shortest and of the longest record.
+    pub lengths: Option<(u64, u64)>,
+    /// Whether training came to its end.
+    pub finished: bool,
+}
+
+impl Default for Training {
+    fn default() -> Self {
+        Self {
+            alphabet: None,
+            lengths: None,
+            finished: true,
+        }
+    }
 }
 
 /// What a model's outputs are.

@@ -37,6 +37,11 @@ pub(crate) enum Piece {
 pub(crate) trait Feed: Send {
     /// The next piece, in the memory of a batch that is not needed any more; nothing at the end.
     fn next(&mut self, spare: Batch) -> Result<Option<Piece>>;
+
+    /// What there is to warn of, after the end.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// So many pieces wait to be computed.

@@ -11,6 +11,7 @@
 
 mod array;
 mod column;
+mod doubts;
 mod encoder;
 mod feed;
 #[cfg_attr(not(feature = "genotypes"), path = "genotypes/left_out.rs")]

@@ -10,6 +10,7 @@ use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
 
+use crate::doubts::{Ids, unfinished};
 use crate::encoder::Encoder;
 use crate::feed::{Batch, Feed, Piece, run_ahead, run_here};
 use crate::genotypes::{Genotypes, Learned};
@@ -120,12 +121,14 @@ impl<F: FnMut(&[String], &Scores) -> Result<()>> Watch for Each<F> {
 }
 
 /// What was done with files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// How many records were scored.
     pub records: u64,
     /// How many batches went through the graph.
     pub batches: u64,
+    /// What of the records, or of the model, makes scores doubtful, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 impl Predictor {
@@ -247,10 +250,9 @@ impl Predictor {
         let is_paired = self.manifest.pair.is_some();
         let source = Source::of_stream((name, Compressed::new(stream)), is_paired, how);
         let size = self.manifest.batch_size;
-        self.score(
-            &mut Sequences::new(source, form, size, options.window),
-            watch,
-        )
+        let training = self.manifest.training.clone();
+        let mut feed = Sequences::new(source, form, (size, options.window), training);
+        self.score(&mut feed, watch)
     }
 
     /// What a batch of sequences looks like.
@@ -267,6 +269,7 @@ impl Predictor {
             scores: Scores::default(),
             summary: Summary::default(),
             done: 0,
+            ids: Ids::default(),
         };
         let step = |piece| course.step(piece);
         if self.threads > 1 {
@@ -274,7 +277,9 @@ impl Predictor {
         } else {
             run_here(feed, step)?;
         }
-        course.finish()
+        let mut summary = course.finish()?;
+        summary.warnings.splice(..0, feed.warnings());
+        Ok(summary)
     }
 
     /// Opens files as the encoder reads them.
@@ -303,7 +308,13 @@ impl Predictor {
         let is_equal = self.manifest.length.is_some() || encoder.counts_words();
         let most = if is_equal { EQUAL } else { usize::MAX };
         let room = options.window.min(most);
-        Ok(Box::new(Sequences::new(source, form, size, room)))
+        let training = self.manifest.training.clone();
+        Ok(Box::new(Sequences::new(
+            source,
+            form,
+            (size, room),
+            training,
+        )))
     }
 
     /// How sequences are read by so many threads.
@@ -340,12 +351,14 @@ struct Course<'a> {
     summary: Summary,
     /// Records that went through the graph, mates each.
     done: u64,
+    ids: Ids,
 }
 
 impl Course<'_> {
     fn step(&mut self, piece: Piece) -> Result<Option<Batch>> {
         match piece {
             Piece::Begin(names) => {
+                self.ids.add(&names);
                 self.scores.names = names;
                 self.scores.values.clear();
                 Ok(None)
@@ -415,7 +428,11 @@ impl Course<'_> {
         if self.summary.records == 0 {
             return Err(Error::argument("there are no sequences to work on"));
         }
-        Ok(self.summary)
+        let mut summary = self.summary;
+        let ids = self.ids.sentence(self.predictor.noun());
+        let training = unfinished(&self.predictor.manifest.training);
+        summary.warnings.extend(ids.into_iter().chain(training));
+        Ok(summary)
     }
 }
 

@@ -13,10 +13,12 @@ mod records;
 mod source;
 
 use seqloom_core::Result;
+use seqloom_graph::Training;
 
 use self::check::places_of;
 use self::order::Order;
 use self::records::Records;
+use crate::doubts::Doubts;
 use crate::feed::{Batch, Feed, Piece};
 pub(crate) use form::{Form, MASK};
 pub(crate) use source::Source;
@@ -29,6 +31,7 @@ pub(crate) struct Sequences {
     /// Letters and ids that a window holds, in bytes.
     room: usize,
     window: Option<Window>,
+    doubts: Doubts,
 }
 
 /// Records that are held and sorted together; of pairs, first and second reads.
@@ -45,13 +48,19 @@ struct Lane {
 }
 
 impl Sequences {
-    pub(crate) fn new(source: Source, form: Form, batch_size: usize, room: usize) -> Self {
+    pub(crate) fn new(
+        source: Source,
+        form: Form,
+        (batch_size, room): (usize, usize),
+        training: Training,
+    ) -> Self {
         Self {
             source,
             form,
             batch_size,
             room,
             window: None,
+            doubts: Doubts::new(training),
         }
     }
 
@@ -66,6 +75,11 @@ impl Sequences {
             Ok(Lane { records, order })
         };
         let mut lanes = lanes.into_iter().map(sort).collect::<Result<Vec<_>>>()?;
+        if !self.form.reads_qualities() {
+            for lane in &lanes {
+                self.doubts.add_letters(&lane.records.letters);
+            }
+        }
         let names = lanes.first_mut().map(|lane| lane.records.take_names());
         let piece = Piece::Begin(names.unwrap_or_default());
         self.window = Some(Window {
@@ -104,5 +118,9 @@ impl Feed for Sequences {
         }
         self.window = None;
         Ok(Some(Piece::End))
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.doubts.sentences()
     }
 }

@@ -23,6 +23,8 @@ pub use self::number::write_number;
 pub enum Format {
     /// A table: the id, then a column for each output.
     Tsv,
+    /// The same, with commas.
+    Csv,
     /// An object in each line.
     Jsonl,
     /// NumPy's arrays `ids`, `columns` and `scores` in one file.
@@ -35,22 +37,37 @@ impl FromStr for Format {
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "tsv" => Ok(Self::Tsv),
+            "csv" => Ok(Self::Csv),
             "jsonl" => Ok(Self::Jsonl),
             "npz" => Ok(Self::Npz),
             _ => Err(Error::argument(format!(
-                "--format must be tsv, jsonl or npz, got {name:?}"
+                "--format must be tsv, csv, jsonl or npz, got {name:?}"
             ))),
         }
     }
 }
 
 impl Format {
-    /// The one that a file's name asks for: a table, unless it ends in `.jsonl` or `.npz`.
-    pub fn of(path: &Path) -> Self {
-        match path.extension().and_then(|it| it.to_str()) {
-            Some("jsonl") => Self::Jsonl,
-            Some("npz") => Self::Npz,
-            _ => Self::Tsv,
+    /// The one that a file's name asks for: a table with tabs, unless it ends in `.csv`,
+    /// `.jsonl` or `.npz`.
+    ///
+    /// # Errors
+    ///
+    /// The name ends as of a format that this program does not write.
+    pub fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().and_then(|it| it.to_str());
+        let ending = ending.unwrap_or_default().to_ascii_lowercase();
+        match ending.as_str() {
+            "csv" => Ok(Self::Csv),
+            "jsonl" => Ok(Self::Jsonl),
+            "npz" => Ok(Self::Npz),
+            "xlsx" | "xls" | "ods" | "parquet" | "json" | "npy" | "gz" | "bz2" | "xz" | "zst"
+            | "zip" => Err(Error::argument(format!(
+                "{}: scores are written as .tsv, .csv, .jsonl or .npz, not as .{ending}; a \
+                 spreadsheet program opens .csv, and `seqloom predict` writes .parquet",
+                path.display()
+            ))),
+            _ => Ok(Self::Tsv),
         }
     }
 }
@@ -147,15 +164,19 @@ impl<'a> Writer<'a> {
         if let Output::Arrays(arrays) = &mut self.output {
             return arrays.write(columns, scores);
         }
-        if !self.has_head && self.format == Format::Tsv {
-            tsv::write_head(columns, &mut self.line);
+        let separator = match self.format {
+            Format::Csv => tsv::COMMA,
+            _ => tsv::TAB,
+        };
+        if !self.has_head && self.format != Format::Jsonl {
+            tsv::write_head(columns, separator, &mut self.line);
         }
         self.has_head = true;
         let id = tsv::id_column(columns);
         for (name, values) in scores.rows() {
             match self.format {
                 Format::Jsonl => json::write_row((&id, name), (columns, values), &mut self.line),
-                _ => tsv::write_row(name, values, &mut self.line),
+                _ => tsv::write_row((name, values), separator, &mut self.line),
             }
             if self.line.len() >= BUFFER {
                 self.flush()?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use seqloom_core::Result;
 use seqloom_graph::{Export, Limits};
-use seqloom_run::{Options, Predictor, Scores, Watch};
+use seqloom_run::{Options, Predictor, Scores, Summary, Watch};
 use serde_json::json;
 
 use crate::facts::Facts;
@@ -60,7 +60,7 @@ impl Session {
         };
         let stream = Box::new(Stream(host.clone()));
         let summary = self.score(name, stream, &mut telling)?;
-        Ok(json!({"records": summary}).to_string())
+        Ok(json!({"records": summary.records, "warnings": summary.warnings}).to_string())
     }
 
     /// Says where the model looked in a record of the host's file, the first of which is 0.
@@ -85,16 +85,14 @@ impl Session {
         name: &str,
         stream: Box<dyn Read + Send + Sync>,
         watch: &mut dyn Watch,
-    ) -> Result<u64> {
+    ) -> Result<Summary> {
         let options = Options {
             window: WINDOW,
             interleaved: self.predictor.manifest().pair.is_some(),
             ..Options::default()
         };
-        let summary = self
-            .predictor
-            .predict_stream((Path::new(name), stream), &options, watch)?;
-        Ok(summary.records)
+        self.predictor
+            .predict_stream((Path::new(name), stream), &options, watch)
     }
 }
 

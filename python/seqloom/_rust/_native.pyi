@@ -281,7 +281,7 @@ class ExportedPredictor:
         r"""
         Opens a folder or a zip.
         """
-    def score(self, files: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], progress: typing.Optional[typing.Any] = None, *, interleaved: builtins.bool = ...) -> tuple[builtins.list[builtins.str], builtins.list[str], numpy.typing.NDArray[numpy.float32]]:
+    def score(self, files: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], progress: typing.Optional[typing.Any] = None, *, interleaved: builtins.bool = ...) -> tuple[builtins.list[builtins.str], builtins.list[str], numpy.typing.NDArray[numpy.float32], builtins.list[builtins.str]]:
         r"""
         Scores every record of files once, in input order. `progress` is called after each
         batch with the records done, and those that were read so far.

@@ -1,6 +1,7 @@
 """Scores by an exported model: its graph runs in Rust, without the network's Python."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, DataWarning
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._scores import Scores
 from seqloom.io._settings import replace_remedies
@@ -40,12 +41,14 @@ def refuse_exported(model: object) -> None:
 def predict_exported(
     export: Path, data: object, *, num_threads: int, progress: OnBatch | None
 ) -> Scores:
-    """Scores files by an exported model, every record once, in input order."""
+    """Scores files by an exported model, every record once; warns as of a trained one."""
     model = _native.ExportedPredictor(export, num_threads)
     files = _files_of(data)
     _check_tables(files)
     with replace_remedies("seqloom convert {shell}"):
-        columns, ids, flat = model.score(files, progress)
+        columns, ids, flat, doubts = model.score(files, progress)
+    for doubt in doubts:
+        warnings.warn(doubt, DataWarning, stacklevel=3)  # where predict was called
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 

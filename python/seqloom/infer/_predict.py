@@ -99,9 +99,7 @@ def predict(
     if (export := find_exported(model)) is not None:
         _refuse_strands(both=both)
         with report_batches(progress) as tell:
-            scores = predict_exported(export, data, num_threads=threads, progress=tell)
-        warn_of_twice(scores.ids, "records", stacklevel=2)
-        return scores
+            return predict_exported(export, data, num_threads=threads, progress=tell)
     trained = find_judged(model, threads)
     if both:
         check_strands(trained.encoder)

@@ -14,11 +14,12 @@ use crate::formats::source::Failure;
 use crate::load::store::text;
 use crate::pool;
 
-/// The outputs' names, the records' ids, and the scores row by row.
+/// The outputs' names, the records' ids, the scores row by row, and warnings.
 type Scored<'py> = (
     Vec<String>,
     Vec<Bound<'py, PyString>>,
     Bound<'py, PyArray1<f32>>,
+    Vec<String>,
 );
 
 /// An exported model that was opened and checked; several threads may use it.
@@ -68,12 +69,13 @@ impl ExportedPredictor {
             predictor.predict_watched(&files, &options, &mut kept)
         };
         let done = pool::run(py, 1, work);
-        done.map_err(|error| failure.take().unwrap_or(error))?;
+        let summary = done.map_err(|error| failure.take().unwrap_or(error))?;
         let names = kept.scores.names.iter().map(|name| text(py, name));
         Ok((
             kept.columns,
             names.collect::<PyResult<_>>()?,
             kept.scores.values.into_pyarray(py),
+            summary.warnings,
         ))
     }
 }

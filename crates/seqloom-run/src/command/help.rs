@@ -15,9 +15,9 @@ pairs takes two files for each: R1 R2.
 
 Output
   --out FILE            the file to write, whole or not at all; - is standard output
-  --format FORMAT       tsv, jsonl or npz; otherwise by the end of FILE, or tsv
+  --format FORMAT       tsv, csv, jsonl or npz; otherwise by the end of FILE, or tsv
   --overwrite           replace FILE where it is there already
-  --quiet               print results and errors alone
+  --quiet               print results, warnings and errors alone
 
 Sequences
   --interleaved         mates alternate in one file

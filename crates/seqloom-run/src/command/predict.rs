@@ -28,6 +28,9 @@ pub(super) fn predict(arguments: &Arguments) -> Result<Outcome> {
     } else {
         arguments.out.to_string_lossy()
     };
+    for warning in &summary.warnings {
+        say(&format!("warning: {warning}"));
+    }
     if !arguments.quiet {
         let count = thousands(summary.records);
         say(&format!("scored {count} {}: {place}", model.noun()));
@@ -44,7 +47,10 @@ fn open_writer<'a>(arguments: &Arguments, is_broken: &'a Cell<bool>) -> Result<W
         };
         return Writer::to_stream(stream, format.unwrap_or(Format::Tsv));
     }
-    let format = format.unwrap_or_else(|| Format::of(&arguments.out));
+    let format = match format {
+        Some(format) => format,
+        None => Format::of(&arguments.out)?,
+    };
     Writer::to_file(&arguments.out, format)
 }
 

@@ -1,4 +1,4 @@
-//! A table: the id, then a column for each output.
+//! A table: the id, then a column for each output, with tabs or commas between.
 
 use super::number::write_number;
 
@@ -11,23 +11,44 @@ pub(super) fn id_column(columns: &[String]) -> String {
     name
 }
 
-pub(super) fn write_head(columns: &[String], text: &mut Vec<u8>) {
-    text.extend_from_slice(id_column(columns).as_bytes());
+pub(super) fn write_head(columns: &[String], separator: u8, text: &mut Vec<u8>) {
+    write_text(id_column(columns).as_bytes(), separator, text);
     for column in columns {
-        text.push(b'\t');
-        text.extend_from_slice(column.as_bytes());
+        text.push(separator);
+        write_text(column.as_bytes(), separator, text);
     }
     text.push(b'\n');
 }
 
-pub(super) fn write_row(name: &[u8], values: &[f32], text: &mut Vec<u8>) {
-    text.extend_from_slice(name);
+pub(super) fn write_row((name, values): (&[u8], &[f32]), separator: u8, text: &mut Vec<u8>) {
+    write_text(name, separator, text);
     for value in values {
-        text.push(b'\t');
+        text.push(separator);
         write_number(*value, text);
     }
     text.push(b'\n');
 }
+
+/// Writes a cell; between commas, quoted where it holds one, a quote or a line end.
+fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if separator != COMMA || !cell.iter().any(is_special) {
+        text.extend_from_slice(cell);
+        return;
+    }
+    text.push(b'"');
+    for byte in cell {
+        text.push(*byte);
+        if *byte == b'"' {
+            text.push(b'"');
+        }
+    }
+    text.push(b'"');
+}
+
+/// What is between the cells of a row.
+pub(super) const TAB: u8 = b'\t';
+pub(super) const COMMA: u8 = b',';
 
 #[cfg(test)]
 mod tests {
@@ -38,5 +59,14 @@ mod tests {
         let columns = ["id".to_owned(), "record_id".to_owned()];
         assert_eq!(id_column(&columns), "record_record_id");
         assert_eq!(id_column(&["EI".to_owned()]), "id");
+    }
+
+    #[test]
+    fn a_cell_with_a_comma_or_a_quote_is_quoted_between_commas_only() {
+        for (separator, expected) in [(COMMA, "\"a,\"\"b\",1.0\n"), (TAB, "a,\"b\t1.0\n")] {
+            let mut text = Vec::new();
+            write_row((b"a,\"b", &[1.0]), separator, &mut text);
+            assert_eq!(String::from_utf8(text).unwrap(), expected);
+        }
     }
 }

@@ -1,0 +1,271 @@
+//! Warnings of records whose scores may mean nothing, or cannot be told apart: the checks and
+//! the sentences of `seqloom.infer`.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use seqloom_core::number::as_u64;
+use seqloom_graph::Training;
+
+use crate::column::Column;
+use crate::text::{quote, thousands};
+
+/// What records were found to be, against what a network was trained on.
+#[derive(Debug)]
+pub(crate) struct Doubts {
+    training: Training,
+    letters: [u64; 256],
+    sampled: usize,
+    records: u64,
+    strange: u64,
+    /// The shortest and the longest of the strange lengths.
+    range: (u64, u64),
+}
+
+/// How often ids occur.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    counts: HashMap<u64, Id>,
+    /// The first id that occurs twice: where it came first, its name and its hash.
+    twice: Option<(usize, String, u64)>,
+    repeated: u64,
+}
+
+/// How often an id has come, and where it came first.
+#[derive(Debug, Default)]
+struct Id {
+    count: u64,
+    first: usize,
+}
+
+/// Records that tell what sequences are made of.
+const SAMPLED: usize = 1000;
+/// Ids that are compared at most, which takes memory.
+const IDS: usize = 1 << 20;
+/// Each stands for several bases.
+const CODES: &[u8] = b"RYSWKMBDHV";
+/// Fewer letters tell nothing.
+const FEW: u64 = 1000;
+
+impl Doubts {
+    pub(crate) fn new(training: Training) -> Self {
+        Self {
+            training,
+            letters: [0; 256],
+            sampled: 0,
+            records: 0,
+            strange: 0,
+            range: (u64::MAX, 0),
+        }
+    }
+
+    /// Counts the letters and the lengths of a window.
+    pub(crate) fn add_letters(&mut self, letters: &Column) {
+        for row in letters.iter() {
+            if self.sampled < SAMPLED {
+                self.sampled += 1;
+                for byte in row {
+                    if let Some(count) = self.letters.get_mut(usize::from(*byte)) {
+                        *count += 1;
+                    }
+                }
+            }
+            self.records += 1;
+            let length = as_u64(row.len());
+            let known = self.training.lengths;
+            if known.is_some_and(|(least, most)| length < least || length > most) {
+                self.strange += 1;
+                self.range = (self.range.0.min(length), self.range.1.max(length));
+            }
+        }
+    }
+
+    /// The warnings, a sentence each.
+    pub(crate) fn sentences(&self) -> Vec<String> {
+        let found = [self.kind(), self.lengths()];
+        found.into_iter().flatten().collect()
+    }
+
+    fn kind(&self) -> Option<String> {
+        let alphabet = self.training.alphabet.as_deref()?;
+        let (kind, advice) = match alphabet {
+            "protein" => (self.bases()?.to_owned(), "; translate the sequences first"),
+            "dna" | "rna" => (self.protein()?, ""),
+            _ => return None,
+        };
+        Some(format!(
+            "the sequences look like {kind}, but the model was trained on {alphabet}: such scores \
+             mean nothing{advice}"
+        ))
+    }
+
+    /// Whether all letters are those of DNA or RNA, and enough to tell.
+    fn bases(&self) -> Option<&'static str> {
+        let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
+        let name = if uracil > thymine { "rna" } else { "dna" };
+        let total: u64 = self.letters.iter().sum();
+        let known = self.count(if name == "rna" {
+            b"ACGURYSWKMBDHVN"
+        } else {
+            b"ACGTRYSWKMBDHVN"
+        });
+        // X stands for any residue, and tells nothing.
+        let telling = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
+        let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * telling;
+        let is_clear = total >= FEW || uracil > 0;
+        (total > 0 && is_mostly && known == total && is_clear).then_some(name)
+    }
+
+    /// Whether too many letters stand for several bases.
+    fn protein(&self) -> Option<String> {
+        let (codes, total) = (self.count(CODES), self.letters.iter().sum::<u64>());
+        (4 * codes > total).then(|| {
+            format!(
+                "protein ({} of {} letters are of {})",
+                thousands(codes),
+                thousands(total),
+                String::from_utf8_lossy(CODES)
+            )
+        })
+    }
+
+    /// Counts letters without regard to case.
+    fn count(&self, letters: &[u8]) -> u64 {
+        let both = |letter: &u8| {
+            let places = [letter.to_ascii_uppercase(), letter.to_ascii_lowercase()];
+            let counts = places.map(|it| self.letters.get(usize::from(it)).copied());
+            counts.into_iter().flatten().sum::<u64>()
+        };
+        letters.iter().map(both).sum()
+    }
+
+    fn lengths(&self) -> Option<String> {
+        let (least, most) = self.training.lengths?;
+        (self.strange > 0).then(|| {
+            format!(
+                "{} of {} sequences have {} letters, but the model was trained on {}: such scores \
+                 may mean nothing; cut the sequences, or train on such lengths",
+                thousands(self.strange),
+                thousands(self.records),
+                spell(self.range),
+                spell((least, most)),
+            )
+        })
+    }
+}
+
+impl Ids {
+    /// Counts the ids of a window.
+    pub(crate) fn add(&mut self, names: &Column) {
+        for name in names.iter() {
+            let mut hasher = DefaultHasher::new();
+            name.hash(&mut hasher);
+            let (hash, count) = (hasher.finish(), self.counts.len());
+            if count == IDS && !self.counts.contains_key(&hash) {
+                continue;
+            }
+            let id = self.counts.entry(hash).or_insert(Id {
+                count: 0,
+                first: count,
+            });
+            id.count += 1;
+            if id.count != 2 {
+                continue;
+            }
+            self.repeated += 1;
+            let is_first = self.twice.as_ref().is_none_or(|it| id.first < it.0);
+            if is_first {
+                self.twice = Some((id.first, quote(name), hash));
+            }
+        }
+    }
+
+    /// Warns of an id that several records have; `noun` is what they are called.
+    pub(crate) fn sentence(&self, noun: &str) -> Option<String> {
+        let (_, name, hash) = self.twice.as_ref()?;
+        let more = match self.repeated - 1 {
+            0 => String::new(),
+            others => format!(", and {} more ids occur several times", thousands(others)),
+        };
+        let count = thousands(self.counts.get(hash)?.count);
+        Some(format!(
+            "{count} {noun} have the id {name}{more}: a table of scores cannot be joined by id; its \
+             rows are in the order of the input, or make ids distinct first"
+        ))
+    }
+}
+
+/// Warns of a model whose training was stopped.
+pub(crate) fn unfinished(training: &Training) -> Option<String> {
+    let text = "training of this model did not finish: its weights are those of the best epoch so \
+                far; resume the run, or train it again";
+    (!training.finished).then(|| text.to_owned())
+}
+
+/// Spells a range of counts.
+fn spell((first, last): (u64, u64)) -> String {
+    if first == last {
+        return thousands(first);
+    }
+    format!("{} to {}", thousands(first), thousands(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doubts(alphabet: &str, rows: &[&[u8]]) -> Vec<String> {
+        let training = Training {
+            alphabet: Some(alphabet.to_owned()),
+            lengths: Some((4, 6)),
+            finished: true,
+        };
+        let mut doubts = Doubts::new(training);
+        let mut letters = Column::default();
+        rows.iter().for_each(|row| letters.push(row));
+        doubts.add_letters(&letters);
+        doubts.sentences()
+    }
+
+    #[test]
+    fn dna_for_a_model_of_proteins_is_a_warning_from_a_thousand_letters_on() {
+        assert_eq!(doubts("protein", &[b"acgt"; 249]).len(), 0);
+        let found = doubts("protein", &[b"acgt"; 250]);
+        assert!(found[0].starts_with("the sequences look like dna, but the model was"));
+        assert_eq!(doubts("protein", &[b"MKLV"; 250]).len(), 0);
+        assert!(doubts("protein", &[b"ACGU"])[0].contains("look like rna"));
+    }
+
+    #[test]
+    fn codes_for_a_model_of_dna_are_a_warning() {
+        assert_eq!(doubts("dna", &[b"ACGR"]).len(), 0);
+        let found = doubts("dna", &[b"ACRR"]);
+        assert!(found[0].contains("protein (2 of 4 letters are of RYSWKMBDHV)"));
+    }
+
+    #[test]
+    fn lengths_of_no_training_record_are_counted() {
+        let found = doubts("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
+        assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 letters, but the model was"));
+    }
+
+    #[test]
+    fn the_first_id_that_occurs_twice_is_named() {
+        let (mut ids, mut names) = (Ids::default(), Column::default());
+        ["a", "b", "c", "c", "b", "c"].map(|it| names.push(it.as_bytes()));
+        ids.add(&names);
+        let found = ids.sentence("pairs").unwrap();
+        assert!(found.starts_with("2 pairs have the id 'b', and 1 more ids occur"));
+    }
+
+    #[test]
+    fn training_that_was_stopped_is_a_warning() {
+        let training = Training {
+            finished: false,
+            ..Training::default()
+        };
+        let found = unfinished(&training).unwrap();
+        assert!(found.starts_with("training of this model did not finish"));
+        assert_eq!(unfinished(&Training::default()), None);
+    }
+}
