@@ -244,3 +244,19 @@ def test_a_bed_without_labels_is_bad_input(call, tmp_path):
     assert said.code == 2
     assert "x.bed: holds no labels to learn: give --labels TABLE" in said.err
     assert "task None" not in said.out
+
+
+@pytest.mark.parametrize("words", [["--groups", "g.tsv"], ["--group-column", "fid"]])
+def test_the_validation_share_of_samples_cuts_no_group(call, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    bed = sl.io.open_bed(BED)
+    families = np.array([f"f{i % 50}" for i in range(bed.iid_count)])
+    sl.io.to_bed("a.bed", bed.read(), properties={**bed.properties, "fid": families})
+    family = dict(zip(bed.iid.tolist(), families.tolist(), strict=True))
+    rows = "".join(f"{name}\t{group}\n" for name, group in family.items())
+    Path("g.tsv").write_text(f"IID\tgroup\n{rows}")
+    said = call("train", "a.bed", *Y1, *BRIEFLY, *words, "--out", "run")
+    assert said.code == 0, said.err
+    lines = Path("run/scores-valid.tsv").read_text().splitlines()[1:]
+    held = {family[line.split("\t")[0]] for line in lines}
+    assert sum(group in held for group in family.values()) == len(lines)

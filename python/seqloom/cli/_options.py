@@ -279,7 +279,8 @@ class PartOptions:
         groups: Tables of groups, such as families or donors, joined by id as labels are:
             --valid-share and --folds cut no group.
         group_column: The column of groups. Without --groups one of --labels, of FILES or of
-            --intervals; or file, or sequence, where equal sequences are a group.
+            --intervals; or file; or sequence, where equal sequences are a group; or fid of
+            a .bed.
         test: Files to score once, after training; of --intervals, other intervals.
         test_chromosomes: Or all intervals of these chromosomes.
     """
