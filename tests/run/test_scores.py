@@ -152,6 +152,35 @@ def test_ids_that_are_no_text_look_as_in_python(program, exported, tmp_path):
     assert program(export, tmp_path / "a.fa").stdout == (tmp_path / "a.tsv").read_bytes()
 
 
+def test_a_missing_allele_is_found_by_the_other_as_in_python(program, exported, tmp_path):
+    trained, export = exported("genotypes")
+    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    values = np.ascontiguousarray(bed.read(dtype="int8")[:4])
+    lacks = {"allele_1": (values == 0).all(0), "allele_2": (values == 2).all(0)}
+    properties = {"sid": bed.sid, "iid": bed.iid[:4]}
+    for name, lack in lacks.items():
+        properties[name] = np.where(lack, "0", bed.property_item(name))
+    assert sum(lack.sum() for lack in lacks.values()) > 100
+    sl.io.to_bed(tmp_path / "a.bed", values, properties=properties)
+    sl.infer.predict(trained, tmp_path / "a.bed").to_tsv(tmp_path / "a.tsv")
+    assert program(export, tmp_path / "a.bed").stdout == (tmp_path / "a.tsv").read_bytes()
+
+
+@pytest.mark.parametrize("suffix", ["fam", "bim"])
+def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_path, suffix):
+    header = {"fam": "FID IID PAT MAT SEX PHENOTYPE\n", "bim": "CHR SNP CM BP A1 A2\n"}
+    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    values = np.ascontiguousarray(bed.read(dtype="int8")[:3])
+    names = ("sid", "allele_1", "allele_2")
+    properties = {name: bed.property_item(name) for name in names}
+    sl.io.to_bed(tmp_path / "a.bed", values, properties=properties)
+    table = tmp_path / f"a.{suffix}"
+    table.write_text(header[suffix] + table.read_text())
+    done = program(exported("genotypes")[1], tmp_path / "a.bed")
+    assert done.returncode == 2
+    assert f"a.{suffix}: line 1: " in done.stderr.decode()
+
+
 def test_variants_are_found_by_id_and_alleles(program, exported, tmp_path):
     trained, export = exported("genotypes")
     bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))

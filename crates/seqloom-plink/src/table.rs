@@ -12,6 +12,7 @@ mod fields;
 pub mod lines;
 mod number;
 pub mod render;
+mod rows;
 mod scan;
 mod sheet;
 

@@ -2,8 +2,8 @@
 
 use seqloom_core::error::Fault;
 
-use super::lines;
 use super::sheet::{COLUMNS, Sheet};
+use super::{lines, rows};
 use seqloom_core::number::as_u64;
 
 /// Lines are counted from 1.
@@ -41,6 +41,7 @@ pub(super) fn scan(
     sheet: Sheet,
     columns: &mut [Column; COLUMNS],
 ) -> Result<usize, Fault> {
+    rows::check(text, sheet)?;
     let rows = lines::count(text);
     let text = lines::trim_end(text);
     let mut at = lines::text_start(text);

@@ -153,6 +153,7 @@ proptest! {
             .collect();
         let columns = NAMES.map(|name| match name {
             "iid" => Values::Points(&points, 5),
+            "sex" => Values::Texts(vec!["0"; words.len()]),
             _ => Values::Texts(words.clone()),
         });
         let mut text = Vec::new();

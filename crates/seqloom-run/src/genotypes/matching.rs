@@ -1,6 +1,6 @@
 //! Which variants of a file are those that a model reads; some have alleles exchanged.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use seqloom_core::Error;
@@ -48,9 +48,9 @@ impl Match {
             let here = candidates.get(id.as_str()).map_or(&[][..], Vec::as_slice);
             let position = choose((id, [counted, other]), found, here)
                 .map_err(|message| fault(path, message))?;
+            let here = [text(&found.counted, position), text(&found.other, position)];
             made.positions.push(position);
-            made.is_flipped
-                .push(text(&found.counted, position) != counted);
+            made.is_flipped.push(!is_straight(here, [counted, other]));
         }
         Ok(made)
     }
@@ -95,7 +95,30 @@ fn check_present(
     Err(fault(path, message))
 }
 
-/// The one position of a wanted variant that has its two alleles.
+/// What PLINK writes for an allele that no genotype of the file has.
+const MISSING: [&str; 2] = ["0", "."];
+
+/// Whether the file counts the allele that is wanted; one of the two may be missing.
+fn is_straight(here: [&str; 2], wanted: [&str; 2]) -> bool {
+    let [counted, other] = wanted;
+    if here == [other, counted] {
+        return here == wanted;
+    }
+    let mut pairs = here.iter().zip(&wanted);
+    pairs.any(|(here, wanted)| here == wanted && !MISSING.contains(here))
+}
+
+/// Whether one allele is the same, and the other is missing on one side.
+fn shares_one(here: [&str; 2], wanted: [&str; 2]) -> bool {
+    let is_missing = |allele: &&str| MISSING.contains(allele);
+    let shared: HashSet<&str> = here
+        .into_iter()
+        .filter(|allele| wanted.contains(allele) && !is_missing(allele))
+        .collect();
+    shared.len() == 1 && here.iter().chain(&wanted).any(is_missing)
+}
+
+/// The one position of a wanted variant that has its two alleles, or one and no other.
 fn choose(
     (id, alleles): (&str, [&str; 2]),
     found: &Variants,
@@ -104,7 +127,11 @@ fn choose(
     let [counted, other] = alleles;
     let has = |at: usize| [text(&found.counted, at), text(&found.other, at)];
     let fits = |at: &&usize| has(**at) == alleles || has(**at) == [other, counted];
-    let fitting: Vec<&usize> = here.iter().filter(fits).collect();
+    let mut fitting: Vec<&usize> = here.iter().filter(fits).collect();
+    if fitting.is_empty() {
+        let shares = |at: &&usize| shares_one(has(**at), alleles);
+        fitting = here.iter().filter(shares).collect();
+    }
     match fitting.as_slice() {
         [position] => Ok(**position),
         [] => {
@@ -150,6 +177,22 @@ mod tests {
             (found.positions, found.is_flipped),
             (vec![2, 0], vec![false, true])
         );
+    }
+
+    #[test]
+    fn a_variant_with_a_missing_allele_is_found_by_the_other() {
+        let wanted = variants(&[("rs1", "A", "G")]);
+        for (counted, other, is_flipped) in [
+            ("0", "G", false),
+            ("G", "0", true),
+            ("A", ".", false),
+            (".", "A", true),
+        ] {
+            let found = find(&wanted, &variants(&[("rs1", counted, other)])).unwrap();
+            assert_eq!(found.is_flipped, [is_flipped]);
+        }
+        assert!(find(&wanted, &variants(&[("rs1", "0", "C")])).is_err());
+        assert!(find(&wanted, &variants(&[("rs1", "0", "0")])).is_err());
     }
 
     #[test]

@@ -1,0 +1,228 @@
+//! Header lines and comments in a table, which has neither.
+//!
+//! Read as a row, such a line shifts the genotypes of all rows after it by one. The size of the
+//! `.bed` does not show it, because the genotypes of a line are padded to whole bytes.
+
+use memchr::{memchr, memmem};
+use seqloom_core::error::{Fault, Kind};
+use seqloom_core::number::as_u64;
+
+use super::lines;
+use super::scan::LINE_START;
+use super::sheet::{COLUMNS, Sheet};
+
+/// Bytes of a line that are compared with names, and characters that an error shows.
+const LONGEST: usize = 1 << 16;
+const SHOWN: usize = 60;
+
+/// The columns of a `.bim` without centimorgans.
+const FEWEST: usize = COLUMNS - 1;
+
+/// Names of columns that make a line a header.
+const NAMES: usize = 2;
+
+/// Names that programs give to the columns, in lower case and without punctuation.
+const INDIVIDUALS: &str = "fid family familyid famid iid individual individualid id sample \
+     sampleid withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid \
+     mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection";
+const VARIANTS: &str = "chr chrom chromosome snp snpid sid id rsid rs variant variantid varid \
+     marker markername name cm cmposition morgan morgans gd geneticdistance genpos bp bpposition \
+     pos position basepair coordinate a0 a1 a2 allele0 allele1 allele2 ref alt counted";
+
+/// Finds a line of a text that is a header or a comment.
+pub(super) fn check(text: &[u8], sheet: Sheet) -> Result<(), Fault> {
+    let mut check = Check::new(sheet);
+    check.add(text)?;
+    check.finish()
+}
+
+/// The check of the first line of a text, which may come in pieces, and of lines that begin with `#`.
+struct Check {
+    sheet: Sheet,
+    row: usize,
+    is_start: bool,
+    /// The line that is compared, as far as it was read.
+    line: Option<Vec<u8>>,
+}
+
+impl Check {
+    const fn new(sheet: Sheet) -> Self {
+        Self {
+            sheet,
+            row: 0,
+            is_start: true,
+            line: None,
+        }
+    }
+
+    fn add(&mut self, piece: &[u8]) -> Result<(), Fault> {
+        let mut rest = piece;
+        while let Some(first) = rest.first() {
+            if self.is_start {
+                self.is_start = false;
+                self.line = (self.row == 0 || *first == b'#').then(Vec::new);
+            }
+            let Some(line) = &mut self.line else {
+                rest = self.skip(rest);
+                continue;
+            };
+            let end = memchr(b'\n', rest);
+            let (more, after) = rest.split_at(end.unwrap_or(rest.len()));
+            let room = LONGEST.saturating_sub(line.len());
+            line.extend_from_slice(more.get(..room).unwrap_or(more));
+            rest = after.get(1..).unwrap_or_default();
+            if end.is_some() {
+                self.finish()?;
+                self.row += 1;
+                (self.is_start, self.line) = (true, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out lines up to the next one with `#` in front.
+    fn skip<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+        let end = memmem::find(rest, b"\n#").map_or(rest.len(), |at| at + 1);
+        let (lines, rest) = rest.split_at(end);
+        self.row += lines::ends(lines);
+        self.is_start = lines.ends_with(b"\n");
+        rest
+    }
+
+    /// Compares the line that was read.
+    fn finish(&self) -> Result<(), Fault> {
+        let line = self.line.as_deref().unwrap_or_default();
+        let text = String::from_utf8_lossy(line.get(lines::text_start(line)..).unwrap_or_default());
+        let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+        if self.row == 0 && is_header(&fields, self.sheet) {
+            return Err(self.fault("a header", &fields));
+        }
+        if text.starts_with('#') && !is_row(&fields, self.sheet) {
+            return Err(self.fault("a comment", &fields));
+        }
+        Ok(())
+    }
+
+    fn fault(&self, what: &str, fields: &[&str]) -> Fault {
+        let text = fields.join(" ");
+        let mut shown: String = text.chars().take(SHOWN).collect();
+        if shown.len() < text.len() {
+            shown.push_str("...");
+        }
+        let (table, row) = match self.sheet {
+            Sheet::Fam => (".fam", "an individual"),
+            Sheet::Bim => (".bim", "a variant"),
+        };
+        let message = format!(
+            "expected {row}, found {what} ({shown}); delete the line: a {table} has rows only, and \
+             reading it as {row} would shift all genotypes by one"
+        );
+        Fault {
+            kind: Kind::Header,
+            line: Some(as_u64(self.row) + LINE_START),
+            ..Fault::whole(message)
+        }
+    }
+}
+
+/// Whether a line has names of columns and no number, or numbers of columns.
+fn is_header(fields: &[&str], sheet: Sheet) -> bool {
+    let names: Vec<String> = fields.iter().map(|field| plain(field)).collect();
+    is_numbered(&names) || (!fields.iter().any(|field| is_number(field)) && is_named(&names, sheet))
+}
+
+/// Whether a line has the names that R, pandas or polars give to columns without names.
+fn is_numbered(names: &[String]) -> bool {
+    let is_all = |prefix: &str, first: usize| {
+        let mut numbered = names.iter().zip(first..);
+        numbered.all(|(name, number)| *name == format!("{prefix}{number}"))
+    };
+    names.len() >= COLUMNS && (is_all("", 0) || is_all("v", 1) || is_all("column", 1))
+}
+
+/// Whether a line has several known names.
+fn is_named(names: &[String], sheet: Sheet) -> bool {
+    let known = match sheet {
+        Sheet::Fam => INDIVIDUALS,
+        Sheet::Bim => VARIANTS,
+    };
+    let is_found = |known: &&str| names.iter().any(|name| name == known);
+    known.split_ascii_whitespace().filter(is_found).count() >= NAMES
+}
+
+/// A name without case, quotation marks and punctuation.
+fn plain(field: &str) -> String {
+    let letters = field.chars().filter(|letter| letter.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+fn is_number(field: &str) -> bool {
+    field.parse::<f64>().is_ok()
+}
+
+/// Whether a line has the sex of an individual, or the position of a variant.
+fn is_row(fields: &[&str], sheet: Sheet) -> bool {
+    let number = match sheet {
+        Sheet::Fam => Some(COLUMNS - 2),
+        Sheet::Bim => fields.len().checked_sub(3),
+    };
+    let number = number.and_then(|position| fields.get(position));
+    fields.len() >= FEWEST && number.is_some_and(|field| is_number(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str, sheet: Sheet) -> Option<Fault> {
+        check(text.as_bytes(), sheet).err()
+    }
+
+    #[test]
+    fn headers_and_comments_are_found_with_their_line() {
+        let rows = "f a 0 0 1 2\ng b 0 0 2 1\n";
+        for (text, line) in [
+            (format!("FID IID PAT MAT SEX PHENOTYPE\n{rows}"), 1),
+            (
+                format!("\u{FEFF}\"V1\" \"V2\" \"V3\" \"V4\" \"V5\" \"V6\"\r\n{rows}"),
+                1,
+            ),
+            (format!("0 1 2 3 4 5\n{rows}"), 1),
+            (format!("# a study of ours, 2026\n{rows}"), 1),
+            (format!("{rows}# the rest came late too\n{rows}"), 3),
+            (format!("{rows}#"), 3),
+        ] {
+            assert_eq!(
+                fault(&text, Sheet::Fam).and_then(|fault| fault.line),
+                Some(line)
+            );
+        }
+        let header = "CHR SNP BP A1 A2\n1 s 5 A G\n";
+        assert!(fault(header, Sheet::Bim).is_some());
+    }
+
+    #[test]
+    fn rows_are_no_headers() {
+        for text in [
+            "",
+            "\n",
+            "#f a 0 0 1 2\n#g b 0 0 2 1\n",
+            "sex id 0 0 1 2\n",
+            "f a 0 0 M 1",
+        ] {
+            assert_eq!(fault(text, Sheet::Fam), None);
+        }
+        assert_eq!(fault("1 snp 0 5 A1 A2\n#2 s 0 5 A G\n", Sheet::Bim), None);
+    }
+
+    #[test]
+    fn pieces_of_any_size_give_the_same_line() {
+        let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# no row at all is this\n";
+        for size in 1..text.len() {
+            let mut check = Check::new(Sheet::Fam);
+            let mut pieces = text.as_bytes().chunks(size);
+            let fault = pieces.find_map(|piece| check.add(piece).err());
+            assert_eq!(fault.and_then(|fault| fault.line), Some(4), "{size}");
+        }
+    }
+}
