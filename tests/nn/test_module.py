@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -232,3 +233,70 @@ def test_a_parameter_of_an_earlier_version_is_restored():
     assert not restored.is_shared
     assert not hasattr(restored, "lent")
     assert restored.numpy().tolist() == weight.numpy().tolist()
+
+
+class Halved(sl.nn.Module):
+    """Keeps half of its weight in records."""
+
+    weight: sl.nn.Param
+
+    def to_record(self):
+        return sl.record.Record({"half": self.weight.numpy() / 2})
+
+    def load_record(self, record, *, strict=True, keys=None):
+        del strict, keys
+        self.weight.assign(np.asarray(record["half"]) * 2)
+        return self
+
+
+def test_a_part_writes_and_reads_its_own_part_of_a_record():
+    def make():
+        halved = Halved(sl.nn.Param((1,), sl.nn.Fill(4.0)))
+        return sl.nn.Sequential(halved, sl.nn.Linear(1, 1))
+
+    one, other = make().bind("numpy", 0), make().bind("numpy", 1)
+    other.layers[0].weight.assign([0.0])
+    record = one.to_record()
+    assert list(record) == ["layers.1.weight", "layers.1.bias", "layers.0.half"]
+    assert np.asarray(record["layers.0.half"]).tolist() == [2.0]
+    assert other.load_record(record).layers[0].weight.numpy().tolist() == [4.0]
+    with pytest.raises(sl.errors.RecordError, match=r"layers\.1\.bias is missing"):
+        other.load_record({"layers.0.half": [2.0], "layers.1.weight": [[1.0]]})
+
+
+class Child(sl.nn.Module):
+    head: sl.nn.Linear
+    parent: object
+
+    def __call__(self, x):
+        return self.head(x) * self.parent().scale.value
+
+
+class Parent(sl.nn.Module):
+    scale: sl.nn.Param
+    child: Child
+
+    def __init__(self, refer):
+        self.scale = sl.nn.Param((1,), sl.nn.Fill(3.0))
+        self.child = Child(sl.nn.Linear(2, 1), None)
+        self.child.parent = refer(self)
+
+    def __call__(self, x):
+        return self.child(x)
+
+
+def test_a_weak_reference_refers_to_a_module_that_it_does_not_own():
+    model = Parent(weakref.ref).bind("numpy", sl.Key(0))
+    assert list(model.to_record()) == ["scale", "child.head.weight", "child.head.bias"]
+    x = model.backend.tensor([[1.0, 2.0]])
+    _, grads = sl.nn.value_and_grad(lambda model: model(x).sum())(model)
+    np.testing.assert_allclose(
+        grads.wrt(model.scale).numpy(), model.child.head(x).numpy()[0], rtol=1e-6
+    )
+
+
+def test_a_module_that_is_a_part_of_itself_is_an_error_that_names_the_field():
+    with pytest.raises(
+        sl.errors.ArgumentError, match=r"Parent: child\.parent .*weakref\.ref"
+    ):
+        Parent(lambda parent: parent).bind("numpy", sl.Key(0))

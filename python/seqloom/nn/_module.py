@@ -21,7 +21,7 @@ from seqloom.nn._hidden import (
     require_no_class_parts,
     require_visible_field,
 )
-from seqloom.nn._parts import Parts, list_fields, list_modules, walk
+from seqloom.nn._parts import Parts, list_fields, list_modules, list_parts, walk
 from seqloom.nn._replaced import require_part_again
 from seqloom.nn._state import (
     LoadReport,
@@ -59,6 +59,9 @@ class Module:
     A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
     saved, and moves with the module. Copies of a module, by `map` too, share plain data.
     Parameters in other places, such as a set or an object that is no module, are an error.
+    A module that only refers to another one, such as its parent, holds a ``weakref.ref``
+    of it. A module that is part of others writes and reads its own part of their records
+    if its class defines `to_record` or `load_record`.
 
     Attributes:
         training: Whether the module is in training mode, which dropout and batch norm use.
@@ -152,9 +155,7 @@ class Module:
             ['weight', 'bias']
         """
         seen: set[int] = set()
-        parts: Parts = []
-        walk(self, "", parts)
-        for path, part in parts:
+        for path, part in list_parts(self):
             if id(part) not in seen and isinstance(part, kind):
                 seen.add(id(part))
                 yield path, part

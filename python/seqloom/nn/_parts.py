@@ -45,6 +45,33 @@ def walk(module: object, prefix: str, parts: Parts) -> None:
             raise ArgumentError(say_unannotated(module, name, value))
 
 
+def list_parts(module: object) -> Parts:
+    """Returns all parts of a module, some of them twice; refuses one within itself."""
+    parts: Parts = []
+    try:
+        walk(module, "", parts)
+    except RecursionError:
+        _require_no_cycle(module, "", ())
+        raise
+    return parts
+
+
+def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> None:
+    """Refuses a module that is a part of itself."""
+    if any(value is other for other in above):
+        raise ArgumentError(
+            f"{type(above[0]).__name__}: {path[1:]} is a module that this field is a part "
+            "of, so paths would never end; to refer to a module without owning it, assign "
+            "weakref.ref(module)"
+        )
+    if is_module(value):
+        items: Iterable[tuple[Any, Any]] = list_own(value).items()
+    else:
+        items = items_of(value) if is_container(value) else ()
+    for name, item in list(items):
+        _require_no_cycle(item, f"{path}.{name}", (*above, value))
+
+
 def list_modules(module: HasParts) -> list[Any]:
     """Returns a module and all modules in it."""
     return [module, *(part for _, part in module.named() if is_module(part))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ import numpy as np
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._dtype import cast, kind_of
 from seqloom.nn._hidden import require_all_visible
-from seqloom.nn._parts import list_modules
+from seqloom.nn._parts import is_module, list_modules
 from seqloom.nn._stored import Stored
 from seqloom.record import LazyArray, Record
 from seqloom.record._keys import rename
@@ -21,7 +21,7 @@ from seqloom.tensor import Tensor
 from seqloom.tensor._element_types import misfit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -113,15 +113,45 @@ def collect_by_path(module: HasParts) -> dict[str, Stored]:
 def make_record(module: HasParts) -> Record:
     """Returns a record that shares the arrays of a module: its next step copies them."""
     require_all_visible(list_modules(module))
-    parts = {p: part for p, part in collect_by_path(module).items() if part.is_recorded}
+    own = list_own_records(module)
+    parts = {
+        path: part
+        for path, part in collect_by_path(module).items()
+        if part.is_recorded and not _is_below(path, own)
+    }
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
+    arrays = {
+        path: hold(path, part.share(), part.bound_backend) for path, part in parts.items()
+    }
+    for prefix, part in own.items():
+        record = part.to_record()
+        arrays |= {f"{prefix}.{name}": item for name, item in record.items()}
+        known = getattr(record, "least_dtypes", {})
+        least |= {f"{prefix}.{name}": dtype for name, dtype in known.items()}
     return Record(
-        {
-            path: hold(path, part.share(), part.bound_backend)
-            for path, part in parts.items()
-        },
+        arrays,
         least_dtypes={path: dtype for path, dtype in least.items() if dtype is not None},
     )
+
+
+def list_own_records(module: HasParts) -> dict[str, Any]:
+    """Returns the outermost parts, by path, whose class makes or loads its own record."""
+    found: dict[str, Any] = {}
+    for path, part in module.named():
+        if is_module(part) and not _is_below(path, found) and _has_own_record(type(part)):
+            found[path] = part
+    return found
+
+
+def _has_own_record(kind: Any) -> bool:
+    """Returns True for a user's class that defines ``to_record`` or ``load_record``."""
+    owners = (kind.to_record.__module__, kind.load_record.__module__)
+    return not all(owner.startswith("seqloom.") for owner in owners)
+
+
+def _is_below(path: str, prefixes: Iterable[str]) -> bool:
+    """Returns True for a path within one of the parts."""
+    return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
 
 def hold(path: str, array: Array, backend: Backend) -> Any:
@@ -143,8 +173,12 @@ def load_state(
 ) -> None:
     """Sets the parts of a module from a record; changes nothing if it does not fit."""
     require_mapping(record)
-    parts = collect_by_path(module)
+    own = list_own_records(module)
+    parts = {
+        p: part for p, part in collect_by_path(module).items() if not _is_below(p, own)
+    }
     values = {path: _readable(path, value) for path, value in rename(record, keys).items()}
+    of_own = {path: values.pop(path) for path in list(values) if _is_below(path, own)}
     report, misfits = _compare(parts, values)
     problems = [*_list_problems(report, parts), *misfits] if strict else misfits
     # One array after the other is read, converted and checked before any is set.
@@ -155,11 +189,15 @@ def load_state(
         raise RecordError(
             f"the record does not fit {type(module).__name__}: " + "; ".join(problems)
         )
+    for prefix, part in own.items():
+        start = len(prefix) + 1
+        inner = {path[start:]: of_own[path] for path in of_own if _is_below(path, [prefix])}
+        part.load_record(inner, strict=strict)
     for path, new in found.items():
         if new is not None:
             parts[path].put(new.array)
             parts[path].is_shared = new.is_shared
-    _reports[module] = report
+    _reports[module] = replace(report, applied=(*report.applied, *of_own))
 
 
 def require_mapping(record: object) -> None:
