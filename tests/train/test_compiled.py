@@ -146,6 +146,26 @@ def test_a_step_with_an_object_of_the_users_is_not_compiled_unasked(toy, small, 
     assert "compile=True" in facts[0]
 
 
+class Pooled(sl.nn.Module):
+    def __call__(self, x):
+        pooled = x.mean(axis=2)
+        return pooled * (2.0 if pooled.sum().item() > 0 else 1.0)
+
+
+def test_a_part_that_a_callback_puts_into_the_network_ends_the_compiling(toy):
+    layers = sl.nn.Sequential(
+        sl.nn.AdaptiveAvgPool1d(1), sl.nn.Flatten(), sl.nn.Linear(4, 2)
+    )
+
+    class Replace(sl.train.Progress):
+        def on_epoch(self, row):
+            if row["epoch"] == 1:
+                layers.layers[:2] = [Pooled()]
+
+    run = train(layers, toy(), epochs=100, lr=1e-6, callbacks=[Replace()])
+    assert "needs its values" in str(run.report.facts["compiled"])
+
+
 @pytest.mark.parametrize("place", [(1, 2), (2, None)], ids=str)
 def test_a_compiled_run_goes_on_to_the_same_bits(toy, small, tmp_path, place):
     class Stop(sl.train.Progress):

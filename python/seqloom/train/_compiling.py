@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, CaptureError
 from seqloom.models._examples import count_positions
 from seqloom.nn import value_and_grad
 from seqloom.tensor import compile as compile_step
@@ -71,14 +71,13 @@ class Compiling:
         """Makes one step, update included; None if it is not compiled."""
         if not self.is_on:
             return None
-        if self._step is not None:
-            return self._step(model, optimizer, float(lr), arrays, key)
-        step = _compile(self.objective)
+        is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, optimizer, float(lr), arrays, key)
-        # Whatever the network does that cannot be compiled, it may do uncompiled.
+        # Whatever the network does that cannot be compiled, it may do uncompiled. Later a
+        # callback may have put something into the network that cannot.
         except Exception as error:
-            if self.is_asked:
+            if self.is_asked or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
             _forget_tensors(error)
