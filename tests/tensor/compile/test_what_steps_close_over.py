@@ -13,7 +13,7 @@ import sys
 import time
 from functools import partial
 from random import uniform
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -210,6 +210,22 @@ def of_a_dataclass_in_a_partial_function_that_it_calls():
 def of_a_property():
     settings = Computed()
     return lambda x: x * settings.factor, lambda value: setattr(settings, "half", value)
+
+
+def of_a_class_of_a_class():
+    class Meta(type):
+        factor = 1.0
+
+    class Made(metaclass=Meta):
+        pass
+
+    return lambda x: x * Made.factor, lambda value: setattr(Meta, "factor", value)
+
+
+def of_a_name_of_a_module_that_a_function_gets():
+    module: Any = ModuleType("settings")
+    module.factor = 1.0
+    return lambda x: times(module, x), lambda value: setattr(module, "factor", value)
 
 
 def of_a_slot():

@@ -224,7 +224,7 @@ def _describe_class(value: type) -> Node:
     parts = [
         (f".{name}", item) for name, item in vars(value).items() if _is_read(name, item)
     ]
-    parts += [("", base) for base in value.__bases__]
+    parts += [("", base) for base in (*value.__bases__, type(value))]
     return Node(identity_of(value), _read_class, parts)
 
 
