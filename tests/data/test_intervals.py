@@ -713,7 +713,7 @@ def test_parquet_is_named_and_its_data_frame_is_read(genome, tmp_path):
     path = tmp_path / "a.parquet"
     pandas.DataFrame({"chrom": ["chr1"], "start": [1], "end": [5]}).to_parquet(path)
     with pytest.raises(
-        FormatError, match=r"found Parquet: save it as CSV, or .* data frame"
+        FormatError, match=r"found a Parquet file: save it as CSV, or .* data frame"
     ):
         IntervalDataset(genome, path)
     assert IntervalDataset(genome, pandas.read_parquet(path)).ids == ["chr1:1-5(.)"]

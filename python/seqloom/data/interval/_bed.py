@@ -37,7 +37,7 @@ _LEAST = 3
 def read_rows(path: str) -> Rows:
     """Reads the columns of a file of intervals, and the number of each row's line."""
     try:
-        with open_text(path) as file:
+        with open_text(path, "intervals") as file:
             return _parse(path, file)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
@@ -138,14 +138,8 @@ def _cells(line: str) -> list[str]:
 def _names(path: str, number: int, cells: list[str]) -> list[str]:
     """Names the columns of BED by their number."""
     if not all(cell.isprintable() for cell in cells):
-        found = (
-            "Parquet: save it as CSV, or in Python give the data frame"
-            if cells[0].startswith("PAR1")
-            else "other data; a PLINK .bed holds genotypes"
-        )
         raise FormatError(
-            f"{path}: expected intervals as text, found {found}",
-            path=path,
+            f"{path}: expected intervals as text, found other data", path=path
         )
     if len(cells) < _LEAST:
         raise FormatError(

@@ -12,9 +12,10 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
 
 from seqloom._files import reading
+from seqloom._rust import _native
 from seqloom.data._frame import Frame
 from seqloom.data.label._header_line import column_position
 from seqloom.data.label._parquet import parquet_frame
@@ -28,6 +29,8 @@ _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
 _DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_LETTERS = 4  # bytes, in UTF-16
+Door: TypeAlias = Literal["table", "intervals"]
+_EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
     'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
     'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW.tsv'
@@ -117,12 +120,17 @@ def reading_table(path: str) -> Generator[None]:
 
 
 @contextmanager
-def open_text(path: str) -> Generator[TextIO]:
-    """Opens plain or compressed text; a byte that is no UTF-8 reads as its number."""
+def open_text(path: str, door: Door = "table") -> Generator[TextIO]:
+    """Opens plain or compressed text; refuses a file of another kind, such as VCF."""
+    # A byte that is not UTF-8 is read as its number.
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
         raw = gzip.GzipFile(fileobj=file) if packed else file
-        if is_utf16(raw.peek(_TWO_LETTERS)):
+        start = raw.peek(_TWO_LETTERS)
+        if kind := _native.foreign_content(start, door):
+            reason = f"{path}: expected {_EXPECTED[door]}, found {kind}"
+            raise FormatError(reason, path=path)
+        if is_utf16(start):
             raise FormatError(f"{path}: {_SAVE_AS_UTF8}", path=path)
         yield io.TextIOWrapper(raw, "utf-8-sig", "backslashreplace", newline="")
 

@@ -1,0 +1,111 @@
+"""Files of other kinds are named, with the command that converts them, at every door."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from fastx import bgzip
+from seqloom import io as sio
+from seqloom.data import GenotypeDataset, IntervalDataset, SequenceDataset, SequenceStream
+from seqloom.errors import FormatError
+
+
+def workbook():
+    """The first member of a workbook of Excel, as openpyxl writes it."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        for name in ("[Content_Types].xml", "xl/workbook.xml"):
+            file.writestr(name, "<x/>")
+    return packed.getvalue()
+
+
+VCF = (
+    b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
+    b"chr1\t5\t9\tA\tG\t50\tPASS\t.\n"
+)
+GTF = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
+XLS = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
+UNIPROT = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
+# What each file is called, and the way from it as sequences, as intervals, as a table.
+KINDS = {
+    "vcf": (VCF, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
+    "vcf.gz": (bgzip(VCF), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
+    "no header": (VCF.splitlines(keepends=True)[-1], "VCF", ("plink2", "%POS0", "plink2")),
+    "gtf": (GTF, "GFF or GTF", ("BED", "$4 - 1", "")),
+    "bam": (bgzip(b"BAM\1" + bytes(60)), "BAM", ("samtools fastq", "bamtobed", "")),
+    "sam": (b"@SQ\tSN:chr1\tLN:9\n", "SAM", ("samtools fastq", "bamtobed", "")),
+    "cram": (b"CRAM\3\0" + bytes(60), "CRAM", ("samtools fastq", "bamtobed", "")),
+    "xlsx": (workbook(), "Excel", ("FASTA", "CSV", "CSV")),
+    "xls": (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60),
+        "Excel",
+        ("FASTA", "CSV", "CSV"),
+    ),
+    "uniprot": (UNIPROT, "UniProt", ("'swiss'", "", "")),
+    "bigwig": (b"\x26\xfc\x8f\x88" + bytes(60), "bigWig", ("", "bigWigToBedGraph", "")),
+    "bigbed": (b"\xeb\xf2\x89\x87" + bytes(60), "bigBed", ("BED", "bigBedToBed", "")),
+    "bgen": (b"\x14\0\0\0" * 4 + b"bgen", "BGEN", ("plink2 --bgen", "BED", "")),
+    "h5ad": (b"\x89HDF\r\n\x1a\n" + bytes(60), "HDF5", ("", "", "read_h5ad")),
+}
+
+
+@pytest.fixture
+def genome(tmp_path):
+    path = tmp_path / "g.fa"
+    path.write_text(">chr1\n" + "ACGT" * 9 + "\n")
+    return path
+
+
+@pytest.fixture
+def bed(tmp_path):
+    """Genotypes of two individuals."""
+    sio.to_bed(tmp_path / "a.bed", np.zeros((2, 3), np.int8))
+    return tmp_path / "a.bed"
+
+
+def raised(what):
+    with pytest.raises(FormatError) as caught:
+        what()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_doors_of_sequences_name_it(tmp_path, kind):
+    content, name, (way, _, _) = KINDS[kind]
+    (tmp_path / "a").write_bytes(content)
+    for read in (sio.inspect, SequenceDataset, lambda path: list(SequenceStream(path))):
+        message = raised(lambda read=read: read(tmp_path / "a"))
+        assert name in message
+        assert way in message
+        assert "--comments skip" not in message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_name_it(tmp_path, genome, kind):
+    content, name, (_, way, _) = KINDS[kind]
+    (tmp_path / "a").write_bytes(content)
+    message = raised(lambda: IntervalDataset(genome, tmp_path / "a"))
+    assert name in message
+    assert way in message
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_name_it(tmp_path, genome, bed, kind):
+    content, name, (_, _, way) = KINDS[kind]
+    path = tmp_path / "a"
+    path.write_bytes(content)
+    for read in (
+        lambda: SequenceDataset(genome, labels=path),
+        lambda: GenotypeDataset(bed, path),
+        lambda: GenotypeDataset(bed, [0.5, 1.5], path),
+    ):
+        message = raised(read)
+        assert name in message
+        assert way in message
+
+
+def test_sequences_are_no_labels_and_no_intervals(genome):
+    assert "FASTA" in raised(lambda: SequenceDataset(genome, labels=genome))
+    assert "FASTA" in raised(lambda: IntervalDataset(genome, genome))
