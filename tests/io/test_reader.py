@@ -209,3 +209,12 @@ def test_a_fastq_record_whose_line_of_letters_is_missing_names_the_remedies(tmp_
         assert [record.id for record in reader] == ["b"]
     with pytest.raises(FormatError, match="seqloom convert --on-error skip"):
         SequenceIndex(tmp_path / "a.fq")
+
+
+@pytest.mark.parametrize(("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "letter")])
+def test_after_a_fault_at_most_64_mib_are_checked_for_damage(tmp_path, rest, message):
+    packed = bytearray(gzip.compress(b">a\nA\x01\n" + b"A" * rest, 1))
+    packed[-6] ^= 1  # a byte of the checksum at the end
+    (tmp_path / "a.fa.gz").write_bytes(packed)
+    with pytest.raises(FormatError, match=message):
+        list(open_sequences(tmp_path / "a.fa.gz"))
