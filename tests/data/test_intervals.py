@@ -573,6 +573,37 @@ def test_a_data_frame_of_positions_from_1_is_converted(genome):
     assert IntervalDataset(genome, table).ids == ["chr1:100-140(.)"]
 
 
+@pytest.mark.parametrize("name", ["seqname", "seqnames"])
+def test_columns_of_gtf_and_granges_without_a_size_are_refused(genome, bed, name):
+    text = f"{name}\tsource\tfeature\tstart\tend\tstrand\nchr1\ta\texon\t101\t140\t-\n"
+    said = f"peaks.tsv: the column '{name}' is one of GTF and GRanges, .* subtract 1"
+    with pytest.raises(FormatError, match=said):
+        IntervalDataset(genome, bed(text, "peaks.tsv"))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["chr1\t90\t105\t2", "10\t30\t7\t2", "101\t104\t255,0,0\t2", ".\t-1\t-1\t0"],
+    ids=["overlap", "chromosome called 10", "BED12", "no overlap"],
+)
+def test_ten_columns_that_are_no_narrowpeak_have_no_summit(bed, rest):
+    # The middle of 100 to 140 is 120; the tenth column is a count, not a summit.
+    chrom = "10" if rest.startswith("10") else "chr1"
+    genome = bed(f">{chrom}\n{'ACGT' * 40}\n", "g.fa")
+    file = bed(f"{chrom}\t100\t140\tp\t0\t+\t{rest}\n")
+    data = IntervalDataset(genome, file, width=10)
+    assert data.ids == [f"{chrom}:115-125(+)"]
+
+
+@pytest.mark.parametrize("between", ["", "p\t"], ids=["column 4", "column 5"])
+def test_a_strand_in_another_column_than_the_sixth_is_refused(genome, bed, between):
+    number = 5 if between else 4
+    with pytest.raises(FormatError, match=f"line 1: column {number} contains strands"):
+        IntervalDataset(genome, bed(f"chr1\t1\t5\t{between}+\nchr1\t2\t6\t{between}-\n"))
+    points = bed(f"chr1\t1\t5\t{between}.\n", "points.bed")
+    assert len(IntervalDataset(genome, points)) == 1
+
+
 def test_a_size_that_one_row_contradicts_proves_nothing(genome):
     chrom = {"chrom": ["chr1", "chr1"], "start": [5, 5]}
     data = IntervalDataset(genome, chrom | {"end": [9, 8], "length": [5, 3]})

@@ -31,6 +31,7 @@ _BED = ("chrom", "start", "stop", "name", "score", "strand")
 _PEAK = (*_BED, "signal", "p_value", "q_value", "summit")
 _BESIDES = {"track", "browser"}
 _TITLES = {"chrom", "chr", "chromosome", "seqname"}
+_SIGNS = {"+", "-", "."}
 _LEAST = 3
 
 
@@ -74,6 +75,8 @@ def _parse(path: str, file: TextIO) -> Rows:
             )
         rows.append(cells)
         numbers.append(number)
+    if not is_header:
+        names = _names_by_cells(path, names, rows, line=numbers[0])
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return columns, numbers
 
@@ -156,8 +159,48 @@ def _names(path: str, number: int, cells: list[str]) -> list[str]:
             path=path,
             line=number,
         )
-    usual = _PEAK if len(cells) == len(_PEAK) else _BED
-    return [
-        *usual[: len(cells)],
-        *(f"column_{i + 1}" for i in range(len(usual), len(cells))),
-    ]
+    return _number_columns(_PEAK if len(cells) == len(_PEAK) else _BED, len(cells))
+
+
+def _number_columns(usual: tuple[str, ...], n: int) -> list[str]:
+    """Return the usual names of columns, and numbered names for the other columns."""
+    return [*usual[:n], *(f"column_{i + 1}" for i in range(len(usual), n))]
+
+
+def _names_by_cells(
+    path: str, names: list[str], rows: list[list[str]], *, line: int
+) -> list[str]:
+    """Return the names of the columns of BED, corrected by the cells of all rows."""
+    if len(names) == len(_PEAK) and not any(map(_may_be_peak, rows)):
+        return _number_columns(_BED, len(names))
+    strand = len(names) - 1
+    if _LEAST <= strand < len(_BED) - 1:
+        cells = {row[strand] for row in rows}
+        if cells <= _SIGNS and cells != {"."}:
+            raise FormatError(
+                f"{path}, line {line}: column {strand + 1} contains strands (+, - "
+                f"or .), but in BED it is the {names[strand]}, and the strand is column 6; "
+                f"add a first line with the names of the columns, such as "
+                f"{', '.join((*names[:-1], 'strand'))}",
+                path=path,
+                line=line,
+            )
+    return names
+
+
+def _may_be_peak(row: list[str]) -> bool:
+    """Return whether columns 7 to 9 of a row can be the numbers of a narrowPeak.
+
+    Other files of ten columns are BED12 without its last two, and BED6 with a BED3 and an
+    overlap or a distance, as bedtools writes it.
+    """
+    try:
+        signal, *_ = (float(cell) for cell in row[len(_BED) : -1])
+        start, stop = int(row[1]), int(row[2])
+    except ValueError:
+        return False
+    thick = row[len(_BED) : len(_BED) + 2]
+    is_thick = all(map(str.isdecimal, thick)) and (
+        start <= signal <= float(thick[1]) <= stop
+    )
+    return not is_thick and row[len(_BED)] != row[0]

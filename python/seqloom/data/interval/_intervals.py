@@ -126,7 +126,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
         raise FormatError(f"{what}: columns of {min(sizes)} to {max(sizes)} rows")
-    columns = to_zero_based(columns, found)
+    columns = to_zero_based(what, columns, found)
     found["summit"] = _find(what, columns, "summit")
     none = [-1] * sizes.pop()
     reader = _Reader(what, columns, lines)

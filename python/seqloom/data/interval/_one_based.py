@@ -5,36 +5,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seqloom._text import parse_integer
+from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SIZES = ("length", "width")  # of MACS and featureCounts, of R's GRanges
 _SAF = ["geneid", "chr", "start", "end", "strand"]
+_ONE_BASED = {"seqname", "seqnames"}  # chromosomes of GTF, of GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
 
 Columns = dict[str, list[Any]]
 
 
-def to_zero_based(columns: Columns, found: dict[str, str | None]) -> Columns:
+def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> Columns:
     """Convert a table of 1-based closed positions to 0-based half-open ones.
 
     Args:
+        what: The name of the table in errors.
         columns: The columns of the table.
         found: The names of the columns of ``start``, ``stop``, ``strand`` and ``summit``.
 
     Returns:
         The columns with other starts, strands and summits; the same columns where the
         header and the sizes of the intervals do not prove that positions count from 1.
+
+    Raises:
+        FormatError: The columns are those of GTF or GRanges, and no size proves anything.
     """
     names = [name.strip().lstrip("#").lower() for name in columns]
     is_homer = names[0].split(" ")[0] == "peakid"
-    start, stop = str(found["start"]), str(found["stop"])
+    chrom, start, stop = (str(found[name]) for name in ("chrom", "start", "stop"))
     starts, stops = _integers(columns[start]), _integers(columns[stop])
     # A cell that is not an integer is reported where the column is read.
     if not starts or not stops:
         return columns
-    if not (is_homer or names == _SAF or _sizes_include_end(columns, starts, stops)):
+    if not (is_homer or names == _SAF or _sizes_are(columns, starts, stops, end=1)):
+        if names[list(columns).index(chrom)] in _ONE_BASED and not _sizes_are(
+            columns, starts, stops, end=0
+        ):
+            raise FormatError(
+                f"{what}: the column {chrom!r} is one of GTF and GRanges, which count "
+                "positions from 1 and include the end; for such positions subtract 1 from "
+                f"each start, and rename {chrom!r} to 'chrom' (with a column 'width' of "
+                "end - start + 1 they are converted)"
+            )
         return columns
     changed: Columns = {start: [position - 1 for position in starts]}
     if is_homer and (strand := found["strand"]):
@@ -43,9 +58,9 @@ def to_zero_based(columns: Columns, found: dict[str, str | None]) -> Columns:
     return columns | changed | _summits(columns, starts, names)
 
 
-def _sizes_include_end(columns: Columns, starts: list[int], stops: list[int]) -> bool:
-    """Return whether a column of sizes is ``end - start + 1`` in every row."""
-    expected = [stop - start + 1 for start, stop in zip(starts, stops, strict=False)]
+def _sizes_are(columns: Columns, starts: list[int], stops: list[int], *, end: int) -> bool:
+    """Return whether a column of sizes is ``stop - start + end`` in every row."""
+    expected = [stop - start + end for start, stop in zip(starts, stops, strict=False)]
     sizes = [cells for name, cells in columns.items() if name.strip().lower() in _SIZES]
     return any(_integers(cells) == expected for cells in sizes)
 
