@@ -117,7 +117,7 @@ def test_arrays_of_many_windows_are_whole(program, exported, tmp_path):
             "/dev/full: cannot be written to; --out needs a file name",
         ),
         (["--format", "npz"], "npz needs a file"),
-        (["--format", "xml"], "--format must be tsv, jsonl or npz"),
+        (["--format", "xml"], "--format must be tsv, csv, jsonl or npz"),
         (["--threads", "0"], '--threads must be an integer from 1 to 256, got "0"'),
         (["--memory", "lots"], "--memory must be a number of bytes such as 512M or 4G"),
         (["--none"], "unknown option --none; a file of that name is ./--none"),
