@@ -7,6 +7,7 @@ schedules have it; `compile` calls it.
 
 from __future__ import annotations
 
+from itertools import chain
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 from weakref import ref
@@ -196,6 +197,8 @@ def freeze(value: object) -> Any:
 
 def _is_hashable(value: object, kind: Any) -> bool:
     """Returns True for a value that stays equal to the same values."""
+    if kind in _PLAIN or kind is FunctionType:
+        return True
     try:
         hash(value)
     except TypeError:
@@ -206,9 +209,9 @@ def _is_hashable(value: object, kind: Any) -> bool:
 
 def make_hashable(values: list[Any]) -> Any:
     """Returns plain values as a tuple, and others in a form that has a hash."""
-    if all(type(value) in _PLAIN for value in values):
-        return tuple(values)
-    return freeze(values)
+    tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
+    kinds = {*map(type, values), *map(type, chain(*tuples))}  # each optimiser step is here
+    return tuple(values) if kinds - {tuple} <= _PLAIN else freeze(values)
 
 
 def identity_of(value: object) -> Any:
