@@ -136,7 +136,8 @@ def crop(pairs, key, *, length, mode="random"):
     spare = len(pairs) - length
     if spare < 0:
         return pairs
-    start = spare // 2 if mode == "centre" else Choices(key).below(spare + 1)
+    starts = {"start": 0, "centre": spare // 2}
+    start = starts[mode] if mode in starts else Choices(key).below(spare + 1)
     return pairs[start : start + length]
 
 

@@ -44,6 +44,7 @@ PAIRS: list[tuple[Any, Any, dict[str, Any]]] = [
     (QualityNoise, quality_noise, {}),
     (Crop, crop, {"length": 7}),
     (Crop, crop, {"length": 8, "mode": "centre"}),
+    (Crop, crop, {"length": 8, "mode": "start"}),
     (Shift, shift, {"max_shift": 3}),
     (Shift, shift, {"max_shift": 200, "letter": "-"}),
     (Shift, shift, {"max_shift": 30, "mode": "roll"}),

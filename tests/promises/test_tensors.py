@@ -1,0 +1,344 @@
+"""Promises of the third specification: one tensor over any array library.
+
+Held in another form: there is no ``.grad`` and no ``no_grad``; gradients are values, and
+parameters are on the backend below ``Autodiff``. Gradients are released with the scope that
+they were made in, or by Python when nothing refers to them.
+"""
+
+import gc
+import json
+import threading
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import torch
+
+import seqloom as sl
+from seqloom.errors import SeqloomError
+from seqloom.nn import functional as F
+
+BACKENDS = ["numpy", "torch", "jax"]
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(4, 6)).astype(np.float32)
+W = RNG.normal(size=(3, 6)).astype(np.float32)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    return sl.tensor.backend(request.param)
+
+
+@pytest.fixture
+def tracked(backend):
+    return sl.tensor.Autodiff(backend)
+
+
+def network(x, w):
+    return F.gelu(x @ w.T).sum()
+
+
+def expected_gradient():
+    w = torch.tensor(W, requires_grad=True)
+    torch.nn.functional.gelu(torch.tensor(X) @ w.T).sum().backward()
+    return w.grad.numpy()
+
+
+def test_one_function_has_the_values_of_torch_on_every_backend(backend):
+    found = F.softmax(backend.tensor(X) @ backend.tensor(W).T).numpy()
+    wanted = torch.softmax(torch.tensor(X) @ torch.tensor(W).T, -1).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_autodiff_over_any_backend_has_the_gradient_of_torch(tracked):
+    w = tracked.tensor(W, requires_grad=True)
+    gradients = network(tracked.tensor(X), w).backward()
+    np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
+
+
+def test_torchs_own_engine_fits_the_same_interface():
+    engine = sl.tensor.TorchAutograd(sl.tensor.backend("torch"))
+    w = engine.tensor(W, requires_grad=True)
+    gradients = network(engine.tensor(X), w).backward()
+    np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
+
+
+def test_a_second_derivative_comes_from_autodiff_of_autodiff(backend):
+    x, v = backend.tensor([3.0]), backend.tensor([1.0])
+    second = sl.tensor.grad(sl.tensor.grad(lambda x: x**3))
+    assert second(x[0]).item() == pytest.approx(18.0)
+    _, product = sl.tensor.hvp(lambda x: (x**3).sum(), x, v)
+    assert product.numpy().tolist() == pytest.approx([18.0])
+
+
+def test_mixed_levels_are_not_confused(backend):
+    # The derivative of x times the derivative of x + y by y is 1.
+    y = backend.tensor(2.0)
+    found = sl.tensor.grad(lambda x: x * sl.tensor.grad(lambda y: x + y)(y))
+    assert found(backend.tensor(3.0)).item() == 1.0
+
+
+def test_a_tensor_is_immutable_and_copies_what_it_is_made_of(backend):
+    array = np.ones(3, np.float32)
+    x = backend.tensor(array)
+    array[:] = 7
+    assert x.numpy().tolist() == [1, 1, 1]
+    with pytest.raises((TypeError, SeqloomError)):
+        x[0] = 2.0
+
+
+@pytest.mark.parametrize(
+    "index",
+    [0, -1, slice(None, None, 2), (slice(None), 1), [0, 2], Ellipsis, (0, None)],
+    ids=str,
+)
+def test_an_index_selects_what_numpy_selects(backend, index):
+    np.testing.assert_array_equal(backend.tensor(X)[index].numpy(), X[index])
+
+
+def test_types_are_promoted_as_the_standard_says(backend):
+    one = backend.tensor(np.ones(2, np.int32)) + backend.tensor(np.ones(2, np.int8))
+    assert str(one.dtype) == "int32"
+
+
+def test_dlpack_goes_in_and_out(backend):
+    x = backend.tensor(X)
+    assert np.array_equal(np.asarray(x), X)
+    if "torch" in backend.name:
+        assert torch.from_dlpack(x).shape == (4, 6)
+    assert sl.tensor.from_dlpack(X.copy()).numpy().tolist() == X.tolist()
+
+
+def test_the_repr_shows_shape_dtype_and_values(backend):
+    text = repr(backend.tensor([1.5, 2.0]))
+    assert "float32" in text
+    assert "1.5" in text
+
+
+def test_a_failure_names_operation_and_shapes(backend):
+    with pytest.raises(SeqloomError, match=r"(?s)matmul.*6|6.*matmul"):
+        backend.tensor(X) @ backend.tensor(X)
+
+
+def test_an_axis_of_length_1_is_not_stretched_by_a_product(backend):
+    from seqloom.errors import ShapeError
+
+    xp = backend.tensor(X).__array_namespace__()
+    with pytest.raises(ShapeError):
+        xp.vecdot(xp.ones(3), xp.ones(1))
+    with pytest.raises(ShapeError):
+        xp.tensordot(xp.ones((2, 3)), xp.ones((1, 2)), axes=1)
+
+
+def test_ties_of_topk_come_in_the_order_of_their_positions(backend):
+    _, places = sl.tensor.topk(backend.tensor([1.0, 2.0, 2.0, 1.0, 2.0]), 4)
+    assert places.numpy().tolist() == [1, 2, 4, 0]
+
+
+def test_random_numbers_are_those_of_jax_on_every_backend(backend):
+    key = sl.Key(7)
+    ours = np.asarray(backend.random_bits(key, (5,)))
+    theirs = jax.random.bits(jax.random.wrap_key_data(np.array(key.words, np.uint32)), (5,))
+    np.testing.assert_array_equal(ours, np.asarray(theirs))
+
+
+def test_checkpoint_gives_the_gradient_of_the_plain_call(tracked):
+    w = tracked.tensor(W, requires_grad=True)
+    again = sl.tensor.checkpoint(network)
+    found = again(tracked.tensor(X), w).backward().wrt(w).numpy()
+    np.testing.assert_allclose(found, expected_gradient(), rtol=1e-4)
+
+
+def test_stop_gradient_and_custom_gradient_are_obeyed(tracked):
+    x = tracked.tensor([2.0], requires_grad=True)
+    assert (x * sl.tensor.stop_gradient(x)).sum().backward().wrt(x).item() == 2.0
+    double = sl.tensor.custom_gradient(
+        lambda x: x * 2, lambda _args, _out, grad: (grad * 10,)
+    )
+    assert double(x).sum().backward().wrt(x).item() == 10.0
+
+
+def test_a_jacobian_is_that_of_torch(backend):
+    found = sl.tensor.jacobian(F.softmax)(backend.tensor(X[0]))
+    wanted = torch.autograd.functional.jacobian(
+        lambda x: torch.softmax(x, -1), torch.tensor(X[0])
+    )
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_check_finite_names_the_operation_and_the_line(backend):
+    with sl.tensor.check_finite(), pytest.raises(SeqloomError, match=r"log.*test_tensors"):
+        sl.tensor.log(backend.tensor([-1.0]))
+
+
+def make_step():
+    @sl.tensor.compile
+    def step(model, optimizer, lr, x, y):
+        loss, gradients = sl.nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
+            model, x, y
+        )
+        optimizer.step(lr, model, gradients)
+        return loss
+
+    return step
+
+
+@pytest.fixture
+def parts(backend):
+    model = sl.nn.Sequential(sl.nn.Linear(6, 5), sl.nn.Tanh(), sl.nn.Linear(5, 1))
+    bound = model.bind(backend, sl.Key(0))
+    x, y = backend.tensor(X), backend.tensor(X[:, :1].copy())
+    return bound, sl.optim.AdamW(), x, y
+
+
+def test_a_compiled_step_gives_what_the_step_gives(backend, parts):
+    model, optimizer, x, y = parts
+    step = make_step()
+    found = [step(model, optimizer, 0.01, x, y).item() for _ in range(4)]
+    plain = sl.nn.Sequential(sl.nn.Linear(6, 5), sl.nn.Tanh(), sl.nn.Linear(5, 1))
+    again, other, wanted = plain.bind(backend, sl.Key(0)), sl.optim.AdamW(), []
+    for _ in range(4):
+        loss, gradients = sl.nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
+            again, x, y
+        )
+        other.step(0.01, again, gradients)
+        wanted.append(loss.item())
+    np.testing.assert_allclose(found, wanted, rtol=1e-4)
+
+
+def test_a_learning_rate_is_an_input_and_not_frozen(parts):
+    model, optimizer, x, y = parts
+    step = make_step()
+    step(model, optimizer, 0.01, x, y)
+    before = step(model, optimizer, 0.0, x, y).item()
+    assert step(model, optimizer, 0.0, x, y).item() == pytest.approx(before)
+
+
+def test_a_value_outside_of_a_compiled_step_is_never_stale(backend):
+    class Scale:
+        beta = 2.0
+
+        def __call__(self, x):
+            return x * self.beta
+
+    scale = Scale()
+    step = sl.tensor.compile(lambda x: scale(x) + 1)
+    assert step(backend.tensor([1.0])).item() == 3.0
+    scale.beta = 5.0
+    assert step(backend.tensor([1.0])).item() == 6.0
+
+
+def test_a_value_of_a_tensor_inside_a_compiled_step_is_an_error(backend):
+    step = sl.tensor.compile(lambda x: x if x.sum() > 0 else -x)
+    with pytest.raises(SeqloomError, match="test_tensors"):
+        step(backend.tensor([1.0]))
+
+
+def test_compiling_can_be_turned_off(backend):
+    step = sl.tensor.compile(lambda x: x if x.sum() > 0 else -x, enabled=False)
+    assert step(backend.tensor([1.0])).item() == 1.0
+
+
+def test_a_scope_releases_what_was_made_in_it_and_names_where(backend):
+    with sl.tensor.scope():
+        kept, gone = (backend.tensor(X) * 2).keep(), backend.tensor(X) * 3
+    assert kept.shape == (4, 6)
+    with pytest.raises(SeqloomError, match="test_tensors"):
+        gone.numpy()
+
+
+def test_memory_is_told_apart_by_purpose(backend):
+    model = sl.nn.Linear(100, 100).bind(backend, sl.Key(0))
+    model(backend.tensor(np.ones((1, 100), np.float32)))
+    with sl.tensor.scope():
+        made = backend.tensor(np.ones((50, 100), np.float32)) * 2
+        report = sl.tensor.memory().by_purpose
+        assert report["parameters"] >= 4 * 100 * 100
+        assert report["intermediates"] >= 4 * 50 * 100
+    del model, made
+
+
+def test_exported_memory_survives_later_steps(backend):
+    with sl.tensor.scope():
+        array = np.asarray(backend.tensor(X) + 1)
+    for _ in range(20):
+        with sl.tensor.scope():
+            _ = backend.tensor(X) * 9
+    np.testing.assert_array_equal(array, X + 1)
+
+
+def test_a_profile_counts_calls_and_writes_a_trace(tmp_path):
+    profile = sl.tensor.Profile(sl.tensor.backend("numpy"))
+    x = sl.tensor.Autodiff(profile).tensor(X, requires_grad=True)
+    F.relu(x).sum().backward()
+    names = {operation.name for operation in profile.operations}
+    assert {"relu", "relu_grad"} <= names
+    profile.trace(tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_eight_threads_train_as_one_after_the_other(backend):
+    def train(results, place):
+        model = sl.nn.Linear(6, 1).bind(backend, sl.Key(place))
+        optimizer = sl.optim.SGD()
+        for _ in range(3):
+            loss, gradients = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(
+                model, backend.tensor(X)
+            )
+            optimizer.step(0.01, model, gradients)
+        results[place] = loss.item()
+
+    together: dict[int, float] = {}
+    threads = [threading.Thread(target=train, args=(together, n)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    alone: dict[int, float] = {}
+    for place in range(8):
+        train(alone, place)
+    assert together == alone
+
+
+def test_dropped_forward_passes_keep_memory_flat():
+    tracked = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+    w = tracked.tensor(W, requires_grad=True)
+    network(tracked.tensor(X), w)
+    gc.collect()
+    before = sl.tensor.memory().by_purpose["intermediates"]
+    for _ in range(200):
+        network(tracked.tensor(X), w)
+    gc.collect()
+    assert sl.tensor.memory().by_purpose["intermediates"] <= before
+
+
+def test_a_sequence_in_a_pack_never_sees_its_neighbour(backend):
+    rows = RNG.normal(size=(7, 1, 4)).astype(np.float32)
+    poisoned = rows.copy()
+    poisoned[3:] = np.nan
+    bounds = backend.tensor(np.array([0, 3, 7], np.int32))
+
+    def attend(values):
+        x: Any = backend.tensor(values)
+        return np.asarray(F.attention_varlen(x, x, x, bounds, 4))[:3]
+
+    np.testing.assert_array_equal(attend(rows), attend(poisoned))
+
+
+def test_64_bits_on_jax_without_its_switch_are_an_error_that_names_it():
+    if jax.config.read("jax_enable_x64"):
+        pytest.skip("jax_enable_x64 is on")
+    with pytest.raises(SeqloomError, match="jax_enable_x64"):
+        sl.tensor.backend("jax").tensor(np.ones(2, np.float64), dtype="float64")
+
+
+def test_a_backend_is_found_by_its_name_and_another_is_an_error_with_the_names():
+    with pytest.raises(SeqloomError, match="numpy"):
+        sl.tensor.backend("numpie")
+
+
+def test_an_integer_range_that_its_type_cannot_hold_is_an_error(backend):
+    xp = backend.tensor(X).__array_namespace__()
+    with pytest.raises(SeqloomError, match="int8"):
+        xp.arange(129, dtype=xp.int8)
