@@ -1,0 +1,215 @@
+"""Promises of the fifth specification: embeddings of millions of sequences, none lost.
+
+Held in another form: a shard is a numbered part of the input, claimed by a file, so that
+SLURM arrays, torchrun and Ray share one plan; Ray schedules these shards and no data flows
+through it. What needs a GPU is in ``test_embed_cuda.py`` and skips without one.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+import embed_job
+import seqloom as sl
+from seqloom.errors import SeqloomError
+from waiting import wait_until
+
+LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+RNG = np.random.default_rng(11)
+PROTEINS = ["".join(RNG.choice([*LETTERS], n)) for n in RNG.integers(3, 40, 60)]
+
+
+@pytest.fixture
+def fasta(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.fa").write_text("".join(f">s{i}\n{it}\n" for i, it in enumerate(PROTEINS)))
+    return "a.fa"
+
+
+@pytest.fixture(scope="module")
+def esm(tmp_path_factory):
+    """A small ESM-2 of Hugging Face with random weights, and its folder."""
+    folder = tmp_path_factory.mktemp("esm")
+    torch.manual_seed(0)
+    config = transformers.EsmConfig(
+        vocab_size=33, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, position_embedding_type="rotary", token_dropout=True,
+        pad_token_id=1, mask_token_id=32, emb_layer_norm_before=False,
+    )  # fmt: skip
+    network = transformers.EsmForMaskedLM(config).eval()
+    network.save_pretrained(folder)
+    return network, folder
+
+
+def embed(model=embed_job.embed_tokens, out="e", **options):
+    options = {"identity": "table", "shard_size": 12, "max_tokens": 200, **options}
+    return sl.infer.embed(model, "a.fa", out=out, **options)
+
+
+def digests(folder):
+    return {p.name: p.read_bytes() for p in sorted(Path(folder).glob("*.safetensors"))}
+
+
+def test_a_packed_batch_has_the_keys_that_attention_takes():
+    items = [{"id": "a", "sequence": b"MK"}, {"id": "b", "sequence": b"M"}]
+    batch = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"))(items)
+    assert {"input_ids", "position_ids", "cu_seqlens", "max_seqlen"} <= set(batch)
+    assert batch["cu_seqlens"].dtype == np.int32
+    assert batch["sequence_ids"] == ["a", "b"]
+    assert batch["num_sequences"] == 2
+
+
+def test_every_record_is_in_exactly_one_batch_and_batches_are_full(fasta):
+    batches = list(sl.data.PackedStream(fasta, max_tokens=200))
+    ordinals = np.concatenate([batch["ordinals"] for batch in batches])
+    assert sorted(ordinals.tolist()) == list(range(60))
+    assert max(batch["cu_seqlens"][-1] for batch in batches) <= 200
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_packing_does_not_depend_on_the_number_of_threads(fasta, threads):
+    wanted = sl.data.PackedStream(fasta, max_tokens=200, num_threads=1)
+    found = sl.data.PackedStream(fasta, max_tokens=200, num_threads=threads)
+    for one, other in zip(found, wanted, strict=True):
+        assert np.array_equal(one["input_ids"], other["input_ids"])
+
+
+def test_a_sequence_that_is_too_long_is_an_error_that_names_windows(fasta):
+    with pytest.raises(SeqloomError, match="max_length"):
+        list(sl.data.PackedStream(fasta, max_tokens=20))
+
+
+def test_windows_cover_a_long_sequence(fasta):
+    batches = list(sl.data.PackedStream(fasta, max_tokens=20, max_length=10, overlap=2))
+    assert all(batch["cu_seqlens"][-1] <= 20 for batch in batches)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_esm2_gives_the_embeddings_of_hugging_face(esm, backend):
+    network, folder = esm
+    model = sl.models.ESM2.load(folder, backend=backend)
+    tokens = sl.encode.Tokens("esm2")(PROTEINS[0])
+    with torch.no_grad():
+        wanted = network(torch.tensor(tokens)[None]).logits[0].numpy()
+    states = model(model.backend.tensor(tokens[None]))
+    found = np.asarray(model.logits(states))[0]
+    np.testing.assert_allclose(found, wanted, atol=2e-5)
+
+
+def test_embeddings_of_a_file_are_those_of_hugging_face_in_input_order(esm, fasta):
+    network, folder = esm
+    sl.infer.embed(sl.models.ESM2.load(folder), fasta, out="e", max_tokens=200)
+    loaded = sl.infer.load("e")
+    assert list(loaded.ids) == [f"s{i}" for i in range(60)]
+    for i in (0, 17, 59):
+        tokens = torch.tensor(sl.encode.Tokens("esm2")(PROTEINS[i]))[None]
+        with torch.no_grad():
+            states = network.esm(tokens).last_hidden_state[0, 1:-1].mean(0).numpy()
+        np.testing.assert_allclose(loaded[f"s{i}"], states, atol=2e-5)
+
+
+def test_any_function_is_a_model(fasta):
+    embed()
+    found = sl.infer.load("e")["s3"]
+    np.testing.assert_allclose(found, embed_job.expected_mean(PROTEINS[3]), rtol=1e-5)
+
+
+def test_a_finished_job_computes_nothing_again(fasta):
+    assert embed().computed > 0
+    assert embed().computed == 0
+
+
+def test_a_killed_job_resumes_to_the_same_bytes(fasta):
+    code = "import embed_job; embed_job.run('a.fa', 'cut', 12)"
+    path = os.pathsep.join([str(Path(embed_job.__file__).parent), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        wait_until(lambda: process.poll() is not None or list(Path("cut").glob("*.done")))
+        process.send_signal(signal.SIGKILL)
+    embed_job.run("a.fa", "cut", 12)
+    embed_job.run("a.fa", "whole", 12)
+    assert digests("cut") == digests("whole")
+
+
+def test_a_folder_of_another_plan_is_refused_by_the_field_that_differs(fasta):
+    embed()
+    with pytest.raises(SeqloomError, match="pool"):
+        embed(pool="cls")
+
+
+def test_a_marker_holds_checksum_count_and_ordinals(fasta):
+    embed()
+    markers = [json.loads(path.read_text()) for path in sorted(Path("e").glob("*.done"))]
+    assert all(len(marker["sha256"]) == 64 for marker in markers)
+    assert len(markers) == 5
+
+
+def test_ids_never_become_paths_and_duplicates_are_kept_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.fa").write_text(">../../x\nMKT\n>a b\nMKV\n>" + "i" * 300 + "\nMKA\n")
+    embed(max_tokens=50)
+    assert len(sl.infer.load("e").ids) == 3
+    assert not Path("../../x").exists()
+
+
+def test_an_empty_sequence_is_an_error_with_its_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.fa").write_text(">good\nMKT\n>empty\n")
+    with pytest.raises(SeqloomError, match="empty"):
+        embed()
+
+
+def test_dna_for_a_protein_model_is_warned_of(esm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ["".join(RNG.choice([*"ACGT"], 40)) for _ in range(20)]
+    Path("a.fa").write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(rows)))
+    with pytest.warns(Warning, match="DNA"):
+        sl.infer.embed(sl.models.ESM2.load(esm[1]), "a.fa", out="e", max_tokens=200)
+
+
+def test_embeddings_train_a_head(fasta):
+    embed()
+    labels = {f"s{i}": "ab"[i % 2] for i in range(60)}
+    data = sl.data.EmbeddingDataset(sl.infer.load("e"), labels)
+    config = sl.models.HeadConfig.for_data(data)
+    run = sl.train.fit(config, data, epochs=1, report=False, progress=False)
+    assert run.history[-1]["train_loss"] > 0
+
+
+def test_adapters_are_saved_without_the_base(esm, tmp_path):
+    base = sl.models.ESM2.load(esm[1])
+    config = sl.models.ESM2LoRAConfig(outputs=2, base=str(esm[1]), rank=2)
+    del base
+    model = config.init("numpy", sl.Key(0))
+    size = sum(np.asarray(array).size for array in model.to_record().values())
+    assert size < model.number_of_parameters
+
+
+def test_a_bottleneck_is_false_where_nothing_is_wrong():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        pass
+    assert not monitor.check_bottleneck()
+
+
+def test_a_wait_is_recorded_in_milliseconds():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        monitor.record_dataloader_wait(5)
+        time.sleep(0.1)
+    assert not monitor.check_bottleneck()
+
+
+def test_a_summary_has_tokens_fill_and_a_verdict(fasta):
+    summary = embed()
+    assert summary.sequences == 60
+    assert 0 < summary.fill <= 1
+    assert summary.verdict

@@ -1,0 +1,467 @@
+"""Promises of the fourth specification: modules, optimisers, records, training.
+
+Held in another form: an optimiser belongs to one model and its state has the paths of that
+model, so another model takes the state by ``load_record(keys=)``. Schedules are asked for a
+rate, which is an argument of ``step``; they do not change the optimiser.
+"""
+
+from dataclasses import dataclass
+from threading import Lock, Thread
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+
+import seqloom as sl
+from seqloom import nn
+from seqloom.errors import SeqloomError
+from seqloom.nn import functional as F
+
+X = np.random.default_rng(2).normal(size=(8, 4)).astype(np.float32)
+Y = X[:, :1] * 2 + 1
+PLAIN = {
+    "SGD": (sl.optim.SGD, torch.optim.SGD),
+    "Adam": (sl.optim.Adam, torch.optim.Adam),
+    "AdamW": (sl.optim.AdamW, torch.optim.AdamW),
+    "RMSProp": (sl.optim.RMSProp, torch.optim.RMSprop),
+    "AdaGrad": (sl.optim.AdaGrad, torch.optim.Adagrad),
+}
+
+
+class Net(nn.Module):
+    first: nn.Linear
+    second: nn.Linear
+
+    def __init__(self):
+        self.first, self.second = nn.Linear(4, 5), nn.Linear(5, 1)
+
+    def __call__(self, x):
+        return self.second(F.relu(self.first(x)))
+
+    def embed(self, x):
+        return self.first(x)
+
+
+def make(backend="numpy", seed=0):
+    return Net().bind(backend, sl.Key(seed))
+
+
+def tensors(model):
+    return model.backend.tensor(X), model.backend.tensor(Y)
+
+
+def descend(model, optimizer, steps=1, lr=0.01):
+    for _ in range(steps):
+        _loss, gradients = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
+            model, *tensors(model)
+        )
+        optimizer.step(lr, model, gradients)
+    return model
+
+
+def weights(model):
+    return {path: np.asarray(value) for path, value in model.to_record().items()}
+
+
+def same(one, other):
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[path], other[path]) for path in one)
+
+
+def test_a_module_has_no_forced_forward():
+    model = make()
+    x, _ = tensors(model)
+    assert model.embed(x).shape == (8, 5)
+    assert model(x).shape == (8, 1)
+
+
+@pytest.mark.parametrize(
+    "held", [{nn.Linear(2, 2)}, np.array([nn.Linear(2, 2)], object)], ids=str
+)
+def test_a_parameter_that_would_be_neither_trained_nor_saved_is_an_error(held):
+    class Hides(nn.Module):
+        parts: object
+
+        def __init__(self):
+            self.parts = held
+
+    with pytest.raises(SeqloomError, match="parts"):
+        Hides()
+
+
+def test_plain_data_of_any_kind_passes_through():
+    class Holds(nn.Module):
+        layer: nn.Linear
+        lock: object
+
+        def __init__(self, lock):
+            self.layer, self.lock = nn.Linear(2, 1), lock
+
+    lock = Lock()
+    model = Holds(lock).bind("numpy", sl.Key(0))
+    assert model.map(lambda _, value: value).lock is lock
+    assert set(model.to_record()) == {"layer.weight", "layer.bias"}
+
+
+def test_eight_threads_make_a_lazy_parameter_once():
+    model, seen = make(), []
+    x, _ = tensors(model)
+    threads = [Thread(target=lambda: seen.append(model(x).numpy())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(out, seen[0]) for out in seen)
+
+
+def test_parameters_read_in_another_thread_are_trained_or_refused():
+    model = make()
+    x, y = tensors(model)
+
+    def loss(m, x, y):
+        out = []
+        thread = Thread(target=lambda: out.append(m(x)))
+        thread.start()
+        thread.join()
+        if not out:  # the error of the other thread is printed there
+            raise SeqloomError
+        return F.mse_loss(out[0], y)
+
+    try:
+        _, gradients = nn.value_and_grad(loss)(model, x, y)
+    except SeqloomError:
+        return
+    assert set(gradients.arrays()) == set(model.to_record())
+
+
+def test_a_summary_has_shapes_parameters_and_operations():
+    model = make()
+    summary = model.summary(tensors(model)[0])
+    assert summary.to_dict()[""]["parameters"] == 4 * 5 + 5 + 5 + 1
+    assert summary.to_dict()["first"]["output_shape"] == (8, 5)
+
+
+def test_frozen_parameters_keep_their_values():
+    model = make()
+    model(tensors(model)[0])
+    model.first.freeze()
+    before = weights(model)
+    after = weights(descend(model, sl.optim.AdamW(), 3))
+    assert np.array_equal(before["first.weight"], after["first.weight"])
+    assert not np.array_equal(before["second.weight"], after["second.weight"])
+
+
+def test_a_module_that_writes_its_own_record_is_obeyed_when_it_is_nested():
+    class Doubled(nn.Module):
+        weight: nn.Param
+
+        def __init__(self):
+            self.weight = nn.Param((2,), nn.Fill(1.0))
+
+        def to_record(self):
+            record = super().to_record()
+            return sl.record.Record({"twice": 2 * np.asarray(record["weight"])})
+
+        def load_record(self, record, **options):
+            halved = {"weight": np.asarray(record["twice"]) / 2}
+            return super().load_record(halved, **options)
+
+    model = nn.Sequential(Doubled()).bind("numpy", sl.Key(0))
+    [(path, array)] = model.to_record().items()
+    assert path.endswith("twice")
+    assert np.asarray(array).tolist() == [2.0, 2.0]
+    again = nn.Sequential(Doubled()).bind("numpy", sl.Key(0)).load_record(model.to_record())
+    same(weights(again), weights(model))
+
+
+def test_a_config_is_apart_from_parameters_and_saves_as_json_and_toml(tmp_path):
+    config = sl.models.SequenceCNNConfig(4, 2, length=30)
+    for name in ("c.json", "c.toml"):
+        config.save(tmp_path / name)
+        assert sl.models.SequenceCNNConfig.load(tmp_path / name) == config
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_twenty_steps_are_those_of_torch(name):
+    ours, theirs = PLAIN[name]
+    model = make()
+    model(tensors(model)[0])
+    twin = torch.nn.Sequential(
+        torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 1)
+    )
+    start = weights(model)
+    with torch.no_grad():
+        for number, layer in ((0, "first"), (2, "second")):
+            twin[number].weight.copy_(torch.tensor(start[f"{layer}.weight"]))
+            twin[number].bias.copy_(torch.tensor(start[f"{layer}.bias"]))
+    optimizer = theirs(twin.parameters(), lr=0.01)
+    for _ in range(20):
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(twin(torch.tensor(X)), torch.tensor(Y)).backward()
+        optimizer.step()
+    found = weights(descend(model, ours(), 20))
+    np.testing.assert_allclose(
+        found["first.weight"], twin[0].weight.detach().numpy(), rtol=2e-4, atol=1e-6
+    )
+
+
+def test_an_optimiser_is_fifteen_lines():
+    @dataclass
+    class Velocity:
+        velocity: sl.tensor.Tensor
+
+    class HeavyBall(sl.optim.SimpleOptimizer):
+        State = Velocity
+
+        def rule(self, param, grad, state, *, lr, step):  # noqa: ARG002 - the protocol
+            velocity = state.velocity * 0.9 + grad
+            return param - velocity * lr, Velocity(velocity)
+
+    start = weights(descend(make(), sl.optim.SGD(), 0))
+    del start
+    found = weights(descend(make(), HeavyBall(), 5))
+    wanted = weights(descend(make(), sl.optim.SGD(momentum=0.9), 5))
+    for path, value in found.items():
+        np.testing.assert_allclose(value, wanted[path], rtol=1e-5)
+
+
+def test_an_optimiser_refuses_a_second_model():
+    optimizer = sl.optim.AdamW()
+    descend(make(), optimizer)
+    with pytest.raises(SeqloomError, match="another"):
+        descend(make(), optimizer)
+
+
+def test_the_state_of_an_optimiser_resumes():
+    first, optimizer = make(), sl.optim.AdamW()
+    descend(first, optimizer, 3)
+    again = make().load_record(first.to_record())
+    resumed = sl.optim.AdamW().load_record(optimizer.to_record())
+    same(weights(descend(first, optimizer, 2)), weights(descend(again, resumed, 2)))
+
+
+def test_the_state_of_an_optimiser_follows_renamed_parameters():
+    class Wrapped(nn.Module):
+        net: Net
+
+        def __init__(self):
+            self.net = Net()
+
+        def __call__(self, x):
+            return self.net(x)
+
+    first, optimizer = make(), sl.optim.AdamW()
+    descend(first, optimizer, 3)
+    wrapped = Wrapped().bind("numpy", sl.Key(0))
+    wrapped.load_record(first.to_record(), keys=lambda path: f"net.{path}")
+    moved = sl.optim.AdamW().load_record(
+        optimizer.to_record(), keys=lambda path: f"net.{path}"
+    )
+    descend(first, optimizer, 2)
+    found = weights(descend(wrapped, moved, 2))
+    for path, value in weights(first).items():
+        assert np.array_equal(found[f"net.{path}"], value)
+
+
+SCHEDULES = [
+    sl.optim.Constant(0.1),
+    sl.optim.WarmupCosine(0.1, 10, 100),
+    sl.optim.LinearDecay(0.1, 0.0, 100),
+    sl.optim.ExponentialDecay(0.1, 0.9),
+    sl.optim.StepDecay(0.1, 10, 0.5),
+    sl.optim.Noam(64, 10),
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
+def test_a_schedule_is_asked_for_its_rate(schedule):
+    rates = [schedule(step) for step in range(50)]
+    assert all(np.isfinite(rate) and rate >= 0 for rate in rates)
+
+
+def test_a_plateau_that_observes_nan_recovers():
+    plateau = sl.optim.Plateau(0.1, patience=1)
+    for value in (float("nan"), 5.0, 4.0, 3.0, 2.0):
+        plateau.observe(value)
+    assert plateau(0) == 0.1
+
+
+def test_gradients_are_clipped_by_norm_as_torch_does():
+    model = make()
+    _, gradients = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
+        model, *tensors(model)
+    )
+    arrays = [torch.tensor(np.asarray(array)) for array in gradients.arrays().values()]
+    for array in arrays:
+        array.requires_grad_().grad = array.detach().clone()
+    torch.nn.utils.clip_grad_norm_(arrays, 0.1)
+    found = gradients.clip(0.1).arrays().values()
+    for array, clipped in zip(arrays, found, strict=True):
+        np.testing.assert_allclose(np.asarray(clipped), array.grad.numpy(), rtol=1e-4)
+
+
+RECORDERS = {
+    "Safetensors": (sl.record.Safetensors, "safetensors"),
+    "MsgPack": (sl.record.MsgPack, "mpk"),
+    "JsonGz": (sl.record.JsonGz, "json.gz"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDERS)
+@pytest.mark.parametrize("precision", [sl.record.Full, sl.record.Double, sl.record.Half])
+def test_a_record_goes_through_every_recorder_and_precision(tmp_path, name, precision):
+    model = make()
+    model(tensors(model)[0])
+    recorder, suffix = RECORDERS[name]
+    model.to_record().save(tmp_path / f"m.{suffix}", recorder(precision()))
+    found = sl.record.load(tmp_path / f"m.{suffix}")
+    for path, value in weights(model).items():
+        np.testing.assert_allclose(np.asarray(found[path]), value, rtol=1e-3)
+
+
+def test_the_safetensors_library_reads_our_records(tmp_path):
+    model = make()
+    model(tensors(model)[0])
+    model.to_record().save(tmp_path / "m.safetensors")
+    same(safetensors.numpy.load_file(tmp_path / "m.safetensors"), weights(model))
+
+
+def test_a_strict_load_names_what_is_missing_and_what_is_unused():
+    record = dict(weights(descend(make(), sl.optim.SGD(), 1)))
+    record["third.weight"] = record.pop("first.bias")
+    with pytest.raises(SeqloomError, match=r"first\.bias"):
+        make().load_record(record)
+    report = make().load_record(record, strict=False).load_report
+    assert report.missing == ("first.bias",) or "first.bias" in report.missing
+    assert "third.weight" in report.unused
+
+
+def test_a_flipped_byte_of_a_record_is_an_error(tmp_path):
+    model = make()
+    model(tensors(model)[0])
+    model.to_record().save(tmp_path / "m.safetensors")
+    content = bytearray((tmp_path / "m.safetensors").read_bytes())
+    content[-3] ^= 1
+    (tmp_path / "m.safetensors").write_bytes(content)
+    with pytest.raises(SeqloomError):
+        weights(make().load_record(sl.record.load(tmp_path / "m.safetensors")))
+
+
+def test_a_pt_file_is_read_without_running_its_pickle(tmp_path):
+    class Canary:
+        def __reduce__(self):
+            return (tmp_path / "ran").write_text, ("x",)
+
+    torch.save({"weight": torch.ones(2)}, tmp_path / "good.pt")
+    assert np.asarray(sl.record.load(tmp_path / "good.pt")["weight"]).tolist() == [1, 1]
+    torch.save({"weight": torch.ones(2), "x": Canary()}, tmp_path / "bad.pt")
+    with pytest.raises(SeqloomError):
+        dict(sl.record.load(tmp_path / "bad.pt").items())
+    assert not (tmp_path / "ran").exists()
+
+
+def test_two_arrays_of_one_path_in_a_pt_file_are_an_error(tmp_path):
+    torch.save({"a": {"b": torch.ones(1)}, "a.b": torch.zeros(1)}, tmp_path / "x.pt")
+    with pytest.raises(SeqloomError, match=r"a\.b"):
+        sl.record.load(tmp_path / "x.pt")
+
+
+@pytest.mark.parametrize("other", ["torch", "jax"])
+def test_a_model_saved_on_one_backend_computes_the_same_on_another(tmp_path, other):
+    model = make()
+    out = model(tensors(model)[0]).numpy()
+    model.to_record().save(tmp_path / "m.safetensors")
+    again = (
+        Net().bind(other, sl.Key(1)).load_record(sl.record.load(tmp_path / "m.safetensors"))
+    )
+    np.testing.assert_allclose(np.asarray(again(tensors(again)[0])), out, rtol=1e-5)
+
+
+def test_batch_norm_saves_its_statistics_and_counts():
+    model = nn.BatchNorm1d(4).bind("numpy", sl.Key(0))
+    model.train()
+    model(model.backend.tensor(X))
+    record = weights(model)
+    assert record["num_batches_tracked"].dtype == np.int64
+    np.testing.assert_allclose(
+        record["running_mean"], 0.1 * X.mean(axis=0), rtol=1e-4, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("layer", [nn.LayerNorm((4, 6)), nn.GroupNorm(2, 4)], ids=str)
+def test_normalisation_has_no_weight_decay_in_fit(layer):
+    class Normed(nn.Module):
+        norm: nn.Module
+        head: nn.Linear
+
+        def __init__(self):
+            self.norm, self.head = layer, nn.Linear(24, 1)
+
+        def __call__(self, x):
+            return self.head(self.norm(x).reshape((x.shape[0], 24)) * 0.0)
+
+    x = np.random.default_rng(0).normal(size=(16, 4, 6)).astype(np.float32)
+    run = sl.train.fit(
+        Normed(), {"inputs": x, "label": x[:, :1, 0]},
+        task="regress", loss=F.mse_loss, epochs=2, batch_size=8,
+        weight_decay=0.5, lr=0.1, report=False, progress=False,
+    )  # fmt: skip
+    scale = np.asarray(run.model.norm.to_record()["weight"])
+    np.testing.assert_array_equal(scale, np.ones_like(scale))
+
+
+def test_a_run_that_was_stopped_resumes_with_the_same_bits(tmp_path):
+    class Stop(Exception):  # noqa: N818 - it ends a run
+        pass
+
+    class Stops:
+        def on_batch(self, step):
+            if step.batch == 3:
+                raise Stop
+
+    data = {"inputs": X, "label": Y}
+    options = {
+        "task": "regress", "loss": F.mse_loss, "epochs": 3,
+        "batch_size": 2, "report": False, "progress": False, "checkpoint_every": 1,
+    }  # fmt: skip
+    whole = sl.train.fit(Net(), data, out=tmp_path / "whole", **options)
+    with pytest.raises(Stop):
+        sl.train.fit(Net(), data, out=tmp_path / "cut", callbacks=[Stops()], **options)
+    resumed = sl.train.fit(Net(), data, out=tmp_path / "cut", resume=True, **options)
+    same(weights(resumed.model), weights(whole.model))
+
+
+def test_a_torch_network_is_trained_by_fit_and_saved_as_its_state_dict(tmp_path):
+    network = torch.nn.Sequential(torch.nn.Linear(4, 1))
+    sl.train.fit(
+        network, {"inputs": X, "label": Y}, task="regress", backend="torch",
+        loss=torch.nn.functional.mse_loss, epochs=1,
+        out=tmp_path / "run", report=False, progress=False,
+    )  # fmt: skip
+    state = safetensors.numpy.load_file(tmp_path / "run" / "model.safetensors")
+    again = torch.nn.Sequential(torch.nn.Linear(4, 1))
+    again.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+
+
+def test_a_value_of_a_users_loss_is_never_frozen():
+    class Annealed:
+        beta = 1.0
+
+        def __call__(self, output, y):
+            return self.beta * F.mse_loss(output, y)
+
+    loss, seen = Annealed(), []
+
+    class Anneal:
+        def on_epoch(self, progress):
+            loss.beta = 0.0
+            seen.append(progress)
+
+    data = {"inputs": np.repeat(X, 50, 0), "label": np.repeat(Y, 50, 0)}
+    run = sl.train.fit(
+        Net(), data, task="regress", loss=loss, epochs=3, batch_size=2,
+        callbacks=[Anneal()], report=False, progress=False,
+    )  # fmt: skip
+    assert seen
+    assert run.history[-1]["train_loss"] == 0.0
