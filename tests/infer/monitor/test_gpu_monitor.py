@@ -3,13 +3,13 @@
 import json
 import math
 import sys
-import time
 from types import SimpleNamespace
 
 import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, MissingExtraError
+from waiting import FakeTime, wait_until
 
 
 class DriverError(Exception):
@@ -50,56 +50,68 @@ def cards(monkeypatch):
     return install
 
 
-def watch(seconds, kind=None):
-    """A monitor of a loop that spends some time on one kind of work."""
-    monitor = sl.infer.GPUMonitor(interval=60)
-    with monitor:
-        if kind is None:
-            time.sleep(seconds)
-            return monitor
-        with monitor.spending(kind):
-            time.sleep(seconds)
-    return monitor
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that advances only where a test says so."""
+    fake = FakeTime()
+    monkeypatch.setattr("seqloom.infer.monitor._clock.time", fake)
+    return fake
+
+
+@pytest.fixture
+def watch(clock):
+    """Makes a monitor of a loop that spends some time on one kind of work."""
+
+    def spend(seconds, kind=None):
+        monitor = sl.infer.GPUMonitor(interval=60)
+        with monitor:
+            if kind is None:
+                clock.sleep(seconds)
+                return monitor
+            with monitor.spending(kind):
+                clock.sleep(seconds)
+        return monitor
+
+    return spend
 
 
 @pytest.mark.parametrize("kind", ["input", "host", "device", "output"])
-def test_the_verdict_names_what_took_the_time(kind):
+def test_the_verdict_names_what_took_the_time(kind, watch):
     found = watch(0.05, kind).check_bottleneck()
     assert found.kind == f"{kind}-bound"
     assert found.share > 0.5
     assert f"{found.share:.1%}" in str(found)
 
 
-def test_time_that_nobody_recorded_is_the_models():
+def test_time_that_nobody_recorded_is_the_models(watch):
     assert watch(0.05).check_bottleneck().kind == "device-bound"
 
 
-def test_waits_of_a_dataloader_make_a_loop_input_bound():
+def test_waits_of_a_dataloader_make_a_loop_input_bound(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
-        begun = time.perf_counter()
-        time.sleep(0.05)
-        monitor.record_dataloader_wait(1000 * (time.perf_counter() - begun))
-        time.sleep(0.05)
+        clock.sleep(0.06)
+        monitor.record_dataloader_wait(60)
+        clock.sleep(0.04)
     assert monitor.check_bottleneck().kind == "input-bound"
-    assert 0.2 < monitor.get_summary()["shares"]["input"] < 0.8
+    assert monitor.get_summary()["shares"]["input"] == pytest.approx(0.6)
 
 
-def test_slow_batches_are_waited_for_and_passed_on():
+def test_slow_batches_are_waited_for_and_passed_on(clock):
     def slow():
         for number in range(3):
-            time.sleep(0.02)
+            clock.sleep(0.02)
             yield number
 
     with sl.infer.GPUMonitor(interval=60) as monitor:
         assert list(monitor.wait_for(slow())) == [0, 1, 2]
-    assert monitor.get_summary()["shares"]["input"] > 0.5
+    assert monitor.get_summary()["shares"]["input"] == pytest.approx(1)
 
 
-def test_shares_add_up_to_one():
+def test_shares_add_up_to_one(watch):
     assert sum(watch(0.02, "host").get_summary()["shares"].values()) == pytest.approx(1)
 
 
-def test_a_busy_gpu_changes_no_verdict_and_stands_beside_it(cards):
+def test_a_busy_gpu_changes_no_verdict_and_stands_beside_it(cards, watch):
     cards(Card("H100", [100]))
     found = watch(0.05, "input").check_bottleneck()
     assert found.kind == "input-bound"
@@ -145,13 +157,10 @@ def test_a_gpu_that_stops_answering_ends_no_loop(cards):
 def test_a_thread_takes_samples(cards):
     cards(Card("a", [50]))
     with sl.infer.GPUMonitor(interval=0.005) as monitor:
-        deadline = time.monotonic() + 30
-        while monitor.get_summary()["gpus"][0]["samples"] < 3:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: monitor.get_summary()["gpus"][0]["samples"] >= 3)
 
 
-def test_without_a_gpu_one_note_says_so_and_nothing_is_printed(cards, capfd):
+def test_without_a_gpu_one_note_says_so_and_nothing_is_printed(cards, capfd, watch):
     cards()
     summary = watch(0.01).get_summary()
     assert summary["notes"] == ["no GPU is watched: NVML shows none here"]
@@ -246,14 +255,14 @@ def test_a_loop_that_fails_keeps_its_error_and_its_summary():
     assert monitor.get_summary()["seconds"] < 60
 
 
-def test_the_summary_is_json():
+def test_the_summary_is_json(watch):
     assert json.loads(json.dumps(watch(0.01).get_summary()))["process_memory"] > 0
 
 
-def test_a_monitor_that_is_used_again_begins_anew():
+def test_a_monitor_that_is_used_again_begins_anew(watch, clock):
     monitor = watch(0.05, "input")
     with monitor:
-        time.sleep(0.05)
+        clock.sleep(0.05)
     assert monitor.check_bottleneck().kind == "device-bound"
 
 
@@ -276,11 +285,10 @@ def test_a_wait_has_one_unit(waits):
         sl.infer.GPUMonitor().record_dataloader_wait(**waits)
 
 
-def test_a_wait_that_is_passed_by_position_is_in_milliseconds():
-    # 5 ms of a loop of 0.2 s or more are 2.5 % of its time at most.
+def test_a_wait_that_is_passed_by_position_is_in_milliseconds(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(5.0)
-        time.sleep(0.2)
+        clock.sleep(0.2)
     summary = monitor.get_summary()
     assert summary["shares"]["input"] * summary["seconds"] == pytest.approx(0.005)
     assert monitor.check_bottleneck().kind == "device-bound"
@@ -304,11 +312,11 @@ def test_waits_of_passed_batches_are_in_the_summary(monkeypatch):
     assert waits == {"average": 1000.0, "maximum": 1000.0, "minimum": 1000.0}
 
 
-def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000():
+def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(seconds=0.002)
         monitor.record_dataloader_wait(3.0)
-        time.sleep(0.02)
+        clock.sleep(0.02)
     summary = monitor.get_summary()
     assert summary["shares"]["input"] * summary["seconds"] == pytest.approx(0.005)
 
@@ -318,7 +326,7 @@ def test_a_wait_in_seconds_counts_as_many_milliseconds_times_1000():
     [("input", True), ("output", True), ("host", True), ("device", False)],
 )
 def test_a_verdict_is_true_where_something_other_than_the_model_takes_the_time(
-    kind, is_bottleneck
+    kind, is_bottleneck, watch
 ):
     assert bool(watch(0.02, kind).check_bottleneck()) is is_bottleneck
 
