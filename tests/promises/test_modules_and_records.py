@@ -132,7 +132,7 @@ def test_parameters_read_in_another_thread_are_trained_or_refused():
         _, gradients = nn.value_and_grad(loss)(model, x, y)
     except SeqloomError:
         return
-    assert set(gradients.arrays()) == set(model.to_record())
+    assert len(gradients.arrays()) == len(model.to_record()) == 4
 
 
 def test_a_summary_has_shapes_parameters_and_operations():
@@ -292,11 +292,11 @@ def test_gradients_are_clipped_by_norm_as_torch_does():
     _, gradients = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))(
         model, *tensors(model)
     )
-    arrays = [torch.tensor(np.asarray(array)) for array in gradients.arrays().values()]
+    arrays = [torch.tensor(np.asarray(array)) for array in gradients.arrays()]
     for array in arrays:
         array.requires_grad_().grad = array.detach().clone()
     torch.nn.utils.clip_grad_norm_(arrays, 0.1)
-    found = gradients.clip(0.1).arrays().values()
+    found = gradients.clip(0.1).arrays()
     for array, clipped in zip(arrays, found, strict=True):
         np.testing.assert_allclose(np.asarray(clipped), array.grad.numpy(), rtol=1e-4)
 
