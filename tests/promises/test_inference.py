@@ -171,9 +171,9 @@ def test_an_empty_sequence_is_an_error_with_its_id(tmp_path, monkeypatch):
 
 def test_dna_for_a_protein_model_is_warned_of(esm, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = ["".join(RNG.choice([*"ACGT"], 40)) for _ in range(20)]
+    rows = ["".join(RNG.choice([*"ACGT"], 40)) for _ in range(40)]
     Path("a.fa").write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(rows)))
-    with pytest.warns(Warning, match="DNA"):
+    with pytest.warns(Warning, match="look like dna"):
         sl.infer.embed(sl.models.ESM2.load(esm[1]), "a.fa", out="e", max_tokens=200)
 
 
