@@ -258,6 +258,33 @@ def test_names_of_a_function_are_classes(files):
     assert next(stream.batches(4))["label"].tolist() == [0, 1, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("classes", "label"),
+    [
+        (["20", "10"], lambda odd: 20 if odd else 10),
+        (["1", "0"], lambda odd: odd),
+        (["1", "0"], float),
+        (["True", "False"], np.bool_),
+    ],
+    ids=["integers", "booleans", "floats", "names of booleans"],
+)
+def test_numbers_of_a_function_are_names_of_classes(files, classes, label):
+    def give(record):
+        return label(int(record.id[1:]) % 2 == 1)
+
+    stream = SequenceStream(files, labels=give, classes=classes)
+    whole = SequenceDataset(files, labels=give, classes=classes)
+    assert next(stream.batches(4))["label"].tolist() == [1, 0, 1, 0]
+    assert whole.labels[:4].tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("label", [7, -1, 0.5])
+def test_a_number_that_is_no_class_is_an_error(files, label):
+    stream = SequenceStream(files, labels=lambda _: label, classes=["0", "1"])
+    with pytest.raises(LabelError, match="which is none of the classes"):
+        next(iter(stream))
+
+
 def test_a_name_that_is_no_class_is_an_error(files):
     with pytest.raises(LabelError, match=r"gave 'x', which is none of the classes \(none"):
         next(iter(SequenceStream(files, labels=lambda _: "x")))

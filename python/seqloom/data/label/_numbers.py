@@ -92,7 +92,7 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
         classes = _sort_names(set(names))
         _check_several(source, classes, len(ids))
     number = {name: i for i, name in enumerate(classes)}
-    names = [name if name in number else _as_class(name, number) for name in names]
+    names = [name if name in number else as_class(name, number) for name in names]
     stranger = next((i for i, name in enumerate(names) if name not in number), None)
     if stranger is not None:
         raise _unknown(source, ids[stranger], classes, label=names[stranger])
@@ -100,7 +100,7 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
     return NumberedLabels("classify", classes, values)
 
 
-def _as_class(name: str, classes: Collection[str]) -> str:
+def as_class(name: str, classes: Collection[str]) -> str:
     """Writes an integer or a boolean as the classes have it: True for 1, or 1.0 for 1."""
     whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):

@@ -10,9 +10,9 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.data._ids import ids_of
-from seqloom.data.label._cells import is_nothing
+from seqloom.data.label._cells import as_cell, is_nothing
 from seqloom.data.label._join import drop_missing
-from seqloom.data.label._numbers import number_labels
+from seqloom.data.label._numbers import as_class, number_labels
 from seqloom.data.label._source import labels_by_id
 from seqloom.errors import LabelError
 
@@ -49,7 +49,8 @@ class StreamLabels:
         names = None if labels.classes is None else tuple(labels.classes)
         if callable(labels.source):
             marks = {"", *(labels.missing or ())} - set(names or ())
-            kind = None if names is None else "classify"
+            guess = None if names is None else "classify"
+            kind = guess if labels.task == "auto" else labels.task
             none: NDArray[Any] = np.zeros(0)
             return cls(
                 task=kind,
@@ -102,7 +103,10 @@ class StreamLabels:
 
     def _numbers(self, found: list[Any]) -> NDArray[Any]:
         """Turns what a function gave into numbers."""
-        if any(isinstance(value, str) for value in found):
+        is_named = bool(self.classes) and self.task == "classify"
+        if any(isinstance(value, str) for value in found) or (
+            is_named and not any(map(np.ndim, found))
+        ):
             return np.array([self._class(value) for value in found], np.int64)
         values = _as_array(found)
         if values is None:
@@ -115,9 +119,10 @@ class StreamLabels:
         return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
 
     def _class(self, name: Any) -> int:
-        """Numbers one class."""
-        if name in self.classes:
-            return self.classes.index(name)
+        """Return the index of a class, of which numbers and booleans are names too."""
+        cell = as_class(as_cell(name), self.classes)
+        if cell in self.classes:
+            return self.classes.index(cell)
         known = ", ".join(self.classes) or "none is given; pass classes="
         raise LabelError(
             f"the function of labels gave {name!r}, which is none of the classes ({known})"

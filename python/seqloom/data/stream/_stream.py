@@ -58,7 +58,8 @@ class SequenceStream(Resumable):
         labels: Tables, a dict from id to label, or a function of the record that gives a
             number, an array, or a class's name; or a ``Labels``, which holds these and the
             options of labels below.
-        classes: The order of the classes; None sorts those of the tables.
+        classes: The order of the classes; None sorts those of the tables. Numbers that a
+            function gives are names of classes then, as in ``SequenceDataset``.
         shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
         seed: Seed of the shuffling and the augmentation.
         id_column: The tables' column of ids.
