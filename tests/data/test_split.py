@@ -210,6 +210,16 @@ def test_a_series_of_groups_is_joined_by_its_index(tmp_path):
         assert not first & second
 
 
+def test_a_frame_of_groups_needs_one_column(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nA\n>b\nC\n>c\nG\n>d\nT\n")
+    data = SequenceDataset(tmp_path / "a.fa")
+    frame = pd.DataFrame({"f": ["y", "x", "y", "x"]}, index=["d", "c", "b", "a"])
+    one, other = split(data, (0.5, 0.5), groups=frame)
+    assert sorted([one.ids, other.ids]) == [["a", "c"], ["b", "d"]]
+    with pytest.raises(ArgumentError, match=r"columns 'f', 'sex': give dict\(zip"):
+        split(data, (0.5, 0.5), groups=frame.assign(sex=1))
+
+
 def test_groups_by_id_take_the_numbers_of_ids_and_values_of_one_text(hundred):
     by_text = {f"s{i}": str(i // 2) for i in range(100)}
     by_number = pd.Series({f"s{i}": float(i // 2) for i in range(100)})

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
 _SHOWN = 3
+_LONGEST = 80
 _LISTING = ("to_pylist", "to_list", "tolist")
 
 
@@ -41,6 +42,8 @@ class Frame:
 
     def column(self, name: str) -> list[Any]:
         """Lists the values of a column; of a Hugging Face `ClassLabel` the names."""
+        if self.names.count(name) > 1:
+            raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
         column = self.table[self._key(name)]
         has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
@@ -116,6 +119,12 @@ def has_index(table: Any) -> bool:
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
     """Orders the values of a dict or an indexed series as a dataset; None for others."""
     is_dict = isinstance(values, Mapping)
+    if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
+        raise ArgumentError(
+            f"{name} must be one value for each record, got {table.what} with the columns "
+            f"{', '.join(map(repr, table.names))[:_LONGEST]}: give dict(zip(table[id], "
+            "table[value])) with the names of two of them"
+        )
     keys: list[Any] | None = list(values) if is_dict else index_of(values)  # pyright: ignore[reportUnknownArgumentType]
     if keys is None:
         return None
@@ -126,7 +135,8 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
         )
     ids: list[str] = list(getattr(dataset, "ids", map(str, range(len(dataset)))))
     texts = list(map(key_text, keys))
-    column: list[Any] = values_of(values.values() if is_dict else values)
+    series: Any = values.values() if is_dict else values  # pyright: ignore[reportUnknownVariableType]
+    column = values_of(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)
     found = dict(zip(texts, column, strict=True))
     if len(found) < len(texts):
         double = next(text for i, text in enumerate(texts) if text in texts[:i])

@@ -339,6 +339,15 @@ def test_a_column_of_a_table_without_a_header_is_chosen_by_its_number(four, tabl
         sl.data.GenotypeDataset(four(), table(BARE), label_column="phenotype3")
 
 
+def test_columns_of_one_name_in_a_data_frame_are_refused(four):
+    rows = [[f"f{i}", f"i{i}", 1.0, 2.0] for i in range(4)]
+    frame = pd.DataFrame(rows, columns=["FID", "IID", "age", "age"])
+    with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
+        sl.data.GenotypeDataset(four(), covariates=frame)
+    with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
+        sl.data.GenotypeDataset(four(), frame, label_column="age")
+
+
 def test_covariates_of_one_name_are_refused(four, table):
     named = table("FID IID A A\n" + BARE)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
