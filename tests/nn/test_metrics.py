@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn import metrics as theirs
 
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
-from seqloom.nn import _metrics as ours
+from seqloom.nn import Accuracy, _metrics as ours
 from seqloom.report._rank_curves import RankCurve
 
 stats = pytest.importorskip("scipy.stats")
@@ -282,3 +282,24 @@ def test_no_area_of_a_curve_exceeds_one(answers):
     if len(set(labels)) == 2:
         curve = RankCurve.of(labels, np.array(scores) + 100 * np.array(labels))
         assert (curve.auroc, curve.auprc) == (1.0, 1.0)
+
+
+def test_texts_beside_numbers_are_no_classes():
+    scores = [[2.0, 1.0], [0.0, 1.0]]
+    for labels, predicted in (
+        (["0", "1"], scores),
+        (["0", "1"], [0, 1]),
+        ([0, 1], ["0", "1"]),
+    ):
+        with pytest.raises(DTypeError, match="are texts and the other classes are numbers"):
+            ours.accuracy(labels, predicted)
+    assert ours.accuracy(["a", "b"], ["a", "a"]) == 0.5
+
+
+@pytest.mark.parametrize("label", [-1, 2])
+def test_a_label_without_a_column_of_scores_is_not_a_mistake_of_the_model(label):
+    scores = [[2.0, 1.0], [0.0, 1.0]]
+    with pytest.raises(OutOfRangeError, match=f"classes from 0 to 1, got {label}"):
+        ours.accuracy([0, label], scores)
+    with pytest.raises(OutOfRangeError, match=f"classes from 0 to 1, got {label}"):
+        Accuracy().update([0, label], scores)

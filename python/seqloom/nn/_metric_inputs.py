@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
+_TEXTS = "US"  # kinds of dtypes
 _TABLE = 2  # axes of scores with a column for each class
 
 
@@ -18,11 +19,18 @@ def read_classes(
     true, guess = np.asarray(labels), np.asarray(predicted)
     if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
         require_no_nan("predicted", guess)
+        _require_columns(true, guess.shape[1])
         guess = guess.argmax(axis=1)
     if true.shape != guess.shape:
         raise ShapeError(
             f"predicted must be classes in the shape of labels {true.shape}, or scores "
             f"with a column for each class, got shape {guess.shape}"
+        )
+    if (true.dtype.kind in _TEXTS) != (guess.dtype.kind in _TEXTS):
+        name = "labels" if true.dtype.kind in _TEXTS else "predicted"
+        raise DTypeError(
+            f"{name} are texts and the other classes are numbers; pass the indices of the "
+            "classes for both"
         )
     for name, classes in (("labels", true), ("predicted", guess)):
         if classes.dtype.kind != "f":
@@ -96,6 +104,16 @@ def _spread_classes(labels: Floats, count: int) -> Floats:
             f"labels must be classes from 0 to {count - 1}, got {labels[~known][0]:g}"
         )
     return found.astype(np.float64)
+
+
+def _require_columns(labels: NDArray[Any], count: int) -> None:
+    """Raise if a label is not the number of a column of the scores."""
+    if labels.dtype.kind in "iuf" and labels.size:
+        wrong = labels[(labels < 0) | (labels >= count)]
+        if wrong.size:
+            raise OutOfRangeError(
+                f"labels must be classes from 0 to {count - 1}, got {wrong.flat[0]:g}"
+            )
 
 
 def _require_answers(labels: Floats) -> None:
