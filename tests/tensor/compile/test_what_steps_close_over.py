@@ -10,10 +10,11 @@ import random
 import secrets
 import sqlite3
 import sys
+import threading
 import time
 from functools import partial
 from random import uniform
-from types import ModuleType, SimpleNamespace
+from types import CellType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -282,6 +283,36 @@ def of_a_function_in_a_list():
     return lambda x: functions[0](x), change  # noqa: PLW0108
 
 
+def of_a_module_that_the_step_imports():
+    module: Any = sys.modules.setdefault("settings_of_steps", ModuleType("settings"))
+    module.factor = 1.0
+
+    def step(x):
+        from settings_of_steps import factor
+
+        return x * factor
+
+    return step, lambda value: setattr(module, "factor", value)
+
+
+def of_a_field_of_this_thread():
+    settings = threading.local()
+    settings.factor = 1.0
+    return lambda x: x * settings.factor, lambda value: setattr(settings, "factor", value)
+
+
+def of_a_view_of_a_dict():
+    weights = {"loss": 1.0}
+    values = weights.values()
+    return lambda x: x * sum(values), lambda value: weights.update(loss=value)
+
+
+def of_a_cell():
+    cell = CellType(1.0)
+    change = lambda value: setattr(cell, "cell_contents", value)  # noqa: E731
+    return lambda x: x * cell.cell_contents, change
+
+
 KINDS = {
     name: each
     for name, each in list(globals().items())
@@ -301,6 +332,23 @@ def test_what_changes_is_seen(name, kind):
         change(value)
         assert compiled(x).tolist() == step(x).tolist()
     assert compiled.recompiles <= 2
+
+
+def test_a_module_that_a_compiled_step_imports_first_is_followed(tmp_path, monkeypatch):
+    (tmp_path / "settings_imported_late.py").write_text("factor = 2.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "settings_imported_late", raising=False)
+
+    def step(x):
+        import settings_imported_late  # ty: ignore
+
+        return x * settings_imported_late.factor
+
+    compiled: Any = sl.tensor.compile(step)
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert compiled(x).tolist() == [2.0]
+    monkeypatch.setattr(sys.modules["settings_imported_late"], "factor", 5.0)
+    assert compiled(x).tolist() == [5.0]
 
 
 def test_torch_sees_it_too():

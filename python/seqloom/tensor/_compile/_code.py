@@ -7,6 +7,7 @@ import dis
 import sys
 import sysconfig
 from functools import lru_cache
+from importlib.util import resolve_name
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,14 +41,19 @@ def list_attributes(own: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
-    """Describes a function by its code and the variables that it names."""
+    """Describes a function by its code, the variables that it names and its imports."""
     read, names = _make_reader(function)
     parts: list[tuple[str, Any]] = list(zip(names, read(function), strict=False))
+    # A module that the step is the first to import is a further part at the next call.
+    imports = _list_imports(function)
+    parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         parts += _list_defaults(function)
         parts += list_attributes(function.__dict__)
     code = function.__code__
-    return Node((FunctionType, identity_of(code)), read if parts else None, parts)
+    return Node(
+        (FunctionType, identity_of(code)), read if parts or imports else None, parts
+    )
 
 
 def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], list[str]]:
@@ -55,16 +61,28 @@ def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], li
     cells, around = function.__closure__ or (), function.__globals__
     found = () if is_of_library(function) else _find_globals(function.__code__)
     names = [name for name in found if name in around or not hasattr(builtins, name)]
-    get = around.get
+    get, modules, imports = around.get, sys.modules, _list_imports(function)
 
     def read(function: FunctionType) -> list[Any]:
-        values = [_read_cell(cell) for cell in cells]
+        values = [read_cell(cell) for cell in cells]
         values += [get(name, Missing) for name in names]
+        values += [modules.get(name, Missing) for name in imports]
         values += function.__defaults__ or ()
         values += [function.__code__, *(function.__kwdefaults__ or {}).values()]
         return [*values, *function.__dict__.values()] if function.__dict__ else values
 
     return read, [*function.__code__.co_freevars, *names]
+
+
+def _list_imports(function: FunctionType) -> list[str]:
+    """Returns the names of the modules that a function of the user's imports."""
+    if is_of_library(function):
+        return []
+    package = function.__globals__.get("__package__")
+    return [
+        resolve_name("." * level + name, package) if level and package else name
+        for level, name in _find_imports(function.__code__)
+    ]
 
 
 def _list_defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -75,7 +93,7 @@ def _list_defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from ((f"{function.__name__}({name})", by_name[name]) for name in by_name)
 
 
-def _read_cell(cell: Any) -> Any:
+def read_cell(cell: Any) -> Any:
     """Returns the value of a closure's variable."""
     try:
         return cell.cell_contents
@@ -89,6 +107,20 @@ def _find_globals(code: CodeType) -> tuple[str, ...]:
     lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
     loads = (line for line in lines if line.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return tuple(dict.fromkeys(line.argval for line in loads))
+
+
+@lru_cache(4096)
+def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
+    """Returns the imports in a code and the functions in it: level and module's name."""
+    found: dict[tuple[int, str], None] = {}
+    for part in list_codes(code):
+        loads: list[Any] = []
+        for line in dis.get_instructions(part):
+            if line.opname == "IMPORT_NAME":  # its arguments: the level, and names
+                found[loads[-2], line.argval] = None
+            elif line.opname.startswith("LOAD"):
+                loads.append(line.argval)
+    return tuple(found)
 
 
 @lru_cache(4096)

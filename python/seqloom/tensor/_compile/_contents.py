@@ -9,14 +9,16 @@ from __future__ import annotations
 import datetime as dt
 import sys
 import zlib
-from collections import deque
+from collections import OrderedDict, deque
 from functools import lru_cache, partial
 from inspect import getattr_static
 from io import IOBase
 from logging import Logger
 from pathlib import PurePath
+from threading import local
 from types import (
     BuiltinFunctionType,
+    CellType,
     FunctionType,
     MappingProxyType,
     MemberDescriptorType,
@@ -36,6 +38,7 @@ from seqloom.tensor._compile._code import (
     describe_function,
     is_of_library,
     list_attributes,
+    read_cell,
 )
 from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, identity_of
 from seqloom.tensor._tensor import Gradients, Tensor
@@ -170,6 +173,25 @@ def _read_mapping(value: Any) -> list[Any]:
     return [*value, *value.values(), *getattr(value, "__dict__", {}).values()]
 
 
+def _describe_view(value: Any) -> Node:
+    """Describes the keys, values or items of a dict by the dict."""
+    node = _describe_dict(value.mapping)
+    return Node((type(value), node.form), _read_view, node.parts)
+
+
+def _read_view(value: Any) -> list[Any]:
+    return _read_mapping(value.mapping)
+
+
+def _describe_cell(value: CellType) -> Node:
+    """Describes the variable of a closure by its value."""
+    return Node(CellType, _read_cell, [(".cell_contents", read_cell(value))])
+
+
+def _read_cell(value: CellType) -> list[Any]:
+    return [read_cell(value)]
+
+
 def _describe_call(value: Any) -> Node:
     """Describes a method with the object that it belongs to."""
     owner = value.__self__
@@ -246,7 +268,8 @@ def _describe_object(value: Any) -> Node:
     own: dict[str, Any] = getattr(value, "__dict__", {})
     if "__wrapped__" in own and is_of_library(kind):  # a compiled or cached function
         return Node(identity_of(value), parts=[("", own["__wrapped__"])])
-    if has_hidden_state(kind):
+    # The attributes of a `threading.local` are those of this thread.
+    if has_hidden_state(kind) and not isinstance(value, local):
         return _describe_hidden(value, kind)
     parts = [*list_attributes(own), *_list_slots(value)]
     if not is_of_library(kind):
@@ -345,6 +368,8 @@ def _describe_number(value: Any) -> Node:
     return Node((kind, repr(value)), _read_dict, parts)  # NaN equals itself
 
 
+_DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
+_VIEWS = tuple(type(view) for d in _DICTS for view in (d.keys(), d.values(), d.items()))
 # The first row whose class a value has decides; any other value is an object.
 _DESCRIBE: list[tuple[Any, Callable[[Any], Node]]] = [
     ((Tensor, Gradients, Leaf, Backend, Logger, IOBase), _describe_constant),
@@ -362,5 +387,7 @@ _DESCRIBE: list[tuple[Any, Callable[[Any], Node]]] = [
     (ReferenceType, _describe_reference),
     (np.ndarray, _describe_array),
     ((dict, MappingProxyType), _describe_dict),
+    (_VIEWS, _describe_view),
+    (CellType, _describe_cell),
     ((list, tuple, set, frozenset, deque), _describe_container),
 ]
