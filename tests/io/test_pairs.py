@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fastx import rows
-from seqloom.errors import ArgumentError, FormatError
+from seqloom.errors import ArgumentError, DataWarning, FormatError
 from seqloom.io import open_sequences
 
 
@@ -58,6 +58,21 @@ def test_reads_of_different_fragments_are_an_error(one, other):
         ),
     ):
         names(reader)
+
+
+@pytest.mark.parametrize(("one", "other"), [("1", "1"), ("2", "1"), ("2", "2")])
+def test_comments_that_name_other_ends_are_a_warning(one, other):
+    first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in (one, other))
+    said = f"they are the reads {one} and {other} of a fragment"
+    with open_sequences((first, second)) as reader, pytest.warns(DataWarning, match=said):
+        assert len(list(reader)) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_comments_of_the_two_ends_are_no_warning():
+    first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in "12")
+    with open_sequences((first, second)) as reader:
+        assert len(list(reader)) == 1
 
 
 @pytest.mark.parametrize(("ended", "longer"), [(0, 1), (1, 0)])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import FormatError
+from seqloom.errors import DataWarning, FormatError
 from seqloom.io._reader import ReaderLock
 from seqloom.io._records import decode_header, join, parse_id
 from seqloom.io._settings import MOST, check_number
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from seqloom.io._records import SequenceBatch, SequenceRecord
     from seqloom.io._settings import Format
 
+# An id, and a comment such as 1:N:0:ATCACG; 1 is the end that was read.
+_END = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
 BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
 
 
@@ -39,6 +43,23 @@ def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
         path=paths[-1],
         record=number,
     )
+
+
+def _check_ends(pair: BatchPair, paths: tuple[str, ...]) -> None:
+    """Warn if the comments of Illumina name other ends than the first and a later one."""
+    first = [batch.headers[0].tobytes() for batch in pair if len(batch)]
+    ends = [match[1] for header in first if (match := _END.match(header))]
+    if len(ends) == len(pair) and ends[0] >= ends[1]:
+        headers = list(map(decode_header, first))
+        numbers = [end.decode() for end in ends]
+        warnings.warn(
+            f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
+            f"{headers[1]!r}: they are the reads {numbers[0]} and {numbers[1]} of a "
+            "fragment, expected 1 and 2; give the file of the first reads first, and each "
+            "file once",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 class Mates(Protocol):
@@ -123,6 +144,8 @@ class PairedReader:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
                 check_mates(pair, paths=self.paths, start=self._count)
+                if self._count == 0:
+                    _check_ends(pair, self.paths)
                 self._count += len(pair[0])
             return pair
 

@@ -587,6 +587,22 @@ def test_the_line_that_asks_for_the_time_is_named():
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
+def test_a_number_of_a_module_that_the_step_imports_is_compared(tmp_path, monkeypatch):
+    (tmp_path / "weights_of_losses.py").write_text("weight = 3.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @sl.tensor.compile
+    def step(x):
+        import weights_of_losses
+
+        return x * weights_of_losses.weight
+
+    x = sl.tensor.backend("numpy").tensor([1.0])
+    assert step(x).tolist() == [3]
+    sys.modules["weights_of_losses"].weight = 5.0
+    assert step(x).tolist() == [5]
+
+
 def test_a_generator_that_is_made_in_the_step_is_the_same_each_time():
     step = sl.tensor.compile(lambda x: x * random.Random(3).random())  # noqa: S311
     x = sl.tensor.backend("numpy").tensor([1.0])
