@@ -528,6 +528,10 @@ def top(name, x, count, **attributes):
 
 
 # Zeros, infinite values, ties, the limits of integers, and axes of length 0.
+INTEGER_PADDINGS: list[dict[str, Any]] = [
+    {"pads": [0, 2]},
+    {"auto_pad": "SAME_UPPER", "strides": [2]},
+]
 EDGES = [
     *(one("LpNormalization", given={"x": ZERO_ROW}, p=p, name="zeros") for p in (1, 2)),
     *(
@@ -600,7 +604,7 @@ EDGES = [
             name="of int8",
             **padding,
         )
-        for padding in ({"pads": [0, 2]}, {"auto_pad": "SAME_UPPER", "strides": [2]})
+        for padding in INTEGER_PADDINGS
     ),
     one("Relu", given={"x": np.array([-128, 127, 0], np.int8)}, name="of int8"),
     one("Div", "x z", given={"x": LIMITS_OF_INT8, "z": DIVISORS}, name="of int8"),

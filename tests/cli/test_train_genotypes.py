@@ -127,7 +127,7 @@ def test_a_variant_with_one_allele_in_the_file_gets_the_same_score(
     lacks = (is_known & (copies == 0).all(0), is_known & (copies == 2).all(0))
     alleles = {name: bed.property_item(name) for name in ("allele_1", "allele_2")}
     for name, lack in zip(alleles, lacks, strict=True):
-        alleles[name] = np.where(lack, "0", alleles[name])
+        alleles[name] = np.where(lack, np.array("0"), np.asarray(alleles[name]))
     properties = {**bed.properties, **alleles}
     properties = {
         name: it[four] if it.size == bed.iid_count else it

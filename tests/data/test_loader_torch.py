@@ -89,7 +89,7 @@ def test_memory_of_batches_that_died_is_used_again(changing):
     assert len(places) <= 3
 
 
-class OwnIterator(user.OwnIterator, IterableDataset):
+class OwnIterator(user.OwnIterator, IterableDataset[int]):
     """The same, as PyTorch wants to see it."""
 
 

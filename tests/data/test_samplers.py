@@ -1,5 +1,5 @@
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -214,7 +214,7 @@ def test_a_weighted_sampler_works_in_both_loaders(varied):
 def test_weights_with_an_index_are_joined_by_id():
     data = SequenceDataset({"1": "AC", "2": "GG", "3": "TT"})
     assert set(WeightedSampler(data, pd.Series({3: 0.0, 1: 1.0, 2: 0.0}))) == {0}
-    assert set(WeightedSampler(data, {"3": 1, "1": 0, "2": 0})) == {2}
+    assert set(WeightedSampler(data, cast("Any", {"3": 1, "1": 0, "2": 0}))) == {2}
     with pytest.raises(
         ArgumentError, match=r"weights has no entry .*weights\.to_numpy\(\)"
     ):

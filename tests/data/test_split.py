@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -229,7 +230,7 @@ def test_groups_by_id_take_the_numbers_of_ids_and_values_of_one_text(hundred):
 
 def test_a_record_without_a_group_is_an_error(hundred):
     for nothing in (None, math.nan, pd.NA, ""):
-        groups = ["x", nothing, *["y"] * 98]
+        groups: Any = ["x", nothing, *["y"] * 98]
         with pytest.raises(ArgumentError, match="no group for 1 of 100 records: 's1'"):
             split(hundred, (0.5, 0.5), groups=groups)
         with pytest.raises(ArgumentError, match="no group for 1 of 100 records: 's1'"):

@@ -1,7 +1,7 @@
 """Every layer of sl.nn is exported in both forms, for any length and for one."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -142,7 +142,7 @@ def compare(network, names, run, shape, tolerance):
     rng = np.random.default_rng(0)
     for batch, length in ((2, 24), (1, 24)) if "length" not in shape else SIZES:
         sizes = tuple({"batch": batch, "length": length}.get(it, it) for it in shape)
-        x = rng.normal(size=sizes).astype("f4")
+        x = rng.normal(size=cast("Any", sizes)).astype("f4")
         parts = [it.numpy() for it in network.list_parts(network.backend.tensor(x))]
         ends = np.cumsum([it.shape[1] for it in parts])[:-1]
         for name, found, part in zip(names, np.split(run(x), ends, 1), parts, strict=True):

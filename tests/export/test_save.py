@@ -308,7 +308,7 @@ def test_a_head_on_embeddings_reads_arrays_of_their_width(tmp_path):
     model = _native.ExportedModel(str(tmp_path / "model"))
     x = np.stack(list(rows.values()))
     (found,) = model.run({"inputs": x}, 1)
-    network = run.trained.model
+    network: Any = run.trained.model
     wanted = network.logits(network.backend.tensor(x)).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert manifest(tmp_path / "model")["task"]["columns"] == ["a", "b"]

@@ -1,7 +1,7 @@
 """Predicting and judging: every record once, in order, the same bits each time."""
 
 import warnings
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -117,7 +117,9 @@ def test_a_confident_model_is_measured_by_its_logits(run, toy):
 def test_a_users_metric_gets_probabilities_that_are_not_rounded(toy, small):
     types = []
     data = toy(20)
-    options = {"metrics": {"own": lambda _, scores: types.append(scores.dtype) or 0.0}}
+    options: dict[str, Any] = {
+        "metrics": {"own": lambda _, scores: types.append(scores.dtype) or 0.0}
+    }
     sl.train.fit(small, data, data, epochs=1, **options)
     assert set(types) == {np.dtype(np.float64)}
 

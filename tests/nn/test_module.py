@@ -4,6 +4,7 @@ import copy
 import pickle
 import weakref
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -266,7 +267,7 @@ def test_a_part_writes_and_reads_its_own_part_of_a_record():
 
 class Child(sl.nn.Module):
     head: sl.nn.Linear
-    parent: object
+    parent: Any
 
     def __call__(self, x):
         return self.head(x) * self.parent().scale.value

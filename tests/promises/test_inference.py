@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,8 +51,13 @@ def esm(tmp_path_factory):
     return network, folder
 
 
-def embed(model=embed_job.embed_tokens, out="e", **options):
-    options = {"identity": "table", "shard_size": 12, "max_tokens": 200, **options}
+def embed(model=embed_job.embed_tokens, out="e", **changes):
+    options: dict[str, Any] = {
+        "identity": "table",
+        "shard_size": 12,
+        "max_tokens": 200,
+        **changes,
+    }
     return sl.infer.embed(model, "a.fa", out=out, **options)
 
 

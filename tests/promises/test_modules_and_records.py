@@ -7,6 +7,7 @@ rate, which is an argument of ``step``; they do not change the optimiser.
 
 from dataclasses import dataclass
 from threading import Lock, Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,7 +188,7 @@ def test_twenty_steps_are_those_of_torch(name):
     ours, theirs = PLAIN[name]
     model = make()
     model(tensors(model)[0])
-    twin = torch.nn.Sequential(
+    twin: Any = torch.nn.Sequential(
         torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Linear(5, 1)
     )
     start = weights(model)
@@ -407,7 +408,8 @@ def test_normalisation_has_no_weight_decay_in_fit(layer):
         task="regress", loss=F.mse_loss, epochs=2, batch_size=8,
         weight_decay=0.5, lr=0.1, report=False, progress=False,
     )  # fmt: skip
-    scale = np.asarray(run.model.norm.to_record()["weight"])
+    model: Any = run.model
+    scale = np.asarray(model.norm.to_record()["weight"])
     np.testing.assert_array_equal(scale, np.ones_like(scale))
 
 
@@ -421,7 +423,7 @@ def test_a_run_that_was_stopped_resumes_with_the_same_bits(tmp_path):
                 raise Stop
 
     data = {"inputs": X, "label": Y}
-    options = {
+    options: dict[str, Any] = {
         "task": "regress", "loss": F.mse_loss, "epochs": 3,
         "batch_size": 2, "report": False, "progress": False, "checkpoint_every": 1,
     }  # fmt: skip

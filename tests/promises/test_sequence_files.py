@@ -11,7 +11,7 @@ import lzma
 import os
 import pickle
 import threading
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_a_binary_file_object_and_a_named_pipe_are_read(tmp_path):
 
 def test_records_equal_those_of_biopython(file):
     with file.open() as handle:
-        theirs = [(it.id, bytes(it.seq)) for it in SeqIO.parse(handle, "fasta")]
+        theirs = [(it.id, str(it.seq).encode()) for it in SeqIO.parse(handle, "fasta")]
     assert read_all(file) == theirs
 
 
@@ -90,7 +90,7 @@ def test_a_batch_is_columns_and_headers_keep_their_bytes(file):
 def test_a_quality_encoding_is_declared_and_never_guessed():
     with sl.io.open_sequences(io.BytesIO(b"@a\nA\n+\nh\n"), quality="phred64") as reader:
         record = next(iter(reader))
-    assert list(record.quality) == [ord("h")]
+    assert record.quality == b"h"
     with pytest.raises(SeqloomError, match="expected a quality"):
         read_all(io.BytesIO(b"@a\nA\n+\n!\n"), quality="phred64")
 
@@ -316,7 +316,7 @@ def test_a_cache_gives_the_items_of_its_dataset(forty, tmp_path):
 )
 def test_a_loader_refuses_the_arguments_that_pytorch_refuses(options):
     with pytest.raises(ValueError):  # noqa: PT011 - PyTorch's texts differ
-        torch.utils.data.DataLoader(range(4), **options)
+        torch.utils.data.DataLoader(cast("Any", range(4)), **options)
     with pytest.raises(ValueError):  # noqa: PT011 - see above
         sl.data.DataLoader(range(4), **options)
 

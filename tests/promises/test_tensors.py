@@ -139,7 +139,9 @@ def test_ties_of_topk_come_in_the_order_of_their_positions(backend):
 def test_random_numbers_are_those_of_jax_on_every_backend(backend):
     key = sl.Key(7)
     ours = np.asarray(backend.random_bits(key, (5,)))
-    theirs = jax.random.bits(jax.random.wrap_key_data(np.array(key.words, np.uint32)), (5,))
+    theirs = jax.random.bits(
+        jax.random.wrap_key_data(jax.numpy.asarray(key.words, "uint32")), (5,)
+    )
     np.testing.assert_array_equal(ours, np.asarray(theirs))
 
 
@@ -280,6 +282,7 @@ def test_a_profile_counts_calls_and_writes_a_trace(tmp_path):
 
 def test_eight_threads_train_as_one_after_the_other(backend):
     def train(results, place):
+        loss: Any = None
         model = sl.nn.Linear(6, 1).bind(backend, sl.Key(place))
         optimizer = sl.optim.SGD()
         for _ in range(3):

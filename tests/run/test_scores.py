@@ -159,7 +159,9 @@ def test_a_missing_allele_is_found_by_the_other_as_in_python(program, exported, 
     lacks = {"allele_1": (values == 0).all(0), "allele_2": (values == 2).all(0)}
     properties = {"sid": bed.sid, "iid": bed.iid[:4]}
     for name, lack in lacks.items():
-        properties[name] = np.where(lack, "0", bed.property_item(name))
+        properties[name] = np.where(
+            lack, np.array("0"), np.asarray(bed.property_item(name))
+        )
     assert sum(lack.sum() for lack in lacks.values()) > 100
     sl.io.to_bed(tmp_path / "a.bed", values, properties=properties)
     sl.infer.predict(trained, tmp_path / "a.bed").to_tsv(tmp_path / "a.tsv")

@@ -3,6 +3,7 @@
 import inspect
 import json
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,11 @@ def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
     x, y = np.ones((8, 3), "f4"), np.zeros(8, "i8")
     wrong = x.copy()
     wrong[5] = NAN
-    options = {"loss": functional.cross_entropy, "epochs": 1, "num_threads": 1}
+    options: dict[str, Any] = {
+        "loss": functional.cross_entropy,
+        "epochs": 1,
+        "num_threads": 1,
+    }
     batches = [{"inputs": x, "label": y}, {"inputs": wrong, "label": y}]
     with pytest.raises(GradientError, match=r"batch 2: .* inputs holds nan in row 5"):
         sl.train.fit(nn.Linear(3, 2), batches, **options)

@@ -1,6 +1,7 @@
 """Networks that are not told where a batch is padded, on records of several lengths."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,8 +165,9 @@ def test_the_remedy_for_a_torch_network_is_torchs_and_works():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*takes neither mask")
         run = fit(TorchMeanOfLetters(), data, backend="torch")
-    weight, bias = (part.detach().numpy() for part in run.model.module.parameters())
+    model: Any = run.model
+    weight, bias = (part.detach().numpy() for part in model.module.parameters())
     shares = np.array([[it.count(base) / len(it) for base in "ACGT"] for it in SEQUENCES])
     batch = data.batch(np.arange(len(data)))
-    logits = run.model.module(*map(torch.tensor, (batch["inputs"], batch["mask"])))
+    logits = model.module(*map(torch.tensor, (batch["inputs"], batch["mask"])))
     np.testing.assert_allclose(logits.detach(), shares @ weight.T + bias, rtol=1e-4)

@@ -2,7 +2,7 @@
 
 import json
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -354,7 +354,7 @@ def test_drop_last_of_a_loader_is_an_error_that_names_the_loader():
 @pytest.mark.parametrize("name", ["max_grad_norm", "gradient_clip_val"])
 def test_names_of_other_libraries_lead_to_clip_norm(toy, small, name):
     with pytest.raises(TypeError, match=r"did you mean clip_norm="):
-        sl.train.fit(small, toy(), **{name: 1.0})
+        sl.train.fit(small, toy(), **cast("Any", {name: 1.0}))
 
 
 def test_a_torch_batch_norm_with_a_batch_of_one_record_names_drop_last():

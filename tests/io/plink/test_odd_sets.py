@@ -337,4 +337,4 @@ def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
     lines = (tmp_path / "plink.fam").read_text().splitlines()
     theirs = [line.split()[4] for line in lines]
     with pytest.warns(DataWarning, match="2 individuals"):
-        assert list(map(str, open_bed(path).sex)) == theirs
+        assert np.asarray(open_bed(path).sex).astype(str).tolist() == theirs
