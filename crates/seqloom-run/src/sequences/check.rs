@@ -101,7 +101,7 @@ fn check_length(
         "this model reads sequences of {wanted} {what}, but {} has {found}; crop all to one \
          length (parts of a genome: width={wanted} in Python, --intervals BED --length {wanted} of \
          seqloom predict), or train again on sequences of several lengths (in Python: \
-         SequenceCNNConfig(length=None)) for a model of any",
+         a SequenceCNNConfig without length=) for a model of any",
         quote(records.names.get(row))
     )))
 }
