@@ -36,7 +36,7 @@ _SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
 _LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
 # Short and long records, small and usual batches, (batch, length): a network may refuse
 # them, and one that computes them in another way must not be exported.
-_PROBES = ((1, 5), (2, 12), (256, 33), (64, 300), (3, 100_000))
+_PROBES = ((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300), (3, 100_000))
 
 
 @dataclass(frozen=True, slots=True)
