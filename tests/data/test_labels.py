@@ -1040,3 +1040,22 @@ def test_a_number_with_commas_is_answered_by_how_to_write_it(fasta, cell, remedy
     for task in ("auto", "regress"):
         with pytest.raises(LabelError, match=re.escape(remedy)):
             SequenceDataset(fasta(FOUR), labels=labels, task=task)
+
+
+def test_labels_that_32_bits_round_to_each_other_are_refused(fasta):
+    labels = {"a": 1e8 + 1, "b": 1e8 + 2, "c": 1e8 + 3, "d": 1e8 + 4}
+    with pytest.raises(LabelError, match=r"differ by at most 3, .* subtract a number near"):
+        SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    smaller = {name: value - 1e8 for name, value in labels.items()}
+    assert values(SequenceDataset(fasta(FOUR), labels=smaller, task="regress")) == [
+        1,
+        2,
+        3,
+        4,
+    ]
+
+
+def test_large_labels_that_differ_by_much_are_numbers(fasta):
+    labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
+    data = SequenceDataset(fasta(FOUR), labels=labels, task="regress")
+    assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]

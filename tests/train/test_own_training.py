@@ -260,6 +260,24 @@ def test_predict_says_that_a_custom_model_has_no_names_for_its_outputs(toy):
         sl.infer.predict(run, toy())
 
 
+def test_no_number_of_a_user_takes_the_place_of_the_loss():
+    def step(model, batch, key):
+        outputs = model(batch["dna"], batch["age"])
+        return F.mse_loss(outputs, batch["y"]), {"loss": 0.0 * outputs.mean()}
+
+    with pytest.raises(ArgumentError, match="cannot be named 'loss'"):
+        train(TwoInputs(), table(), loss=F.mse_loss, metrics={"loss": F.mse_loss})
+    with pytest.raises(ArgumentError, match="step returned a number named 'loss'"):
+        train(TwoInputs(), table(), step=step)
+
+
+@pytest.mark.parametrize("value", [None, "high"])
+def test_a_metric_that_gives_no_number_is_named(value):
+    data, options = table(), {"metrics": {"odd": lambda *_: value}}
+    with pytest.raises(ArgumentError, match="the metric 'odd' must give one number"):
+        train(TwoInputs(), data, data, loss=F.mse_loss, **options)
+
+
 def count(model, batch):
     """Returns no loss."""
     return model.number_of_parameters + len(batch)

@@ -13,6 +13,7 @@ from seqloom.errors import ArgumentError
 # (labels, scores) -> number, or an object with update(labels, scores) and compute().
 Metric: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float] | Any
 Metrics: TypeAlias = Mapping[str, Metric] | Sequence[Metric] | None
+LOSS = "loss"  # the name of the loss in the history
 
 
 def list_metrics(metrics: Metrics) -> dict[str, Metric]:
@@ -22,6 +23,11 @@ def list_metrics(metrics: Metrics) -> dict[str, Metric]:
     if not isinstance(metrics, Mapping):
         metrics = _name_all(metrics)
     found = dict(cast("Mapping[str, Metric]", metrics))
+    if LOSS in found:
+        raise ArgumentError(
+            "a metric cannot be named 'loss': the history holds the loss of the network "
+            "under this name, and it chooses the best epoch; give the metric another name"
+        )
     for name, metric in found.items():
         is_object = hasattr(metric, "update") and hasattr(metric, "compute")
         if isinstance(metric, type) or not (is_object or callable(metric)):
@@ -52,7 +58,12 @@ def _measure(metric: Any, labels: Any, scores: Any, *, name: str) -> float:
             f"the metric {name!r} must give one number, got an array of shape "
             f"{np.shape(value)}"
         )
-    return float(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"the metric {name!r} must give one number, got {quote(value)}"
+        ) from error
 
 
 def _name_all(metrics: object) -> dict[str, Metric]:

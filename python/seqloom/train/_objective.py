@@ -16,6 +16,7 @@ from seqloom.models._reads import as_plain
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor
+from seqloom.train._metrics import LOSS
 from seqloom.train._precision import FULL, computing, widen
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
@@ -220,6 +221,11 @@ def numbers_of(extra: Any) -> dict[str, float]:
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
+    if LOSS in found:
+        raise ArgumentError(
+            "step returned a number named 'loss' after the loss: the history holds the "
+            "loss itself under this name; give the number another name, or leave it out"
+        )
     return {name: float(as_array(found[name])) for name in found}
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_ROUNDING = 0.01  # of the range of labels
 _FOR_FILES = (
     ": give each class a file of its own (seqloom train a.fa b.fa --label-from-file); in "
     "Python a dict from file to label names them otherwise"
@@ -150,9 +151,11 @@ def _regress(source: Source, ids: list[str], classes: Cells | None) -> NumberedL
             f"found {', '.join(source.names)}"
         )
     rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
+    exact = np.array(rows, np.float64).reshape(len(ids), len(names))
     with np.errstate(over="ignore"):
-        values = np.array(rows, np.float32).reshape(len(ids), len(names))
+        values = exact.astype(np.float32)
     _check_range(source, ids, values)
+    _check_rounding(source, exact, values)
     # The same names in another order are the same columns; other names are new names.
     if set(names) == set(source.names):
         values = values[:, [source.names.index(name) for name in names]]
@@ -170,6 +173,25 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
         raise LabelError(
             f"{source.locate(name)}: label {cell!r} is too large for 32 bits (3.4e38); "
             "scale the values"
+        )
+
+
+def _check_rounding(
+    source: Source, exact: NDArray[np.float64], values: NDArray[np.float32]
+) -> None:
+    """Refuses a column whose numbers differ by little more than the rounding to 32 bits."""
+    if not len(exact):
+        return
+    lost, spread = abs(exact - values).max(axis=0), np.ptp(exact, axis=0)
+    wrong: list[int] = np.flatnonzero(
+        (spread > 0) & (lost > _MOST_ROUNDING * spread)
+    ).tolist()
+    if wrong:
+        column = wrong[0]
+        raise LabelError(
+            f"{source.what}: the labels {source.names[column]!r} differ by at most "
+            f"{spread[column]:.3g}, and 32 bits round them by up to {lost[column]:.3g}; "
+            f"subtract a number near {exact[:, column].mean():.9g} from each label"
         )
 
 
