@@ -464,3 +464,14 @@ def test_a_class_label_gives_names_and_its_missing_value_is_no_class(how):
     assert found.classes == ("neg", "pos")
     assert found.labels.tolist() == [0, 1, 1]
     assert found.report["unlabelled"] == 1
+
+
+def test_columns_of_a_dict_are_series_of_one_index():
+    texts = pd.Series(["AAAA", "CCCC", "GGGG"], index=["x", "y", "z"])
+    labels = pd.Series(["c", "b", "a"], index=["z", "y", "x"])
+    with pytest.raises(
+        LabelError, match="'sequence' and 'label' are series with different"
+    ):
+        SequenceDataset({"sequence": texts, "label": labels})
+    data = SequenceDataset({"sequence": texts, "label": labels[::-1]})
+    assert (data.ids, data.labels.tolist()) == (["x", "y", "z"], [0, 1, 2])

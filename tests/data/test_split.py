@@ -243,3 +243,16 @@ def test_an_index_of_groups_needs_ids_of_records():
     with pytest.raises(ArgumentError, match="no ids to join it to"):
         split(data, (0.5, 0.5), groups=frame["f"])
     assert len(split(data, (0.5, 0.5), groups=frame["f"].to_numpy())) == 2
+
+
+def test_a_mask_with_an_index_of_ids_is_joined_by_it(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nA\n>b\nC\n>c\nG\n")
+    data = SequenceDataset(tmp_path / "a.fa")
+    mask = pd.Series([True, False, False], index=["c", "b", "a"])
+    assert Subset(data, mask).ids == ["c"]
+    assert Subset(data, mask.astype("boolean")).ids == ["c"]
+    assert Subset(data, mask.to_numpy()).ids == ["a"]
+    with pytest.raises(ArgumentError, match=r"no entry for 1 of 3 ids: 'a', .*to_numpy"):
+        Subset(data, mask[:2])
+    # A default index counts rows, and equal ids in the same order are the same rows.
+    assert Subset(data, pd.Series([True, False, False])).ids == ["a"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from seqloom.io._records import decode_header
 
 _SHOWN = 3
 _LONGEST = 80
+_MASKS = {"bool", "boolean", "bool[pyarrow]"}
 _LISTING = ("to_pylist", "to_list", "tolist")
 
 
@@ -31,8 +32,10 @@ class Frame:
         what = f"the {type(table).__name__}"
         if isinstance(table, Mapping):
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
-            is_table = bool(columns) and all(map(is_column, columns.values()))
-            return cls(what, list(map(str, columns)), columns) if is_table else None
+            if not columns or not all(map(is_column, columns.values())):
+                return None
+            _check_indexes(columns)
+            return cls(what, list(map(str, columns)), columns)
         names = _names_of(table)
         has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
         if isinstance(table, type) or not has_rows or names is None or callable(names):
@@ -56,7 +59,8 @@ class Frame:
 
     def index(self) -> list[Any] | None:
         """Lists the index of the rows; None where it only counts them."""
-        return index_of(self.table)
+        is_dict = isinstance(self.table, Mapping)
+        return index_of(next(iter(self.table.values())) if is_dict else self.table)
 
     def ids(self, id_column: str) -> list[Any] | None:
         """Lists the column of ids, or the index if it has the name or none is chosen."""
@@ -64,6 +68,19 @@ class Frame:
             return self.column(id_column)
         name: Any = getattr(getattr(self.table, "index", None), "name", None)
         return self.index() if id_column in {"id", str(name)} else None
+
+
+def _check_indexes(columns: dict[Any, Any]) -> None:
+    """Raise if series of a dict have rows in different orders."""
+    series = {name: it for name, it in columns.items() if has_index(it)}
+    for name, it in series.items():
+        first = next(iter(series))
+        if not it.index.equals(series[first].index):
+            raise LabelError(
+                f"the columns {first!r} and {name!r} are series with different indexes, so "
+                "their rows differ; give a data frame (pandas.DataFrame joins series by "
+                "their indexes), or the values in one order with .to_numpy()"
+            )
 
 
 def _names_of(table: Any) -> Any:
@@ -134,9 +151,27 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
             f"{name} has an index, but the records have no ids to join it to: {in_order}"
         )
     ids: list[str] = list(getattr(dataset, "ids", map(str, range(len(dataset)))))
+    return _order_by_ids(name, values, keys, ids=ids)
+
+
+def mask_by_id(name: str, mask: Any, ids: Callable[[], Iterable[str]]) -> Any:
+    """Order an indexed series of booleans as the ids; return any other value as it is."""
+    is_mask = str(getattr(mask, "dtype", None)) in _MASKS
+    keys = index_of(mask) if is_mask else None
+    if keys is None:
+        return mask
+    return np.array(_order_by_ids(name, mask, keys, ids=list(ids())))
+
+
+def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) -> list[Any]:
+    """Return the values of a dict or an indexed series in the order of the ids."""
+    is_dict = isinstance(values, Mapping)
+    in_order = f"for values in the order of the records give {name}.to_numpy()"
     texts = list(map(key_text, keys))
     series: Any = values.values() if is_dict else values  # pyright: ignore[reportUnknownVariableType]
     column = values_of(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)
+    if texts == ids:
+        return column
     found = dict(zip(texts, column, strict=True))
     if len(found) < len(texts):
         double = next(text for i, text in enumerate(texts) if text in texts[:i])

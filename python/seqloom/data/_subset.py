@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom._arguments import check_sized
 from seqloom.data._describe import as_html, class_counts, describe
+from seqloom.data._frame import mask_by_id
 from seqloom.data._position import epoch_of, position, positions
 from seqloom.errors import ArgumentError
 
@@ -48,6 +49,7 @@ class Subset:
 
     def __init__(self, dataset: MapDataset | Subset, indices: ArrayLike) -> None:
         check_sized("dataset", dataset)
+        indices = mask_by_id("indices", indices, lambda: dataset.ids)
         rows = positions(indices, len(dataset))
         if isinstance(dataset, Subset):
             dataset, rows = dataset.dataset, dataset.indices[rows]

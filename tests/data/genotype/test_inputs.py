@@ -2,6 +2,7 @@
 
 import bed_reader
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -111,6 +112,15 @@ def test_a_name_that_stands_twice_is_refused(write_bed):
     path = write_bed(3, 2, sid=["x", "x"]).path
     with pytest.raises(ValueError, match="'x' occurs twice"):
         sl.data.GenotypeDataset(path, variants=["x"])
+
+
+def test_a_mask_of_variants_with_an_index_of_their_ids_is_joined_by_it(write_bed):
+    path = write_bed(4, 5).path
+    ids = sl.io.open_bed(path).sid.tolist()
+    mask = pd.Series([True, False, False, True, False], index=ids[::-1])
+    for chosen, wanted in ((mask, [1, 4]), (mask.to_numpy(), [0, 3])):
+        data = sl.data.GenotypeDataset(path, variants=chosen, by="variant")
+        assert data.ids == [ids[at] for at in wanted]
 
 
 def test_an_item_of_a_variant_says_where_it_stands(write_bed):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data._frame import mask_by_id
 from seqloom.data._position import positions
 from seqloom.errors import ArgumentError, OutOfRangeError
 
@@ -22,6 +23,7 @@ def choose_variants(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
     if isinstance(wanted, slice):
         chosen = np.arange(len(ids))[wanted].copy()
     else:
+        wanted = mask_by_id("variants", wanted, ids.tolist)
         names = np.asarray([wanted] if isinstance(wanted, str) else wanted)
         is_text = names.dtype.kind in "UT"
         chosen = (
