@@ -2,10 +2,11 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.errors import DataWarning
+from seqloom.errors import DataWarning, NotFiniteError
 
 pytestmark = pytest.mark.usefixtures("without_pictures")
 
@@ -62,3 +63,17 @@ def test_evaluate_warns_of_lengths_too(run):
 
 def test_records_like_those_that_taught_are_no_warning(run):
     assert len(sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHED"])) == 2
+
+
+def test_records_whose_outputs_are_not_finite_are_named():
+    rng = np.random.default_rng(0)
+    rows = {f"e{i}": rng.normal(size=3).astype(np.float32) for i in range(12)}
+    labels = {name: "ab"[i % 2] for i, name in enumerate(rows)}
+    data = sl.data.EmbeddingDataset(rows, labels=labels)
+    run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1, report=False)
+    rows |= dict.fromkeys(["e3", "e7"], np.array([1, np.nan, 2], np.float32))
+    with pytest.warns(DataWarning, match="of the record 'e3' and of 1 more are not finite"):
+        scores = sl.infer.predict(run, sl.data.EmbeddingDataset(rows))
+    assert np.flatnonzero(np.isnan(scores.to_numpy()).any(axis=1)).tolist() == [3, 7]
+    with pytest.raises(NotFiniteError, match="of the record 'e3' and of 1 more"):
+        sl.infer.evaluate(run, sl.data.EmbeddingDataset(rows, labels=labels))

@@ -103,6 +103,18 @@ def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
     )
 
 
+def describe_missing_scores(scores: Scores) -> str:
+    """Return which records have scores that are no numbers; empty if all are numbers."""
+    rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
+    if not rows.size:
+        return ""
+    more = f" and of {rows.size - 1:,} more" if rows.size > 1 else ""
+    return (
+        f"the scores of the record {scores.ids[int(rows[0])]!r}{more} are not finite and "
+        "mean nothing; look for NaN and infinity in the inputs, and leave such records out"
+    )
+
+
 def describe_known(
     task: Task,
     labels: NDArray[Any],

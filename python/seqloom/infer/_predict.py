@@ -8,8 +8,19 @@ import numpy as np
 from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
 from seqloom.data import IntervalDataset, Subset
-from seqloom.errors import ArgumentError, LabelError, SeenRecordsWarning
-from seqloom.infer._doubts import describe_known, warn_of_records, warn_of_twice
+from seqloom.errors import (
+    ArgumentError,
+    DataWarning,
+    LabelError,
+    NotFiniteError,
+    SeenRecordsWarning,
+)
+from seqloom.infer._doubts import (
+    describe_known,
+    describe_missing_scores,
+    warn_of_records,
+    warn_of_twice,
+)
 from seqloom.infer._exported import find_exported, predict_exported, refuse_exported
 from seqloom.infer._loop import run_model, warn_of_changes
 from seqloom.infer._open import (
@@ -57,8 +68,8 @@ def predict(
             frame), a .bed of genotypes, or a dataset that has the model's encoder. Variants
             are found by id and alleles, in whatever order they are. What a
             dataset draws anew in each epoch (``augment``, ``jitter``) is a warning; so are
-            (`DataWarning`) an id that occurs twice, lengths that the model has not seen,
-            and DNA for a model of proteins.
+            (`DataWarning`) scores that are not finite, an id that occurs twice, lengths
+            that the model has not seen, and DNA for a model of proteins.
         reverse_complement: Score each record and its reverse complement, and give the mean
             of both scores: of the probabilities, or of the values of a regression. For DNA
             and RNA whose strand does not matter; leave it out for tasks that depend on the
@@ -113,6 +124,8 @@ def predict(
         warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
         scores = score(trained, examples, progress=tell, both_strands=both)
         scores.names = _interval_names(examples)
+        if text := describe_missing_scores(scores):
+            warnings.warn(text, DataWarning, stacklevel=2)
         return scores
 
 
@@ -159,6 +172,7 @@ def evaluate(
             that `data` is a dataset or a table; or records have no reverse complement.
         ConfigError: The dataset has another encoder than the model.
         LabelError: It has no labels, or those of another task or other classes.
+        NotFiniteError: The scores of a record are NaN or infinite.
 
     Examples:
         >>> from pathlib import Path
@@ -182,6 +196,8 @@ def evaluate(
     warn_of_records(trained, examples, stacklevel=2)
     with limit_blas(threads), report_batches(progress) as tell:
         scores = score(trained, examples, progress=tell, both_strands=both)
+    if text := describe_missing_scores(scores):
+        raise NotFiniteError(text)
     _warn_of_known(trained, examples, scores)
     return measure(trained, examples, scores)
 
