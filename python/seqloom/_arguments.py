@@ -7,7 +7,8 @@ import math
 import operator
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,46 @@ def as_pattern(name: str, value: Any) -> re.Pattern[str]:
         return re.compile(value)
     except re.error as error:
         raise ArgumentError(f"'{text}' is no regular expression: {error}") from error
+
+
+def check_rows(columns: Mapping[str, Any]) -> None:
+    """Refuses masked values, and pandas indices that put records in different orders."""
+    for name, column in columns.items():
+        check_unmasked(name, column)
+    indexed = {name: it.index for name, it in columns.items() if _has_index(it)}
+    for (name, index), (other, its_index) in combinations(indexed.items(), 2):
+        if len(index) == len(its_index) and not _may_be_in_order(index, its_index):
+            raise ArgumentError(
+                f"the index of {other} is not that of {name}, and rows are joined by their "
+                f"position: give {other}.loc[{name}.index], or take both as they are with "
+                ".to_numpy()"
+            )
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuses an array of `numpy.ma` that has masked values."""
+    if hasattr(values, "filled") and hasattr(values, "mask") and values.mask.any():
+        raise ArgumentError(
+            f"{name} has {values.mask.sum():,} masked values, which would count as stored; "
+            "leave these records out, or give values.filled(...)"
+        )
+
+
+def _has_index(value: Any) -> bool:
+    """Returns True for a series or a frame of pandas."""
+    return hasattr(value, "iloc") and hasattr(getattr(value, "index", None), "equals")
+
+
+def _may_be_in_order(index: Any, other: Any) -> bool:
+    """Returns True for equal indices, or if one of them is a count of rows."""
+    if index.equals(other):
+        return True
+    counts = [it for it in (index, other) if _is_count(it)]
+    # The numbers of a count in another order: the rows were sorted or shuffled.
+    return bool(counts) and set(index) != set(other)
+
+
+def _is_count(index: Any) -> bool:
+    """Returns True for the default index of pandas: 0, 1, 2, ... without a name."""
+    is_range = type(index).__name__ == "RangeIndex" and index.name is None
+    return is_range and (index.start, index.step) == (0, 1)

@@ -5,12 +5,19 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn import metrics as theirs
 
-from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
+from seqloom.errors import (
+    ArgumentError,
+    DTypeError,
+    NotFiniteError,
+    OutOfRangeError,
+    ShapeError,
+)
 from seqloom.nn import Accuracy, _metrics as ours
 from seqloom.report._rank_curves import RankCurve
 
@@ -303,3 +310,21 @@ def test_a_label_without_a_column_of_scores_is_not_a_mistake_of_the_model(label)
         ours.accuracy([0, label], scores)
     with pytest.raises(OutOfRangeError, match=f"classes from 0 to 1, got {label}"):
         Accuracy().update([0, label], scores)
+
+
+def test_series_in_another_order_are_refused():
+    labels = pd.Series([1.0, 2.0, 4.0], index=["a", "b", "c"])
+    for other in (labels[::-1], labels.reset_index(drop=True)[::-1]):
+        start = labels if other.index[0] == "c" else labels.reset_index(drop=True)
+        with pytest.raises(
+            ArgumentError, match="the index of predicted is not that of labels"
+        ):
+            ours.pearson(start, other)
+        assert ours.pearson(start.to_numpy(), other.loc[start.index]) == pytest.approx(1.0)
+
+
+def test_masked_values_are_refused():
+    masked = np.ma.array([0, 1, 7], mask=[False, False, True])
+    with pytest.raises(ArgumentError, match="labels has 1 masked values"):
+        ours.accuracy(masked, [0, 1, 1])
+    assert ours.accuracy(masked.compressed(), [0, 1]) == 1.0

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -323,3 +324,28 @@ def test_an_iterable_without_a_length_needs_a_schedule():
         train(TwoInputs(), data, loss=F.mse_loss)
     schedule = sl.optim.Constant(0.05)
     assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, schedule=schedule))
+
+
+def by_name(pair):
+    return dict(zip(("inputs", "y"), pair, strict=True))
+
+
+@pytest.mark.parametrize("form", [tuple, by_name])
+def test_a_frame_and_a_series_in_another_order_are_refused(form):
+    model = nn.Sequential(nn.Linear(3, 1))
+    x = pd.DataFrame(table()["dna"], index=[f"s{row}" for row in range(COUNT)])
+    y = x.sum(axis=1)
+    with pytest.raises(ArgumentError, match=r"the index of .* give .*\.loc\[.*\.index\]"):
+        train(model, form((x, y[::-1])), task="regress", epochs=1)
+    first, other = (
+        train(nn.Sequential(nn.Linear(3, 1)), form(pair), task="regress", epochs=2).history
+        for pair in [(x, y), (x.to_numpy(), y.to_numpy())]
+    )
+    assert [row["train_loss"] for row in first] == [row["train_loss"] for row in other]
+
+
+def test_masked_values_are_refused():
+    data = table()
+    hidden = np.ma.array(data["y"], mask=np.arange(COUNT) == 3)
+    with pytest.raises(ArgumentError, match="y has 1 masked values"):
+        train(TwoInputs(), {**data, "y": hidden}, loss=F.mse_loss)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._arguments import check_unmasked
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._defaults import EXTENSION, REQUIRED, Array, ArrayFunctions
 from seqloom.tensor._element_types import require_representable
@@ -287,6 +288,7 @@ def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
     """Makes a backend's array of data; with `copy` None it may share memory."""
+    check_unmasked("data", data)
     try:
         _require_integers_fit(data, dtype)
         return backend.asarray(data, dtype=dtype, copy=copy)
