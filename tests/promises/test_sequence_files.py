@@ -53,7 +53,9 @@ def forty(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "pack", [bytes, gzip.compress, bgzip, bz2.compress, lzma.compress], ids=str
+    "pack",
+    [bytes, gzip.compress, bgzip, bz2.compress, lzma.compress],
+    ids=lambda it: it.__name__,
 )
 def test_every_container_is_recognised_by_its_content(tmp_path, pack):
     (tmp_path / "no-suffix").write_bytes(pack(TEXT))
@@ -141,7 +143,7 @@ def test_on_error_collect_reports_what_it_left_out():
         assert reader.report.left_out == {"length": 1}
 
 
-@pytest.mark.parametrize("pack", [bytes, bgzip, gzip.compress], ids=str)
+@pytest.mark.parametrize("pack", [bytes, bgzip, gzip.compress], ids=lambda it: it.__name__)
 def test_an_index_fetches_by_name_and_range(tmp_path, pack):
     (tmp_path / "a.fa").write_bytes(pack(b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
     index = sl.io.SequenceIndex(tmp_path / "a.fa")

@@ -59,6 +59,7 @@ __all__ = [
     "first_mismatch",
     "first_words",
     "fold_each",
+    "foreign_content",
     "gelu",
     "gelu_grad",
     "hardy_p",
