@@ -13,6 +13,7 @@ from pyarrow import parquet
 from seqloom.data import SequenceDataset, SequenceStream
 from seqloom.errors import (
     ArgumentError,
+    DataWarning,
     FileError,
     FormatError,
     LabelError,
@@ -1059,3 +1060,35 @@ def test_large_labels_that_differ_by_much_are_numbers(fasta):
     labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
     data = SequenceDataset(fasta(FOUR), labels=labels, task="regress")
     assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [
+        (["1", "2", "-9", "2"], {}),
+        (["1.5", "2", "-9", "0"], {"task": "regress"}),
+        (["0.5", "2", "-999.0", "1"], {"task": "regress"}),
+    ],
+)
+def test_a_code_of_a_missing_value_among_labels_is_a_warning(tmp_path, cells, options):
+    (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
+    labels = {f"s{i}": cell for i, cell in enumerate(cells)}
+    file = tmp_path / "a.fa"
+    with pytest.warns(DataWarning, match=f"'{cells[2]}' looks like a code of a missing"):
+        SequenceDataset(file, labels=labels, **options)
+    named = SequenceDataset(
+        file, labels=labels, missing=["", cells[2]], unlabelled="skip", **options
+    )
+    assert named.ids == ["s0", "s1", "s3"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "cells", [["-1", "0", "1", "0"], ["-9", "-2", "3", "4"], ["-9", "-9", "1", "1"]]
+)
+def test_other_negative_numbers_are_labels(tmp_path, cells):
+    (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
+    labels = {f"s{i}": cell for i, cell in enumerate(cells)}
+    classes = sorted(set(cells))
+    data = SequenceDataset(tmp_path / "a.fa", labels=labels, classes=classes)
+    assert [data.classes[label] for label in data.labels] == cells

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.data.label._cells import MISSING
-from seqloom.errors import LabelError
+from seqloom.errors import DataWarning, LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._source import Source
 
 _EXAMPLES = 3
+_CODE = re.compile(r"-9+(\.0+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,29 @@ def drop_missing(source: Source, labels: Labels) -> Source:
     if is_multilabel and len(source.names) == 1:
         marks.discard("")
     lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
+    cells = {key: row for key, row in source.cells.items() if key not in lost}
+    if len(source.names) == 1 and not is_multilabel:
+        _warn_of_codes(
+            source.what, {cell for row in cells.values() for cell in row}, labels
+        )
     if not lost:
         return source
-    cells = {key: row for key, row in source.cells.items() if key not in lost}
     return replace(source, cells=cells, missing={**source.missing, **lost})
+
+
+def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
+    """Warn if the only negative number among labels is a usual code of a missing value."""
+    negative = [cell for cell in cells if cell.startswith("-")]
+    codes = [cell for cell in negative if _CODE.fullmatch(cell)]
+    is_single = len(negative) == 1 and len(cells) > len(negative)
+    if is_single and codes and not set(codes) & set(labels.classes or ()):
+        warnings.warn(
+            f"{what}: the label {codes[0]!r} looks like a code of a missing value and is "
+            f"read as a label; to leave its records out, pass missing=['', {codes[0]!r}], "
+            f'unlabelled="skip" (--missing {codes[0]} --unlabelled skip)',
+            DataWarning,
+            stacklevel=5,
+        )
 
 
 def missing_note(source: Source, name: str) -> str:
