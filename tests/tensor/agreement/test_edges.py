@@ -347,7 +347,13 @@ def test_a_bias_has_one_number_for_each_output(name):
         apply("linear", x, weight, bias)
 
 
-@pytest.mark.parametrize("name", ["numpy", "torch"])
+@everywhere
+def test_a_diagonal_does_not_depend_on_the_other_elements(name):
+    x = sl.tensor.backend(name).tensor([[1.0, np.nan], [np.inf, 2.0]])
+    assert sl.tensor.einsum("ii->i", x).numpy().tolist() == [1.0, 2.0]
+
+
+@everywhere
 def test_the_diagonal_of_a_matrix_that_is_not_square_is_refused(name):
     with pytest.raises(ShapeError, match="einsum"):
         sl.tensor.einsum("ii->i", sl.tensor.backend(name).tensor([[1.0, 2.0]]))

@@ -50,6 +50,7 @@ def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     """Contracts the operands one by one, from the left."""
+    require_diagonals(equation, operands)
     labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
     current, *rest = terms
@@ -103,6 +104,19 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
         )
 
 
+def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
+    """Refuses two axes of one operand that share a letter and differ in length."""
+    labels, _ = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
+    for x, letters in zip(operands, labels, strict=True):
+        lengths: dict[str, int] = {}
+        for letter, length in zip(letters, x.shape, strict=True):
+            if lengths.setdefault(letter, length) != length:
+                raise ShapeError(
+                    f"einsum: {letter!r} names two axes of one operand, of the lengths "
+                    f"{lengths[letter]} and {length}; they must be equal"
+                )
+
+
 def _diagonal(b: Functions, term: Term) -> Term:
     """One axis for each label: of a repeated one, the diagonal."""
     x, labels = term
@@ -110,18 +124,15 @@ def _diagonal(b: Functions, term: Term) -> Term:
         while labels.count(label) > 1:
             first, second = (i for i, letter in enumerate(labels) if letter == label)
             size = x.shape[first]
-            if x.shape[second] != size:
-                raise ShapeError(
-                    f"einsum: {label!r} names two axes of one operand, of the lengths "
-                    f"{size} and {x.shape[second]}; they must be equal"
-                )
-            mask = b.reshape(
-                b.eye(size, dtype=b.dtype(x)),
+            is_on_diagonal = b.reshape(
+                b.eye(size, dtype="bool"),
                 tuple(
                     size if axis in {first, second} else 1 for axis in range(len(labels))
                 ),
             )
-            x = b.sum(b.multiply(x, mask), axis=second)
+            # A product with zeros would make NaN of infinite values beside the diagonal.
+            zero = b.full((), 0, dtype=b.dtype(x))
+            x = b.sum(b.where(is_on_diagonal, x, zero), axis=second)
             labels = labels[:second] + labels[second + 1 :]
     return x, labels
 
