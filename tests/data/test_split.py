@@ -254,5 +254,7 @@ def test_a_mask_with_an_index_of_ids_is_joined_by_it(tmp_path):
     assert Subset(data, mask.to_numpy()).ids == ["a"]
     with pytest.raises(ArgumentError, match=r"no entry for 1 of 3 ids: 'a', .*to_numpy"):
         Subset(data, mask[:2])
+    with pytest.raises(ArgumentError, match=r"Subset\(dataset, mask\) joins by id"):
+        data.batch(mask)
     # A default index counts rows, and equal ids in the same order are the same rows.
     assert Subset(data, pd.Series([True, False, False])).ids == ["a"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from seqloom.data._frame import index_of
 from seqloom.errors import ArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     if rows.dtype == np.int64 and _are_all_there(rows, size):
         return rows
     if rows.dtype == np.bool_:
+        if index_of(indices) is not None:
+            raise ArgumentError(
+                "the mask has an index, which sl.data.Subset(dataset, mask) joins by id; "
+                "give mask.to_numpy() for a mask in the order of the items"
+            )
         return _mask_positions(np.asarray(indices), size)
     if rows.size and (rows.dtype.kind not in "iu" or rows.ndim > 1):
         raise ArgumentError(
