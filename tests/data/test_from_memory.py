@@ -24,7 +24,13 @@ from seqloom.data import (
     guess_alphabet,
 )
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError, FormatError, LabelError, MissingFileError
+from seqloom.errors import (
+    ArgumentError,
+    DataWarning,
+    FormatError,
+    LabelError,
+    MissingFileError,
+)
 
 IDS = ["a", "b", "c", "d"]
 LETTERS = ["ACGT", "ggccN", "TT", "CATT"]
@@ -475,3 +481,10 @@ def test_columns_of_a_dict_are_series_of_one_index():
         SequenceDataset({"sequence": texts, "label": labels})
     data = SequenceDataset({"sequence": texts, "label": labels[::-1]})
     assert (data.ids, data.labels.tolist()) == (["x", "y", "z"], [0, 1, 2])
+
+
+def test_a_sequence_that_looks_like_a_missing_value_is_a_warning(tmp_path):
+    (tmp_path / "a.csv").write_text("id,sequence\na,MKV\nb,NA\nc,NA\n")
+    said = "the sequence 'NA' of the record 'b' and of 1 more looks like a missing value"
+    with pytest.warns(DataWarning, match=said):
+        assert SequenceDataset(tmp_path / "a.csv").lengths.tolist() == [3, 2, 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,8 +24,8 @@ from seqloom.data._frame import (
     values_of,
 )
 from seqloom.data._letters import letters_of_rows
-from seqloom.data.label._cells import is_nothing
-from seqloom.errors import ArgumentError, FormatError
+from seqloom.data.label._cells import MISSING, is_nothing
+from seqloom.errors import ArgumentError, DataWarning, FormatError
 from seqloom.io import SequenceBatch
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # A text of a list is a sequence, not a path, if it has letters only: in upper case, or of
 # nucleotides where some are soft-masked.
 _SEQUENCE = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
+_MARKS = frozenset(MISSING) - {"", "."}
 _LOOKED_AT = 100
 _LONGEST_PATH = 255
 # The axes of an array that has a byte for each letter.
@@ -96,9 +98,24 @@ def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords
         options.check_ids(name, frame.names)
     ids = _ids(name, list(range(len(letters))) if found is None else found, options)
     _check_first_words(name, ids)
+    _warn_of_marks(name, ids, letters)
     pairs = zip(ids, letters, strict=True)
     has_ids = found is not None or has_index(frame.table)
     return MemoryRecords(name, _make_records(name, pairs, options).batch, frame, has_ids)
+
+
+def _warn_of_marks(name: str, ids: list[str], letters: list[Any]) -> None:
+    """Warn of texts such as NA in a column of sequences, which are letters of proteins."""
+    rows = [i for i, text in enumerate(letters) if isinstance(text, str) and text in _MARKS]
+    if rows:
+        first, more = rows[0], f" and of {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        warnings.warn(
+            f"{name}: the sequence {letters[first]!r} of the record {ids[first]!r}{more} "
+            "looks like a missing value and is read as a sequence; delete such rows if "
+            "they have none",
+            DataWarning,
+            stacklevel=6,
+        )
 
 
 def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
