@@ -269,3 +269,24 @@ def test_sizes_may_be_numpys_numbers_and_sequences(stride, make):
 
 def test_a_padding_may_be_numpys_number(make):
     assert F.conv1d(make(*LINE), make(1, 1, 2), padding=np.int64(1)).shape == (1, 1, 5)
+
+
+LOSSES = [
+    F.mse_loss,
+    F.l1_loss,
+    F.smooth_l1_loss,
+    F.huber_loss,
+    F.poisson_nll_loss,
+    F.kl_div,
+    F.binary_cross_entropy_with_logits,
+    F.sigmoid_focal_loss,
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize(
+    "shapes", [((3, 1), (3,)), ((3,), (3, 1)), ((3, 2), (3, 1))], ids=str
+)
+def test_a_target_of_another_shape_is_not_broadcast(loss, shapes, make):
+    with pytest.raises(ShapeError, match=r"target must have the shape of x"):
+        loss(make(*shapes[0]), make(*shapes[1]))

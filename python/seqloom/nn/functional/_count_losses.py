@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from seqloom.errors import ShapeError
 from seqloom.nn.functional._dtypes import require_floats
-from seqloom.nn.functional._operands import as_operand, reduce_losses
+from seqloom.nn.functional._operands import as_operand, reduce_losses, to_target
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -51,9 +50,7 @@ def multinomial_nll(
         0.6931
     """
     require_floats("multinomial_nll", x)
-    counts = apply("stop_gradient", as_operand(x, target, x.dtype))
-    if counts.shape != x.shape:
-        raise ShapeError(f"target must have the shape of x, {x.shape}, got {counts.shape}")
+    counts = apply("stop_gradient", to_target(x, target))
     if mask is not None:
         real = as_operand(x, mask)
         real = real if real.dtype.kind == "b" else apply("not_equal", real, 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from seqloom.errors import ArgumentError, ShapeError
+from seqloom.errors import ArgumentError
 from seqloom.nn.functional._dtypes import require_floats
-from seqloom.nn.functional._operands import as_operand, reduce_losses
+from seqloom.nn.functional._operands import as_operand, reduce_losses, to_target
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -40,7 +41,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         4.0
     """
     require_floats("mse_loss", x)
-    return reduce_losses(apply("square", x - as_operand(x, target, x.dtype)), reduction)
+    return reduce_losses(apply("square", x - to_target(x, target)), reduction)
 
 
 def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
@@ -56,6 +57,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -63,7 +65,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         2.0
     """
     require_floats("l1_loss", x)
-    return reduce_losses(abs(x - as_operand(x, target, x.dtype)), reduction)
+    return reduce_losses(abs(x - to_target(x, target)), reduction)
 
 
 def smooth_l1_loss(
@@ -85,6 +87,7 @@ def smooth_l1_loss(
     Raises:
         DTypeError: `x` has an integer or boolean type.
         ArgumentError: `beta` is below 0.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -94,7 +97,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise ArgumentError(f"beta must be 0 or more, got {beta}")
     require_floats("smooth_l1_loss", x)
-    distance = abs(x - as_operand(x, target, x.dtype))
+    distance = abs(x - to_target(x, target))
     if beta == 0:
         return reduce_losses(distance, reduction)
     near = apply("square", distance) * (0.5 / beta)
@@ -119,6 +122,7 @@ def huber_loss(
     Raises:
         DTypeError: `x` has an integer or boolean type.
         ArgumentError: `delta` is not above 0.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -163,7 +167,7 @@ def binary_cross_entropy_with_logits(
         0.6931
     """
     require_floats("binary_cross_entropy_with_logits", x)
-    target = _require_shape(x, target)
+    target = to_target(x, target)
     # log(1 + exp(-|x|)) never overflows; max(x, 0) - x y is what remains.
     tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
@@ -201,7 +205,7 @@ def binary_cross_entropy(
         0.6931
     """
     require_floats("binary_cross_entropy", x)
-    target = _require_shape(x, target)
+    target = to_target(x, target)
     # Near 0 and 1 the gradients of the logarithms are too large to be useful.
     near_end = (1.0 - x) * x < _LEAST_SPREAD
     inside = apply("where", near_end, 0.5, x)
@@ -211,14 +215,6 @@ def binary_cross_entropy(
     if weight is not None:
         losses = losses * as_operand(x, weight, x.dtype)
     return reduce_losses(losses, reduction)
-
-
-def _require_shape(x: Tensor, target: object) -> Tensor:
-    """Returns the target as a tensor of the shape of `x`."""
-    target = as_operand(x, target, x.dtype)
-    if target.shape != x.shape:
-        raise ShapeError(f"target must have the shape of x, {x.shape}, got {target.shape}")
-    return target
 
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
@@ -262,6 +258,7 @@ def poisson_nll_loss(
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -270,7 +267,7 @@ def poisson_nll_loss(
         1.0
     """
     require_floats("poisson_nll_loss", x)
-    target = as_operand(x, target, x.dtype)
+    target = to_target(x, target)
     if log_input:
         losses = apply("exp", x) - target * x
     else:
@@ -301,6 +298,7 @@ def kl_div(
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
 
     Examples:
         >>> import seqloom as sl
@@ -309,7 +307,7 @@ def kl_div(
         True
     """
     require_floats("kl_div", x)
-    target = as_operand(x, target, x.dtype)
+    target = to_target(x, target)
     if log_target:
         losses = apply("exp", target) * (target - x)
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.errors import ArgumentError, OutOfRangeError
+from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 from seqloom.tensor import Tensor, apply
 from seqloom.tensor._backend import make_array
 
@@ -22,6 +22,19 @@ def as_operand(x: Tensor, data: object, dtype: Any = None) -> Tensor:
         # Copied: a gradient may read the array after the caller has changed it.
         return Tensor(make_array(data, dtype, x.backend), x.backend)
     return data if dtype is None or data.dtype == dtype else data.astype(dtype)
+
+
+def to_target(x: Tensor, target: object) -> Tensor:
+    """Returns the target of a loss as a tensor, which must have the shape of `x`."""
+    found = as_operand(x, target, x.dtype)
+    if found.shape != x.shape:
+        # Shapes such as (n, 1) and (n,) would broadcast to (n, n).
+        same = found.size == x.size
+        hint = f"; give target.reshape({x.shape})" if same else ""
+        raise ShapeError(
+            f"target must have the shape of x, {x.shape}, got {found.shape}{hint}"
+        )
+    return found
 
 
 def make_range(x: Tensor, length: int) -> Tensor:
