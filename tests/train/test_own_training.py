@@ -349,3 +349,35 @@ def test_masked_values_are_refused():
     hidden = np.ma.array(data["y"], mask=np.arange(COUNT) == 3)
     with pytest.raises(ArgumentError, match="y has 1 masked values"):
         train(TwoInputs(), {**data, "y": hidden}, loss=F.mse_loss)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_outputs_without_columns_are_refused_for_a_task(backend):
+    class Flat(nn.Module):
+        layer: nn.Linear
+
+        def __init__(self):
+            self.layer = nn.Linear(3, 1)
+
+        def __call__(self, inputs):
+            return self.layer(inputs)[:, 0]
+
+    class FlatOfTorch(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 1)
+
+        def forward(self, inputs):
+            return self.layer(inputs)[:, 0]
+
+    model = Flat() if backend == "numpy" else FlatOfTorch()
+    data = (table()["dna"].astype(np.float32), table()["y"])
+    with pytest.raises(ArgumentError, match=r"needs a column for each of .*\[:, None\]"):
+        train(model, data, task="regress", epochs=1, backend=backend)
+
+
+def test_a_batch_without_records_is_named():
+    data = table()
+    batches = [data, {name: array[:0] for name, array in data.items()}]
+    with pytest.raises(GradientError, match="the batch has no records"):
+        train(TwoInputs(), batches, loss=F.mse_loss)

@@ -15,6 +15,8 @@ _ROWS = 256
 
 def describe_batch(part: Any, batch: Mapping[str, Any]) -> str:
     """Names the first record of a batch that is not finite; empty if all are."""
+    if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
+        return "the batch has no records: leave empty batches out of the loader"
     # Rows of shuffled arrays are searched in the user's own arrays, by whose rows they are
     # named. The first one that is found there may be in another batch.
     if isinstance(part, Arrays):

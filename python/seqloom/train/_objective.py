@@ -127,6 +127,13 @@ class Objective:
                 f"{self.task.name} task needs {len(names)}: {', '.join(names)}; let its "
                 f"last layer give {len(names)}"
             )
+        is_own_loss = self.task is not None and self.loss == self.task.loss
+        if is_own_loss and names and len(shape) == 1:
+            raise ArgumentError(
+                f"the network gives outputs of shape {shape}, the {self.task.name} task "
+                f"needs a column for each of {', '.join(names)}: let it return "
+                "outputs[:, None] or the outputs of its last layer"
+            )
 
     def loss_of(self, model: Any, logits: Any, labels: Any) -> float:
         """Computes the loss from the outputs for all records of a part."""
