@@ -290,3 +290,12 @@ LOSSES = [
 def test_a_target_of_another_shape_is_not_broadcast(loss, shapes, make):
     with pytest.raises(ShapeError, match=r"target must have the shape of x"):
         loss(make(*shapes[0]), make(*shapes[1]))
+
+
+@pytest.mark.parametrize(
+    "name", ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
+)
+def test_weights_of_labels_do_not_broadcast_the_losses(name, make):
+    x = make(data=np.full((3, 1), 0.5, "f4"))
+    with pytest.raises(ShapeError, match=r"weight must broadcast to the shape of x"):
+        getattr(F, name)(x, make(3, 1), weight=make(3))

@@ -376,6 +376,7 @@ def test_outputs_without_columns_are_refused_for_a_task(backend):
         train(model, data, task="regress", epochs=1, backend=backend)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_batch_without_records_is_named():
     data = table()
     batches = [data, {name: array[:0] for name, array in data.items()}]

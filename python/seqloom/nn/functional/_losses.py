@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn.functional._dtypes import require_floats
 from seqloom.nn.functional._operands import as_operand, reduce_losses, to_target
 from seqloom.tensor import apply
@@ -176,7 +176,7 @@ def binary_cross_entropy_with_logits(
         scale = 1.0 + (as_operand(x, pos_weight, x.dtype) - 1.0) * target
         losses = (1.0 - target) * x + scale * (tail + apply("maximum", -x, 0.0))
     if weight is not None:
-        losses = losses * as_operand(x, weight, x.dtype)
+        losses = _weigh(losses, as_operand(x, weight, x.dtype))
     return reduce_losses(losses, reduction)
 
 
@@ -213,8 +213,18 @@ def binary_cross_entropy(
     losses = -(target * apply("log", inside) + rest)
     losses = apply("where", near_end, _loss_near_ends(x, target, near_end), losses)
     if weight is not None:
-        losses = losses * as_operand(x, weight, x.dtype)
+        losses = _weigh(losses, as_operand(x, weight, x.dtype))
     return reduce_losses(losses, reduction)
+
+
+def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
+    """Multiplies losses by weights that broadcast to their shape."""
+    weighted = losses * weight
+    if weighted.shape != losses.shape:
+        raise ShapeError(
+            f"weight must broadcast to the shape of x, {losses.shape}, got {weight.shape}"
+        )
+    return weighted
 
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
