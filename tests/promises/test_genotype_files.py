@@ -240,3 +240,55 @@ def test_a_constant_variant_becomes_zero(tmp_path):
     to_bed(tmp_path / "a.bed", values, properties=PROPERTIES)
     data = sl.data.GenotypeDataset(tmp_path / "a.bed")
     assert all(item["inputs"][7] == 0 for item in data)
+
+
+def test_a_file_url_reads_what_the_path_reads(bed):
+    np.testing.assert_array_equal(open_bed(bed.as_uri()).read(), COPIES)
+
+
+def test_variants_are_chosen_by_id_in_the_order_that_is_given(bed):
+    data = sl.data.GenotypeDataset(
+        bed, variants=["rs7", "rs3"], impute=None, standardize=None
+    )
+    items = np.stack([item["inputs"] for item in data])
+    np.testing.assert_array_equal(items, COPIES[:, [7, 3]])
+
+
+def test_weights_of_a_beta_density_standardise_by_the_formula(bed):
+    data = sl.data.GenotypeDataset(bed, standardize=("beta", 1, 25))
+    items = np.stack([item["inputs"] for item in data])
+    assert_equal_in_float32(items, standardised(COPIES, how=("beta", 1, 25)))
+
+
+def test_a_model_finds_its_variants_by_id_in_any_order(tmp_path, bed):
+    traits = {f"s{i}": float(i) for i in range(13)}
+    data = sl.data.GenotypeDataset(bed, traits)
+    run = sl.train.fit(
+        sl.models.GenotypeMLPConfig.for_data(data),
+        data,
+        epochs=1,
+        report=False,
+        progress=False,
+    )
+    order = RNG.permutation(70)
+    shuffled = {name: np.asarray(values)[order] for name, values in PROPERTIES.items()
+                if len(values) == 70}  # fmt: skip
+    to_bed(tmp_path / "b.bed", VALUES[:, order], properties={**PROPERTIES, **shuffled})
+    ours = sl.infer.predict(run, bed).to_numpy()
+    np.testing.assert_array_equal(
+        sl.infer.predict(run, tmp_path / "b.bed").to_numpy(), ours
+    )
+
+
+def test_an_uncoded_sex_and_a_byte_order_mark_do_not_refuse_a_set(bed):
+    fam = bed.with_suffix(".fam")
+    fam.write_bytes(b"\xef\xbb\xbf" + fam.read_bytes())
+    assert open_bed(bed).iid[0] == "s0"
+
+
+def test_a_dataset_pickles(bed):
+    import pickle
+
+    data = sl.data.GenotypeDataset(bed)
+    again = pickle.loads(pickle.dumps(data))  # noqa: S301 - written here
+    np.testing.assert_array_equal(again[3]["inputs"], data[3]["inputs"])

@@ -219,3 +219,39 @@ def test_a_summary_has_tokens_fill_and_a_verdict(fasta):
     assert summary.sequences == 60
     assert 0 < summary.fill <= 1
     assert summary.verdict
+
+
+@pytest.mark.parametrize("pool", ["mean", "cls", "none"])
+def test_pooling_is_declared(esm, fasta, pool):
+    sl.infer.embed(sl.models.ESM2.load(esm[1]), fasta, out=pool, pool=pool, max_tokens=200)
+    row = sl.infer.load(pool)["s0"]
+    assert row.shape == ((len(PROTEINS[0]), 16) if pool == "none" else (16,))
+
+
+def test_several_layers_are_stored_at_once(esm, fasta):
+    model = sl.models.ESM2.load(esm[1])
+    sl.infer.embed(model, fasta, out="e", layers=(1, 2), max_tokens=200)
+    table = sl.infer.load("e")
+    assert table.get("s0", layer=1).shape == table.get("s0", layer=2).shape == (16,)
+
+
+def test_half_precision_and_parquet_are_outputs(fasta):
+    embed(out="half", dtype="float16")
+    embed(out="table", format="parquet")
+    assert sl.infer.load("half")["s1"].dtype == np.float16
+    np.testing.assert_allclose(
+        sl.infer.load("half")["s1"], sl.infer.load("table")["s1"], rtol=2e-3
+    )
+
+
+def test_a_job_without_a_gpu_notes_it_once_and_continues():
+    with sl.infer.GPUMonitor(interval=60) as monitor:
+        pass
+    assert len(monitor.get_summary()["notes"]) <= 1
+
+
+def test_embeddings_are_read_by_id_and_by_ordinal(fasta):
+    embed()
+    table = sl.infer.load("e")
+    np.testing.assert_array_equal(table["s7"], table.get(table.ordinal("s7")))
+    assert table.to_numpy().shape == (60, embed_job.WIDTH)

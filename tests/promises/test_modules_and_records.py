@@ -467,3 +467,121 @@ def test_a_value_of_a_users_loss_is_never_frozen():
     )  # fmt: skip
     assert seen
     assert run.history[-1]["train_loss"] == 0.0
+
+
+LOSSES = {
+    "poisson_nll_loss": lambda x, y: (x, abs(y)),
+    "huber_loss": lambda x, y: (x, y),
+    "mse_loss": lambda x, y: (x, y),
+    "l1_loss": lambda x, y: (x, y),
+    "smooth_l1_loss": lambda x, y: (x, y),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
+def test_losses_are_those_of_torch(name, backend):
+    x, y = LOSSES[name](X[:, :1], Y)
+    make = sl.tensor.backend(backend).tensor
+    found = getattr(F, name)(make(x), make(y)).item()
+    wanted = getattr(torch.nn.functional, name)(torch.tensor(x), torch.tensor(y)).item()
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
+LAYERS = {
+    "RMSNorm": (lambda: nn.RMSNorm(4), lambda: torch.nn.RMSNorm(4)),
+    "LayerNorm": (lambda: nn.LayerNorm(4), lambda: torch.nn.LayerNorm(4)),
+    "Linear": (lambda: nn.Linear(4, 3), lambda: torch.nn.Linear(4, 3)),
+    "PReLU": (nn.PReLU, torch.nn.PReLU),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_those_of_torch_with_its_names_of_parameters(name):
+    ours, theirs = LAYERS[name][0]().bind("numpy", sl.Key(0)), LAYERS[name][1]()
+    ours.load_record({path: value.numpy() for path, value in theirs.state_dict().items()})
+    found = ours(ours.backend.tensor(X)).numpy()
+    wanted = theirs(torch.tensor(X)).detach().numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_metric_over_batches_is_the_metric_of_all_records():
+    rng = np.random.default_rng(3)
+    labels, scores = rng.integers(0, 2, 60), rng.normal(size=60)
+    metric = nn.AUROC()
+    for start in range(0, 60, 7):
+        metric.update(labels[start : start + 7], scores[start : start + 7])
+    assert metric.compute() == nn.auroc(labels, scores)
+
+
+def test_a_group_of_parameters_has_settings_of_its_own():
+    model = make()
+    model(tensors(model)[0])
+    before = weights(model)
+    descend(model, sl.optim.SGD().group("first.*", lr_factor=0.0), 2)
+    after = weights(model)
+    assert np.array_equal(before["first.weight"], after["first.weight"])
+    assert not np.array_equal(before["second.weight"], after["second.weight"])
+
+
+def test_accumulated_gradients_are_those_of_the_whole_batch():
+    model = make()
+    x, y = tensors(model)
+    loss = nn.value_and_grad(lambda m, x, y: F.mse_loss(m(x), y))
+    _, whole = loss(model, x, y)
+    accumulator = sl.optim.GradientsAccumulator()
+    for rows in (slice(0, 2), slice(2, 8)):
+        _, part = loss(model, x[rows], y[rows])
+        accumulator.accumulate(model, part, weight=rows.stop - rows.start)
+    found = accumulator.take(model)
+    for one, other in zip(found.arrays(), whole.arrays(), strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-4, atol=1e-6)
+
+
+def test_an_average_of_weights_is_the_formula():
+    model, average = make(), sl.optim.WeightAverage(0.5)
+    model(tensors(model)[0])
+    expected: Any = None
+    for _ in range(3):
+        descend(model, sl.optim.SGD(), 1)
+        average.update(model)
+        now = weights(model)["first.weight"]
+        expected = now if expected is None else 0.5 * expected + 0.5 * now
+    found = weights(average.apply_average(model))["first.weight"]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
+def test_a_schedule_is_written_as_json_and_read_back(schedule):
+    assert type(schedule).from_json(schedule.to_json()) == schedule
+
+
+def test_a_mapped_record_holds_the_same_arrays(tmp_path):
+    model = make()
+    model(tensors(model)[0])
+    model.to_record().save(tmp_path / "m.safetensors")
+    mapped = sl.record.load(tmp_path / "m.safetensors", mapped=True)
+    same({path: np.asarray(array) for path, array in mapped.items()}, weights(model))
+
+
+def test_a_folder_of_shards_as_hugging_face_writes_it_is_one_record(tmp_path):
+    import json
+
+    arrays = {"a.weight": X, "b.weight": Y}
+    for number, (name, array) in enumerate(arrays.items()):
+        safetensors.numpy.save_file({name: array}, tmp_path / f"{number}.safetensors")
+    index = {
+        "metadata": {},
+        "weight_map": {"a.weight": "0.safetensors", "b.weight": "1.safetensors"},
+    }
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    same({p: np.asarray(a) for p, a in sl.record.load(tmp_path).items()}, arrays)
+
+
+def test_fit_clips_accumulates_averages_and_drops_the_last_batch():
+    data = {"inputs": X, "label": Y}
+    run = sl.train.fit(
+        Net(), data, task="regress", loss=F.mse_loss, epochs=2, batch_size=3, clip_norm=1.0,
+        accumulate=2, weight_average=0.9, drop_last=True, report=False, progress=False,
+    )  # fmt: skip
+    assert np.isfinite(run.history[-1]["train_loss"])

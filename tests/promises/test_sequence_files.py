@@ -26,6 +26,13 @@ from seqloom.errors import SeqloomError
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 TEXT = b">a one\nACGTNacgt\nACG\r\n>b\nTTTT\n>c\nGATTACA\n"
 FASTQ = b"@a\nACGT\n+\nIIII\n@b\nGG\n+\n!!\n"
+PACKS = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "bgzip": bgzip,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
 SEQUENCES = [b"ACGTNacgtACG", b"TTTT", b"GATTACA"]
 
 
@@ -52,13 +59,9 @@ def forty(tmp_path):
     return sl.data.SequenceDataset(path, encoder=sl.encode.OneHot("dna"), labels=labels)
 
 
-@pytest.mark.parametrize(
-    "pack",
-    [bytes, gzip.compress, bgzip, bz2.compress, lzma.compress],
-    ids=lambda it: it.__name__,
-)
-def test_every_container_is_recognised_by_its_content(tmp_path, pack):
-    (tmp_path / "no-suffix").write_bytes(pack(TEXT))
+@pytest.mark.parametrize("name", PACKS)
+def test_every_container_is_recognised_by_its_content(tmp_path, name):
+    (tmp_path / "no-suffix").write_bytes(PACKS[name](TEXT))
     assert [text for _, text in read_all(tmp_path / "no-suffix")] == SEQUENCES
 
 
@@ -143,9 +146,9 @@ def test_on_error_collect_reports_what_it_left_out():
         assert reader.report.left_out == {"length": 1}
 
 
-@pytest.mark.parametrize("pack", [bytes, bgzip, gzip.compress], ids=lambda it: it.__name__)
-def test_an_index_fetches_by_name_and_range(tmp_path, pack):
-    (tmp_path / "a.fa").write_bytes(pack(b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
+@pytest.mark.parametrize("name", ["plain", "bgzip", "gzip"])
+def test_an_index_fetches_by_name_and_range(tmp_path, name):
+    (tmp_path / "a.fa").write_bytes(PACKS[name](b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     assert index.ids == ["a", "b"]
     assert bytes(index.fetch("a", 4, 9)) == b"ACGTA"
@@ -380,3 +383,97 @@ def test_the_first_residues_alone_are_kept_on_request(file):
 def test_inspect_says_format_container_records_and_letters(file):
     summary = sl.io.inspect(file)
     assert (summary.format, summary.records) == ("fasta", 3)
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.fa"
+    path.write_text("old")
+
+    def records():
+        yield ("a", "ACGT")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        sl.io.write_sequences(path, records())
+    assert path.read_text() == "old"
+    assert [it.name for it in tmp_path.iterdir()] == ["a.fa"]
+
+
+def test_duplicate_ids_and_comments_are_errors_unless_it_is_said(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nAC\n>a\nGT\n")
+    with pytest.raises(SeqloomError, match="a"):
+        sl.data.SequenceDataset(tmp_path / "a.fa", labels={"a": "x"})
+    data = sl.data.SequenceDataset(tmp_path / "a.fa", labels=np.array(["x", "y"]))
+    assert [item["label"] for item in data] == [0, 1]
+    (tmp_path / "b.fa").write_text("; comment\n>a\nAC\n")
+    with pytest.raises(SeqloomError, match="comments"):
+        read_all(tmp_path / "b.fa")
+    assert len(read_all(tmp_path / "b.fa", comments="skip")) == 1
+
+
+def test_a_header_of_more_than_1_mib_is_an_error():
+    with pytest.raises(SeqloomError, match="header"):
+        read_all(io.BytesIO(b">" + b"x" * (1 << 20) + b"yy\nAC\n"))
+
+
+def test_counts_of_canonical_words_do_not_depend_on_the_strand():
+    encode = sl.encode.Kmer(3, counts=True, canonical=True)
+    assert np.array_equal(encode("ACGTTGCA"), encode("TGCAACGT"))
+
+
+def test_scores_of_quality_are_those_of_the_declared_encoding():
+    assert sl.encode.Quality()(b"!I").tolist() == [0, 40]
+    assert sl.encode.Quality("phred64")(b"@h").tolist() == [0, 40]
+
+
+def test_channels_may_come_last_and_an_array_may_be_given():
+    first, last = sl.encode.OneHot("dna"), sl.encode.OneHot("dna", channels="last")
+    assert np.array_equal(first("ACGT").T, last("ACGT"))
+    out = np.empty((4, 4), np.float32)
+    assert first("ACGT", out=out) is out
+
+
+@pytest.mark.parametrize("name", ["bucket", "budget"])
+def test_a_sampler_of_batches_gives_each_record_once(name):
+    lengths = np.random.default_rng(1).integers(1, 40, 60)
+    make = {
+        "bucket": lambda: sl.data.LengthBucketSampler(lengths, 7),
+        "budget": lambda: sl.data.TokenBudgetSampler(lengths, 100),
+    }
+    batches = [[int(place) for place in batch] for batch in make[name]()]
+    assert sorted(place for batch in batches for place in batch) == list(range(60))
+    if name == "budget":
+        assert all(len(batch) * max(lengths[batch]) <= 100 for batch in batches)
+
+
+def test_each_record_validates_in_exactly_one_fold(forty):
+    parts = sl.data.folds(forty, 4, seed=2)
+    assert sorted(item for _, valid in parts for item in valid.ids) == sorted(forty.ids)
+
+
+def test_epochs_differ_and_can_be_chosen(forty):
+    loader = sl.data.DataLoader(forty, 40, shuffle=True)
+    first, second = (list(next(iter(loader))["id"]) for _ in range(2))
+    assert first != second
+    loader.set_epoch(0)
+    assert list(next(iter(loader))["id"]) == first
+
+
+def test_a_window_of_a_stream_shuffles_and_loses_nothing(forty):
+    stream = sl.data.SequenceStream(forty.paths, shuffle_window=16, seed=1)
+    ids = [item["id"] for item in stream]
+    assert ids != forty.ids
+    assert sorted(ids) == sorted(forty.ids)
+
+
+def test_windows_tile_a_genome_to_its_end(tmp_path):
+    (tmp_path / "g.fa").write_text(">chr1\nACGTACGTAC\n")
+    tiles = sl.data.windows(tmp_path / "g.fa", 4, 3)
+    assert [bytes(item["sequence"]) for item in tiles] == [b"ACGT", b"TACG", b"GTAC"]
+
+
+def test_a_fai_that_lacks_records_is_an_error(tmp_path):
+    (tmp_path / "a.fa").write_text(">chr1\nACGTACGT\n>ercc\nGGGG\n")
+    (tmp_path / "a.fa.fai").write_text("chr1\t8\t6\t8\t9\n")
+    with pytest.raises(SeqloomError, match="fai"):
+        sl.io.SequenceIndex(tmp_path / "a.fa")

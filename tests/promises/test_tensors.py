@@ -345,3 +345,55 @@ def test_an_integer_range_that_its_type_cannot_hold_is_an_error(backend):
     xp = backend.tensor(X).__array_namespace__()
     with pytest.raises(SeqloomError, match="int8"):
         xp.arange(129, dtype=xp.int8)
+
+
+def test_einsum_is_that_of_torch(backend):
+    found = sl.tensor.einsum("ij,kj->ik", backend.tensor(X), backend.tensor(W)).numpy()
+    wanted = torch.einsum("ij,kj->ik", torch.tensor(X), torch.tensor(W)).numpy()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_values_are_set_and_added_at_indices_without_changing_the_tensor(backend):
+    x = backend.tensor([1.0, 2.0, 3.0])
+    assert x.at[1].set(9.0).numpy().tolist() == [1, 9, 3]
+    assert x.at[[0, 0]].add(backend.tensor([1.0, 1.0])).numpy().tolist() == [3, 2, 3]
+    assert x.numpy().tolist() == [1, 2, 3]
+
+
+def test_sorting_is_stable(backend):
+    x = backend.tensor([2.0, 1.0, 2.0, 1.0])
+    xp = x.__array_namespace__()
+    assert xp.argsort(x).numpy().tolist() == [1, 3, 0, 2]
+    assert xp.argsort(x, descending=True).numpy().tolist() == [0, 2, 1, 3]
+
+
+def test_a_label_or_an_index_out_of_range_is_an_error_on_every_backend(backend):
+    with pytest.raises(SeqloomError):
+        F.cross_entropy(backend.tensor([[1.0, 2.0]]), backend.tensor([2]))
+    with pytest.raises(SeqloomError):
+        F.embedding(backend.tensor([7]), backend.tensor(W))
+
+
+def test_dropout_is_a_function_of_its_key(backend):
+    x = backend.tensor(np.ones((50,), np.float32))
+    one, same, other = (F.dropout(x, 0.5, sl.Key(n)).numpy() for n in (1, 1, 2))
+    assert np.array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_a_new_shape_makes_one_more_program_that_is_counted(backend):
+    step = sl.tensor.compile(lambda x: x * 2 + 1)
+    for size in (2, 2, 3):
+        step(backend.tensor(np.ones(size, np.float32)))
+    assert step.recompiles == 1
+
+
+def test_a_tensor_says_which_axes_a_reduction_may_not_name(backend):
+    with pytest.raises(SeqloomError):
+        backend.tensor(X).sum(axis=2)
+
+
+def test_the_namespace_of_the_standard_is_over_tensors(backend):
+    xp = backend.tensor(X).__array_namespace__()
+    assert xp.mean(xp.asarray([1.0, 3.0])).item() == 2.0
+    assert isinstance(xp.meshgrid(xp.ones(2), xp.ones(3)), tuple)
