@@ -469,7 +469,7 @@ def test_a_value_that_only_a_method_reads_that_did_not_run_is_no_fault():
 def test_a_tensor_of_the_step_that_is_kept_outside_of_it_is_refused():
     losses = []
     step = sl.tensor.compile(lambda x: losses.append(x * 2) or x)
-    with pytest.raises(CaptureError, match=r"keeps a tensor in losses\[0\].*return"):
+    with pytest.raises(CaptureError, match=r"stores a tensor in losses\[0\].*return"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
-_FOLDERS = (str(PACKAGE), *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
 class Missing:
@@ -26,18 +26,18 @@ class Missing:
 
 
 class Node(NamedTuple):
-    """One value: its form, how to read what it holds, and what it holds."""
+    """One value: its form, how to read its contents again, and its contents."""
 
     form: object
     read: Callable[[Any], list[Any]] | None = None  # compared by identity
-    parts: Sequence[tuple[str, Any]] = ()  # text that follows the path, and the value
-    look: Callable[[Any], object] | None = None  # compared by equality
+    parts: Sequence[tuple[str, Any]] = ()  # contents: the end of the path, and the value
+    digest: Callable[[Any], object] | None = None  # compared by equality
     problem: str = ""  # why it cannot be compared
 
 
-def list_attributes(own: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Returns attributes, with the text that follows the path of their owner."""
-    return [(f".{name}", item) for name, item in own.items()]
+def list_attributes(value: object) -> list[tuple[str, Any]]:
+    """Returns the attributes of an object, each with its name after a dot."""
+    return [(f".{name}", item) for name, item in getattr(value, "__dict__", {}).items()]
 
 
 def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
@@ -49,7 +49,7 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         parts += _list_defaults(function)
-        parts += list_attributes(function.__dict__)
+        parts += list_attributes(function)
     code = function.__code__
     return Node(
         (FunctionType, identity_of(code)), read if parts or imports else None, parts
@@ -57,10 +57,10 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
 
 
 def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], list[str]]:
-    """Returns what reads a function's variables and defaults; and the variables' names."""
+    """Returns a reader of a function's variables and defaults, and the variables' names."""
     cells, around = function.__closure__ or (), function.__globals__
-    found = () if is_of_library(function) else _find_globals(function.__code__)
-    names = [name for name in found if name in around or not hasattr(builtins, name)]
+    loads = () if is_of_library(function) else _find_globals(function.__code__)
+    names = [name for name in loads if name in around or not hasattr(builtins, name)]
     get, modules, imports = around.get, sys.modules, _list_imports(function)
 
     def read(function: FunctionType) -> list[Any]:
@@ -154,7 +154,8 @@ def list_codes(code: CodeType) -> Iterator[CodeType]:
 
 @lru_cache(4096)
 def _is_of_library(filename: str) -> bool:
-    return filename.startswith(_FOLDERS) or "site-packages" in filename
+    is_package = filename.startswith((str(PACKAGE), *STDLIB_FOLDERS))
+    return is_package or "site-packages" in filename
 
 
 def is_of_library(value: Any) -> bool:

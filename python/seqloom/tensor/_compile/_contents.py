@@ -1,7 +1,7 @@
-"""Contents: what a value from outside of a step holds, for each kind of value.
+"""Contents of the values that a step reaches from outside of its arguments.
 
-`describe` returns a node: a hashable form of the value itself, a function that reads what
-it holds now, and what it holds, with the text that follows its path.
+`describe` returns a `Node`: a hashable form of the value, a function that reads its
+contents again, and the contents, such as the items of a list.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import datetime as dt
 import sys
 import zlib
 from collections import OrderedDict, deque
+from contextlib import suppress
 from functools import lru_cache, partial
 from inspect import getattr_static
 from io import IOBase
@@ -26,7 +27,7 @@ from types import (
     MethodWrapperType,
     ModuleType,
 )
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ReferenceType
 
 import numpy as np
@@ -47,9 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PLAIN = frozenset({int, str, bytes, bool, type(None)})
-# To compare an array at each call takes time; a larger one is better an argument.
-MOST_BYTES = 1 << 20
-# Objects of C code that hold no values, or none that change: types, locks, compiled code.
+# An array is compared at each call, which takes time. Larger arrays are refused.
+_MAX_BYTES = 1 << 20
+# Modules whose objects in C hold no values that change: types, locks, compiled patterns.
 _CONSTANTS = frozenset({
     "builtins", "_abc", "_thread", "_operator", "datetime", "decimal", "re", "functools",
     "numpy", "torch", "jax", "jaxlib", "ml_dtypes", "seqloom",
@@ -66,12 +67,12 @@ def describe(value: Any) -> Node:
 
 
 def _describe_constant(value: Any) -> Node:
-    """Describes a value that equals itself only, and does not change."""
+    """Describes a value by its identity alone; its contents are not compared."""
     return Node(identity_of(value))
 
 
 def _describe_hashable(value: Any) -> Node:
-    """Describes a value that does not change, and equals others."""
+    """Describes a value that does not change, and may be equal to others."""
     return Node((type(value), value))
 
 
@@ -82,23 +83,12 @@ def _describe_scalar(value: Any) -> Node:
 
 def _describe_holder(value: HasLeaves) -> Node:
     """Describes a module or an optimiser by all but its arrays."""
-    static, _ = value.leaves()
-    return Node(type(value), parts=[("", Static(static))], look=_read_static)
-
-
-class Static(NamedTuple):
-    """The hashable value that `leaves` returns, whose parts are compared too."""
-
-    value: object
-
-
-def _describe_static(value: Static) -> Node:
-    """Describes what decides the program of a module, and the objects in it."""
-    return Node(("static", value.value), parts=list(list_objects(value.value)))
+    parts = list(list_objects(_read_static(value)))
+    return Node(type(value), parts=parts, digest=_read_static)
 
 
 def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the objects in a key that it compares by identity, with their paths."""
+    """Yields the objects that a key compares by identity, with their paths."""
     if type(static) is tuple:
         items = cast("tuple[Any, ...]", static)
         first = items[0] if items else None
@@ -123,11 +113,10 @@ def _describe_array(value: np.ndarray[Any, Any]) -> Node:
         parts = [(f"[{index}]", item) for index, item in enumerate(items)]
         return Node((type(value), value.shape), _read_objects, parts)
     form = (type(value), value.shape, value.dtype.str)
-    if value.nbytes > MOST_BYTES:
-        size = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
-        return Node((form, identity_of(value)), problem=size)
-    own = getattr(value, "__dict__", {})  # of a subclass
-    return Node(form, _read_dict, list_attributes(own), _read_array)
+    if value.nbytes > _MAX_BYTES:
+        problem = f"the array {{}} of {value.nbytes / 1e6:.0f} MB"
+        return Node((form, identity_of(value)), problem=problem)
+    return Node(form, _read_attributes, list_attributes(value), _read_array)
 
 
 def _read_array(value: np.ndarray[Any, Any]) -> object:
@@ -138,39 +127,32 @@ def _read_objects(value: np.ndarray[Any, Any]) -> list[Any]:
     return [*value.ravel().tolist()]
 
 
-def _describe_buffer(value: Any) -> Node:
-    """Describes bytes that may be written."""
-    if memoryview(value).nbytes > MOST_BYTES:
-        return Node(identity_of(value), problem="the large buffer {}")
-    return Node(type(value), look=_read_buffer)
-
-
-def _read_buffer(value: Any) -> object:
-    return zlib.crc32(memoryview(value).tobytes())
-
-
 def _describe_container(value: Any) -> Node:
     """Describes a list, a tuple, a set or a deque, and a subclass of these."""
     is_set = issubclass(type(value), (set, frozenset))
     items: list[Any] = sorted(value, key=repr) if is_set else list(value)
     parts = [(f"[{index}]", item) for index, item in enumerate(items)]
-    parts += list_attributes(getattr(value, "__dict__", {}))
+    parts += list_attributes(value)
     return Node((type(value), len(value)), _read_items, parts)
 
 
 def _read_items(value: Any) -> list[Any]:
-    return [*value, *getattr(value, "__dict__", {}).values()]
+    return [*value, *_read_attributes(value)]
 
 
 def _describe_dict(value: Any) -> Node:
     """Describes a dict, and a subclass of it."""
     parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
-    parts += list_attributes(getattr(value, "__dict__", {}))
+    parts += list_attributes(value)
     return Node((type(value), *map(freeze, value)), _read_mapping, parts)
 
 
 def _read_mapping(value: Any) -> list[Any]:
-    return [*value, *value.values(), *getattr(value, "__dict__", {}).values()]
+    return [*value, *value.values(), *_read_attributes(value)]
+
+
+def _read_attributes(value: Any) -> list[Any]:
+    return [*getattr(value, "__dict__", {}).values()]
 
 
 def _describe_view(value: Any) -> Node:
@@ -217,18 +199,14 @@ def _read_partial(value: partial[Any]) -> list[Any]:
     return [value.func, *value.args, *value.keywords, *value.keywords.values()]
 
 
-def _describe_property(value: property) -> Node:
-    """Describes a property by the function that computes it."""
-    return Node(property, parts=[("", value.fget)])
-
-
 def _describe_wrapper(value: Any) -> Node:
-    """Describes a static method or a class method."""
-    return Node(type(value), parts=[("", value.__func__)])
+    """Describes a property, a static method or a class method by its function."""
+    function = value.fget if isinstance(value, property) else value.__func__
+    return Node(type(value), parts=[("", function)])
 
 
 def _describe_reference(value: ReferenceType[Any]) -> Node:
-    """Describes a weak reference by what it refers to."""
+    """Describes a weak reference by the object that it refers to."""
     return Node(ReferenceType, _read_reference, [("()", value())])
 
 
@@ -251,7 +229,7 @@ def _describe_class(value: type) -> Node:
 
 
 def _is_read(name: str, value: object) -> bool:
-    """Returns False for what Python itself keeps in a class."""
+    """Returns False for an attribute that Python itself sets, such as ``__module__``."""
     is_special = name.startswith("__") and name.endswith("__")
     return not is_special or isinstance(value, (FunctionType, property))
 
@@ -264,14 +242,15 @@ def _describe_object(value: Any) -> Node:
     """Describes an object by its attributes, and by its class if that is the user's."""
     kind = cast("type[Any]", type(value))
     if hasattr(kind, "__dlpack__"):
-        return Node(identity_of(value), look=_read_version)
-    own: dict[str, Any] = getattr(value, "__dict__", {})
-    if "__wrapped__" in own and is_of_library(kind):  # a compiled or cached function
-        return Node(identity_of(value), parts=[("", own["__wrapped__"])])
+        return Node(identity_of(value), digest=_read_version)
+    wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+    if wrapped is not None and is_of_library(kind):  # a compiled or cached function
+        return Node(identity_of(value), parts=[("", wrapped)])
     # The attributes of a `threading.local` are those of this thread.
-    if has_hidden_state(kind) and not isinstance(value, local):
+    if _has_hidden_state(kind) and not isinstance(value, local):
         return _describe_hidden(value, kind)
-    parts = [*list_attributes(own), *_list_slots(value)]
+    slots = [(f".{slot.__name__}", _read_slot(slot, value)) for slot in _find_slots(kind)]
+    parts = [*list_attributes(value), *slots]
     if not is_of_library(kind):
         parts.append(("", kind))
     return Node((kind, *(name for name, _ in parts)), _read_object, parts)
@@ -281,25 +260,18 @@ def _describe_hidden(value: Any, kind: type[Any]) -> Node:
     """Describes an object of C code."""
     if hasattr(kind, "__next__"):
         return Node(identity_of(value), problem="the iterator {}")
-    if _is_buffer(value):
-        return _describe_buffer(value)
+    with suppress(TypeError):  # it is not a buffer, such as a bytearray
+        if memoryview(value).nbytes > _MAX_BYTES:
+            return Node(identity_of(value), problem="the large buffer {}")
+        return Node(type(value), digest=_read_buffer)
     top = kind.__module__.partition(".")[0]
     is_constant = top in _CONSTANTS or isinstance(value, type)
     problem = "" if is_constant else f"{{}}, a {kind.__name__},"
     return Node(identity_of(value), problem=problem)
 
 
-def _is_buffer(value: object) -> bool:
-    try:
-        memoryview(cast("Any", value))
-    except TypeError:
-        return False
-    return True
-
-
-def _list_slots(value: object) -> list[tuple[str, Any]]:
-    slots = _find_slots(cast("Any", type(value)))
-    return [(f".{slot.__name__}", _read_slot(slot, value)) for slot in slots]
+def _read_buffer(value: Any) -> object:
+    return zlib.crc32(memoryview(value).tobytes())
 
 
 def _read_object(value: Any) -> list[Any]:
@@ -308,10 +280,6 @@ def _read_object(value: Any) -> list[Any]:
     return values + [
         _read_slot(slot, value) for slot in _find_slots(cast("Any", type(value)))
     ]
-
-
-def _read_dict(value: Any) -> list[Any]:
-    return [*getattr(value, "__dict__", {}).values()]
 
 
 def _read_slot(slot: Any, value: object) -> Any:
@@ -326,33 +294,25 @@ def _find_slots(kind: Any) -> tuple[Any, ...]:
     """Returns the descriptors of the ``__slots__`` of a class and its bases."""
     bases: tuple[type, ...] = kind.__mro__
     own = (vars(base).values() for base in bases if "__slots__" in vars(base))
-    return tuple(slot for slots in own for slot in slots if _is_slot(slot))
-
-
-def _is_slot(value: object) -> bool:
-    return isinstance(value, MemberDescriptorType)
+    values = (value for values in own for value in values)
+    return tuple(value for value in values if isinstance(value, MemberDescriptorType))
 
 
 def _read_version(value: Any) -> object:
-    """Returns what changes when an array of torch's is written."""
-    version = getattr_static(cast("Any", type(value)), "_version", None)
-    if version is None:  # of jax, which does not change
-        return None
+    """Returns a value that differs after an array of torch was written; None for jax."""
+    if getattr_static(cast("Any", type(value)), "_version", None) is None:
+        return None  # arrays of jax do not change
     place = value.data_ptr()
-    if value.device.type != "cpu" or value.nbytes > MOST_BYTES:
+    if value.device.type != "cpu" or value.nbytes > _MAX_BYTES:
         return (value._version, place)  # noqa: SLF001
-    return (place, bytes(value.detach().contiguous().flatten().view(_find_byte()).numpy()))
-
-
-def _find_byte() -> Any:
-    """Returns torch's type of bytes, without importing torch."""
-    return sys.modules["torch"].uint8
+    uint8 = sys.modules["torch"].uint8  # torch is imported, as it made the array
+    return (place, bytes(value.detach().contiguous().flatten().view(uint8).numpy()))
 
 
 @lru_cache(4096)
-def has_hidden_state(kind: type) -> bool:
+def _has_hidden_state(kind: type) -> bool:
     """Returns True for a class whose objects hold more than Python attributes."""
-    # As `copyreg` finds out whether an object can be copied by its attributes.
+    # `copyreg` finds out in the same way whether attributes are enough to copy an object.
     size = object.__basicsize__ + 8 * len(_find_slots(kind))
     size += 8 * (kind.__dictoffset__ > 0) + 8 * (kind.__weakrefoffset__ > 0)
     return kind.__basicsize__ > size or kind.__itemsize__ > 0
@@ -363,27 +323,24 @@ def _describe_number(value: Any) -> Node:
     kind = cast("type[Any]", type(value))
     if kind in (float, complex):
         return Node((kind, repr(value)))
-    own = list_attributes(getattr(value, "__dict__", {}))
+    own = list_attributes(value)
     parts = own if is_of_library(kind) else [*own, ("", kind)]
-    return Node((kind, repr(value)), _read_dict, parts)  # NaN equals itself
+    return Node((kind, repr(value)), _read_attributes, parts)  # NaN has an equal text
 
 
 _DICTS: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 _VIEWS = tuple(type(view) for d in _DICTS for view in (d.keys(), d.values(), d.items()))
-# The first row whose class a value has decides; any other value is an object.
+# The first row with a class of the value decides.
 _DESCRIBE: list[tuple[Any, Callable[[Any], Node]]] = [
-    ((Tensor, Gradients, Leaf, Backend, Logger, IOBase), _describe_constant),
+    ((Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase), _describe_constant),
     (np.generic, _describe_scalar),
     ((int, float, complex, str, bytes), _describe_number),
     ((np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta), _describe_hashable),
-    (Static, _describe_static),
-    (ModuleType, _describe_constant),
     (type, _describe_class),
     (FunctionType, describe_function),
     ((MethodType, BuiltinFunctionType, MethodWrapperType), _describe_call),
     (partial, _describe_partial),
-    (property, _describe_property),
-    ((staticmethod, classmethod), _describe_wrapper),
+    ((property, staticmethod, classmethod), _describe_wrapper),
     (ReferenceType, _describe_reference),
     (np.ndarray, _describe_array),
     ((dict, MappingProxyType), _describe_dict),

@@ -1,7 +1,7 @@
 """Environment: the values that a step can reach from outside of its arguments.
 
-They are compared before each call; other values make another program. A value that cannot
-be compared is refused when the step is captured.
+They are compared before each call, and other values make another program. A value that
+cannot be compared is refused when the step is captured.
 """
 
 from __future__ import annotations
@@ -35,26 +35,28 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._compile._program import Program
 
-_MOST_VALUES = 10_000
+_MAX_VALUES = 10_000
 _REMEDY = "Pass it as an argument of the step, or pass the values that the step needs of it"
-_MOVE = "Pass it as an argument of the step; make an array of a module an sl.nn.Buffer"
-_ADVANCE = "Call next() before the step and pass the value as an argument"
+_ARRAY_REMEDY = (
+    "Pass it as an argument of the step; make an array of a module an sl.nn.Buffer"
+)
+_ITERATOR_REMEDY = "Call next() before the step and pass the value as an argument"
 _NO_CODE = compile("", "", "exec")
 _END = object()  # separates the contents of two owners
 
 
 class Environment:
-    """The values around a step, and the programs that were made with them."""
+    """The values around a step, and the programs for each state of these values."""
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
-        self._numbers: dict[object, int] = {}  # of the states that were seen
+        self._numbers: dict[object, int] = {}  # the number of each state
         self._next = count()
         self.programs: dict[int, Program] = {}  # by the number of the state
         self._last = self._walk_again()
 
     def state(self) -> int:
-        """Returns a number that is the same for equal values only."""
+        """Returns the number of the present state: the same for equal values only."""
         walk, number = self._last
         if not walk.is_current():
             self._last = _, number = self._walk_again()
@@ -73,7 +75,7 @@ class Environment:
         return tuple(self._last[0].items)
 
     def drop(self, state: int) -> None:
-        """Drops the program of a state, and the states that have none."""
+        """Drops the program of a state, and all states without a program."""
         self.programs.pop(state, None)
         numbers = self._numbers.items()
         self._numbers = {form: n for form, n in numbers if n in self.programs}
@@ -83,8 +85,8 @@ class Environment:
         return find_generators(self._last[0].list_generators())
 
     def require_comparable(self, executed: set[CodeType] | None = None) -> None:
-        """Refuses a value that cannot be compared and that code may read."""
-        # That is the code that ran; before the step has run, its own code.
+        """Refuses a value that cannot be compared and that executed code may read."""
+        # Before the step has run, only its own code counts as executed.
         if executed is None:
             executed = {getattr(self._function, "__code__", _NO_CODE)}
         if problems := Walk(self._function, self._key, executed).problems:
@@ -108,9 +110,9 @@ class Environment:
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Returns True for an equal form, and for that of a value that only got more parts."""
-    # The next call sees the new part, such as a cached property, and traces the step again.
-    if before == after or isinstance(before, Again):
+    """Returns True for equal forms, and if the value only has more parts afterwards."""
+    # A new part, such as a cached property, makes the next call trace the step again.
+    if before == after or isinstance(before, Repeat):
         return True
     if type(before) is not tuple or type(after) is not tuple:
         return False
@@ -119,32 +121,32 @@ def _is_same(before: Any, after: Any) -> bool:
     return bool(is_longer or set(one) < set(other))
 
 
-class Again(NamedTuple):
-    """An object that was visited before, by its number."""
+class Repeat(NamedTuple):
+    """A further occurrence of an object that the walk has visited."""
 
-    number: int
+    number: int  # of the object
 
 
 class Walk:
-    """Visits all values that a step can reach, each once, and remembers what they are."""
+    """Visits each value that a step can reach once, and records it for comparisons."""
 
     def __init__(
         self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        self._executed = executed  # if given, no other function of the user's is visited
-        self.items: list[tuple[str, object]] = []  # paths, and what decides the program
+        self._executed = executed  # code of the user's functions to visit; None: all
+        self.items: list[tuple[str, object]] = []  # paths and forms: they make the state
         self.problems: list[str] = []  # of the values that cannot be compared
         self._places: dict[int, int] = {}  # the number of each object, by its id
-        self._objects: list[tuple[str, object]] = []  # kept alive: their ids are known
+        self._objects: list[tuple[str, object]] = []  # holds them, so that ids stay unique
         self._reads: list[tuple[Callable[[Any], list[Any]], Any]] = []
-        self._values: list[Any] = []  # what these returned, in one list
-        self._looks: list[tuple[Callable[[Any], object], Any, object]] = []
+        self._values: list[Any] = []  # the results of all reads, one after the other
+        self._digests: list[tuple[Callable[[Any], object], Any, object]] = []
         self._names: set[str] = set()
         self._modules: list[tuple[ModuleType, set[str]]] = []
         self._waiting: deque[tuple[str, Any]] = deque()
         self._visit_step(function)
         self._waiting.extend(list_objects(key))
-        while self._waiting or self._read_modules():
+        while self._waiting or self._add_module_names():
             self._visit(*self._waiting.popleft())
 
     def is_current(self) -> bool:
@@ -156,22 +158,22 @@ class Walk:
         before = self._values
         if len(now) != len(before) or not all(map(is_, now, before)):
             return False
-        return all(look(owner) == value for look, owner, value in self._looks)
+        return all(digest(owner) == value for digest, owner, value in self._digests)
 
     def list_generators(self) -> list[object]:
-        """Returns what may be a random generator; of the shared ones, those in use."""
+        """Returns objects that may be random generators, with the shared ones in use."""
         return [*(value for _, value in self._objects), *list_shared(self._names)]
 
     def require_no_symbol(self) -> None:
-        """Refuses a tensor of the step that the step has kept somewhere."""
+        """Refuses a tensor of the step that the step has stored outside of it."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
             while hasattr(raw, "node"):  # recorded for a gradient
                 raw = raw.value
             if isinstance(raw, Symbol):
                 raise CaptureError(
-                    f"the compiled step keeps a tensor in {path}, outside of it; return "
-                    "the tensor, and keep it outside of the step"
+                    f"the compiled step stores a tensor in {path}, outside of it; return "
+                    "the tensor, and store it outside of the step"
                 )
 
     def _visit_step(self, function: Any) -> None:
@@ -186,12 +188,12 @@ class Walk:
             self._waiting.append(("the step", function))
 
     def _visit(self, path: str, value: Any) -> None:
-        """Visits one value, and adds what it holds to the waiting ones."""
+        """Visits one value, and queues its contents."""
         kind = cast("Any", type(value))
         if kind in PLAIN or value is Missing:
             self.items.append((path, (kind, value)))
         elif (number := self._places.get(id(value))) is not None:
-            self.items.append((path, Again(number)))
+            self.items.append((path, Repeat(number)))
         else:
             self._add(path, value, describe(value))
 
@@ -202,46 +204,46 @@ class Walk:
         self.items.append((path, node.form))
         if node.problem:
             self._refuse(node.problem.format(path), _find_remedy(value))
-        if self._is_skipped(value):
+        has_code = isinstance(value, (FunctionType, ModuleType))
+        if has_code and not is_of_library(value) and not self._collect_names(value):
             return
         if node.read is not None:
             self._reads.append((node.read, value))
             self._values += [*node.read(value), _END]
-        if node.look is not None:
-            seen = node.look(value)
-            self._looks.append((node.look, value, seen))
-            self.items.append((f"{path} ", seen))
-        if len(self.items) + len(self._waiting) + len(node.parts) > _MOST_VALUES:
-            self._refuse(f"more than {_MOST_VALUES:,} values, the last ones in {path},")
+        if node.digest is not None:
+            digest = node.digest(value)
+            self._digests.append((node.digest, value, digest))
+            self.items.append((f"{path} ", digest))
+        if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VALUES:
+            self._refuse(f"more than {_MAX_VALUES:,} values, the last ones in {path},")
             return
         is_function = isinstance(value, FunctionType)  # its variables have their names
         parts = ((name if is_function else path + name, part) for name, part in node.parts)
         self._waiting.extend(parts)
 
-    def _is_skipped(self, value: object) -> bool:
-        """Notes the names that code reads; True for a function that did not run."""
-        if isinstance(value, (FunctionType, ModuleType)) and not is_of_library(value):
-            if isinstance(value, ModuleType):
-                self._modules.append((value, set()))
-            elif self._executed and value.__code__ not in self._executed:
-                return True
-            else:
-                self._names |= find_names(value.__code__)
-                if names := find_imports(value.__code__):
-                    modules = list_loaded(names)  # others are visited after their import
-                    self._looks.append((list_loaded, names, modules))
-                    self._waiting.extend(modules)
-        return False
+    def _collect_names(self, value: FunctionType | ModuleType) -> bool:
+        """Collects the names in the code of a function; False if it did not run."""
+        if isinstance(value, ModuleType):
+            self._modules.append((value, set()))
+        elif self._executed and value.__code__ not in self._executed:
+            return False
+        else:
+            self._names |= find_names(value.__code__)
+            if names := find_imports(value.__code__):
+                modules = list_loaded(names)  # others are visited after their import
+                self._digests.append((list_loaded, names, modules))
+                self._waiting.extend(modules)
+        return True
 
     def _refuse(self, what: str, remedy: str = _REMEDY) -> None:
-        """Notes a value that cannot be compared."""
+        """Adds the error message for a value that cannot be compared."""
         self.problems.append(
             f"the compiled step reads {what} from outside of it, where it may change; the "
             f"program would repeat its first value at every call. {remedy}"
         )
 
-    def _read_modules(self) -> bool:
-        """Adds those names of the user's modules that the code so far mentions."""
+    def _add_module_names(self) -> bool:
+        """Adds the values of the user's modules whose names occur in the code so far."""
         for module, known in self._modules:
             new = sorted((self._names & vars(module).keys()) - known)
             known.update(new)
@@ -256,8 +258,8 @@ class Walk:
 def _find_remedy(value: Any) -> str:
     """Returns the remedy for a value that cannot be compared."""
     if isinstance(value, np.ndarray):
-        return _MOVE
-    return _ADVANCE if hasattr(cast("Any", type(value)), "__next__") else _REMEDY
+        return _ARRAY_REMEDY
+    return _ITERATOR_REMEDY if hasattr(cast("Any", type(value)), "__next__") else _REMEDY
 
 
 def _read_names(names: list[str], module: ModuleType) -> list[Any]:

@@ -2,7 +2,7 @@
 
 While a step is captured, a profile function (`sys.setprofile`) sees each call on this
 thread. It checks the calls in the user's own code, and skips the calls inside libraries.
-Of the random generators that the step reads, the states before and after are compared.
+The states of random generators that the step can reach are compared before and after.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import random
 import sys
-import sysconfig
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.errors import CaptureError
+from seqloom.tensor._compile._code import STDLIB_FOLDERS
 from seqloom.tensor._scope._origin import is_internal
 
 if TYPE_CHECKING:
@@ -40,12 +40,11 @@ _TORCH_METHODS = frozenset({
 _DATE_METHODS = frozenset({"now", "today", "utcnow"})
 _PYTHON_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
 # fmt: on
-_STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
 @contextmanager
 def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
-    """Refuses a step that calls such a function, after it has run; notes what code ran."""
+    """Collects the code that runs in the block; then refuses impure calls in it."""
     # Does nothing if this thread has another profile function, such as cProfile's.
     if sys.getprofile() is not None:
         yield
@@ -108,7 +107,7 @@ def _describe(name: str) -> str:
 @cache
 def _is_user_file(name: str) -> bool:
     """Returns True for a file of the user's code, not of a library."""
-    is_library = "site-packages" in name or name.startswith((*_STDLIB_FOLDERS, "<frozen"))
+    is_library = "site-packages" in name or name.startswith((*STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_internal(name))
 
 
