@@ -1,4 +1,4 @@
-"""Tables in memory, whoever's they are: pandas, polars, pyarrow, Hugging Face, a dict."""
+"""Tables in memory: of pandas, polars, pyarrow or Hugging Face, or a dict of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTING = ("to_pylist", "to_list", "tolist")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Columns by their names; a column is fetched when it is asked for."""
+    """Columns by their names; a column is fetched when it is requested."""
 
     what: str  # name of the table in errors
     names: list[str]
@@ -28,7 +28,7 @@ class Frame:
 
     @classmethod
     def of(cls, table: Any) -> Frame | None:
-        """Takes a table; None where the value is none."""
+        """Makes a frame of a table; None for a value that is not a table."""
         what = f"the {type(table).__name__}"
         if isinstance(table, Mapping):
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
@@ -52,7 +52,7 @@ class Frame:
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def _key(self, name: str) -> Any:
-        """Finds what the table itself calls a column: names may be numbers there."""
+        """Returns the key of a column in the table, where names may be numbers."""
         is_dict = isinstance(self.table, Mapping)
         keys: Any = self.table if is_dict else _names_of(self.table)
         return next((key for key in keys if str(key) == name), name)
@@ -84,12 +84,12 @@ def _check_indexes(columns: dict[Any, Any]) -> None:
 
 
 def _names_of(table: Any) -> Any:
-    """Gives what an object with columns calls them; None where it has none."""
+    """Returns the names of the columns of an object; None if it has no columns."""
     return getattr(table, "column_names", getattr(table, "columns", None))
 
 
 def is_column(value: Any) -> bool:
-    """Tells a list, an array or a series from one value."""
+    """Returns True for a list, an array or a series; False for a single value."""
     if isinstance(value, (str, bytes)):
         return False
     has_axis = getattr(value, "ndim", 1) > 0 and hasattr(value, "__len__")
@@ -128,7 +128,7 @@ def key_text(key: Any) -> str:
 
 
 def has_index(table: Any) -> bool:
-    """Tells a series or a frame of pandas from a list, whose ``index`` is a method."""
+    """Returns True for a series or frame of pandas. A list's ``index`` is a method."""
     index = getattr(table, "index", None)
     return index is not None and not callable(index)
 
@@ -187,7 +187,7 @@ def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) ->
 
 
 def is_array(value: Any) -> bool:
-    """Tells an array or a series, of whatever library."""
+    """Returns True for an array or a series of any library."""
     if isinstance(value, (str, bytes, Mapping, np.generic)):
         return False
     has_values = any(hasattr(value, name) for name in (*_LISTING, "features"))

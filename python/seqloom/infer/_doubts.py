@@ -1,4 +1,4 @@
-"""Warnings of records whose scores may mean nothing, cannot be told apart, or flatter."""
+"""Warnings about records whose scores may be meaningless, ambiguous or too good."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def describe_known(
     known: NDArray[np.bool_] | None,
     what: str = "records",
 ) -> str:
-    """Says how many records have taught the model, and how it does on the others."""
+    """Reports how many records are duplicates of training records, and the other score."""
     if known is None or not known.any():
         return ""
     text = f"{known.sum():,} of {known.size:,} {what} have the letters of a training record"
@@ -147,7 +147,7 @@ def sample_letters(examples: Any) -> list[bytes]:
 def _read_letters(path: str) -> list[bytes]:
     """Reads the letters of the first records of a file."""
     found: list[bytes] = []
-    # What is wrong with the file, the job says that reads it.
+    # The job that reads the file reports its faults.
     with suppress(SeqloomError), open_sequences(path) as reader:
         for record in islice(reader, _LOOKED_AT):
             found.append(bytes(record.sequence))
@@ -166,7 +166,7 @@ def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
         found = find_alphabet(counts)
         is_clear = found.name in {"dna", "rna"} and not found.strange
         return str(found.name) if is_clear else ""
-    # Protein of the letters that stand for several bases too.
+    # The ambiguity codes of bases are also residues of proteins.
     met = count_letters(counts)
     codes, total = sum(met.get(code, 0) for code in _CODES), sum(met.values())
     if codes <= _MOST_CODES * total:
@@ -175,7 +175,7 @@ def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
 
 
 def describe_other_kind(kind: str, alphabet: str) -> str:
-    """Says that records are of another kind than those that the model was trained on."""
+    """Describes records of another kind than the training records."""
     advice = "; translate the sequences first" if alphabet == "protein" else ""
     return (
         f"the sequences look like {kind}, but the model was trained on {alphabet}: such "

@@ -1,4 +1,4 @@
-"""Scores: what a model says of each record, in input order."""
+"""Scores of a model for each record, in input order."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class Scores:
         classes: The columns' names.
         values: Probabilities or values, ``(records, columns)``.
         outputs: The outputs of the network (logits) that the values come from, in the same
-            shape. None: they are not known, as of a table.
+            shape. None: they are not available, as for scores from a table.
         names: The names of intervals, such as the fourth column of BED. None: they have
             none, or the records are not intervals.
 
@@ -204,7 +204,7 @@ def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
 
 
 def order_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Returns what ranks the records: log-odds, of which near 1 fewer are equal."""
+    """Returns values that rank the records: log-odds, which have fewer ties near 1."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 

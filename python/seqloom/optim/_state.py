@@ -51,7 +51,7 @@ class States:
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
     def check_again(self) -> None:
-        """Has the next step compare the arrays with what the rule expects."""
+        """Makes the next step compare the arrays with those that the rule expects."""
         self._shapes = {}
 
     def claim(self, params: list[Param], model: list[Param]) -> None:
@@ -83,7 +83,7 @@ class States:
         return [(path, owner) for path, it in refs if (owner := it()) is not None]
 
     def _refuse_restart(self, params: list[Param], model: list[Param]) -> None:
-        """Refuses to begin at 0 while the model uses other states no more."""
+        """Refuses new states at 0 while older states have no parameter in the model."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
@@ -185,7 +185,7 @@ def rename_states(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
 
 
 def _has_owner(leaf: Leaf) -> bool:
-    """Says whether the parameter of a state still exists."""
+    """Returns True if the parameter of a state still exists."""
     return leaf.owner is not None and leaf.owner() is not None
 
 

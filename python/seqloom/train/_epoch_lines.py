@@ -26,7 +26,7 @@ _APART, _LONG = 10.0, 60.0
 
 
 class EpochLines:
-    """Prints to standard error at most a line each ten seconds; nothing of a short run."""
+    """Prints at most one line every ten seconds to standard error; none for a short run."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
@@ -36,7 +36,7 @@ class EpochLines:
         self._is_headed = False
 
     def on_start(self, plan: Plan) -> None:
-        """Notes what begins."""
+        """Stores the description of the run."""
         self._begin, self._samples = describe_plan(plan), plan.samples
         self._last = self._clock()
 
@@ -54,12 +54,12 @@ class EpochLines:
             self._is_headed = True
 
     def on_more(self, epochs: int) -> None:
-        """Prints how far the run goes on, if anything was printed yet."""
+        """Prints the new last epoch, if a line was printed earlier."""
         if not self._begin:
             self._print(f"another round follows, to epoch {epochs:,}")
 
     def _print(self, *lines: str) -> None:
-        """Prints lines, after the one about the whole run."""
+        """Prints lines; the description of the run precedes the first one."""
         found = [*([self._begin] if self._begin else []), *lines]
         print(*found, sep="\n", file=self._stream, flush=True)
         self._begin, self._last = "", self._clock()
@@ -72,7 +72,7 @@ def open_lines() -> EpochLines | None:
 
 
 def describe_plan(plan: Plan) -> str:
-    """Says what begins: the network, the records, how often they are seen, and the task."""
+    """Describes a run: the network, the records, the number of epochs and the task."""
     noun, network = printable(plan.noun), printable(plan.network)
     task = f"; {printable(plan.task)}" if plan.task else ""
     compiled = "; the step is compiled" if plan.is_compiled else ""
@@ -101,7 +101,7 @@ def spell_row(row: dict[str, Any], samples: int) -> str:
 
 
 def _place(plan: Plan) -> str:
-    """Says where a run is resumed."""
+    """Describes where a run is resumed; empty for a new run."""
     if plan.first_epoch > plan.epochs:
         return ", all done already: raise epochs (--epochs) to go on"
     batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
@@ -113,7 +113,7 @@ def _place(plan: Plan) -> str:
 
 
 def _amount(plan: Plan, noun: str) -> str:
-    """Says how many records and batches there are, as far as the loader knows."""
+    """Describes the numbers of records and batches, if the loader has them."""
     is_known, is_one = plan.batches, plan.batches == 1
     batches = f"{plan.batches:,} batch{'' if is_one else 'es'}"
     batches = batches if is_known else "the batches of a loader"

@@ -1,4 +1,4 @@
-"""What a step does with its gradients: it clips them, and updates weights and average."""
+"""Updates of the weights: gradient clipping, accumulation and the weight average."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,7 +9,7 @@ from seqloom.optim import GradientsAccumulator, Optimizer, WeightAverage
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
 
-# The weight average whose updates all count the same.
+# The weight average in which all updates count the same.
 EQUAL = "equal"
 
 
@@ -46,7 +46,7 @@ class Accumulation:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.batches = 0  # since the last step, with those that float16 skipped
+        self.batches = 0  # since the last step; those that overflowed in float16 count too
         self._weight = 0.0
         self._sums = GradientsAccumulator()
 
@@ -72,7 +72,7 @@ class Accumulation:
         self._weight += weight
 
     def take(self, model: Module) -> Gradients | None:
-        """Returns the weighted mean, and begins again; None if all batches were skipped."""
+        """Returns the weighted mean and resets the sums; None if all were skipped."""
         added, weight = self._sums.weight, self._weight
         self.batches, self._weight = 0, 0.0
         return self._sums.take(model).multiply(added / weight) if added else None
@@ -108,7 +108,7 @@ def check_average(optimizer: object, weight_average: object) -> None:
 
 
 def make_average(weight_average: float | str | None) -> dict[str, WeightAverage]:
-    """Makes the average that `fit` was asked for, as a part of the state."""
+    """Makes the weight average as an entry of the training state; empty without one."""
     if weight_average is None:
         return {}
     decay = None if isinstance(weight_average, str) else weight_average
@@ -116,5 +116,5 @@ def make_average(weight_average: float | str | None) -> dict[str, WeightAverage]
 
 
 def make_accumulation(size: int) -> dict[str, Accumulation]:
-    """Makes the sums of gradients, if a step takes several batches."""
+    """Makes the sums of gradients, if a step uses several batches."""
     return {"accumulation": Accumulation(size)} if size > 1 else {}
