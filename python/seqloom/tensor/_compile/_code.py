@@ -131,19 +131,6 @@ def find_names(code: CodeType) -> frozenset[str]:
     return frozenset(texts).union(*(part.co_names for part in codes))
 
 
-@lru_cache(4096)
-def find_imports(code: CodeType) -> tuple[str, ...]:
-    """Returns the names of the modules that a code and the functions in it import."""
-    lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
-    return tuple({line.argval for line in lines if line.opname == "IMPORT_NAME"})
-
-
-def list_loaded(names: tuple[str, ...]) -> list[tuple[str, ModuleType]]:
-    """Returns those of the modules that are imported, with their names."""
-    found = ((name, sys.modules.get(name)) for name in names)
-    return [(name, module) for name, module in found if module is not None]
-
-
 def list_codes(code: CodeType) -> Iterator[CodeType]:
     """Yields a code and those of the functions inside it."""
     yield code

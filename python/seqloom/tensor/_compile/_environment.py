@@ -20,10 +20,8 @@ from seqloom.tensor._compile._code import (
     Missing,
     Node,
     describe_function,
-    find_imports,
     find_names,
     is_of_library,
-    list_loaded,
 )
 from seqloom.tensor._compile._contents import PLAIN, describe, list_objects
 from seqloom.tensor._compile._impure import find_generators, list_shared
@@ -229,10 +227,6 @@ class Walk:
             return False
         else:
             self._names |= find_names(value.__code__)
-            if names := find_imports(value.__code__):
-                modules = list_loaded(names)  # others are visited after their import
-                self._digests.append((list_loaded, names, modules))
-                self._waiting.extend(modules)
         return True
 
     def _refuse(self, what: str, remedy: str = _REMEDY) -> None:
