@@ -10,7 +10,7 @@ import pytest
 
 import seqloom as sl
 from exported_networks import ready
-from seqloom.errors import ArgumentError, ExportError
+from seqloom.errors import ArgumentError, ExportError, ShapeError
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
@@ -289,3 +289,11 @@ class Pools(Head):
 def test_an_average_of_all_positions_is_exported(tmp_path):
     sl.export.save(made(Pools), tmp_path / "model", inputs=SHAPE)
     assert (tmp_path / "model/graph.json").exists()
+
+
+def test_a_network_of_one_length_is_answered_by_the_option_that_names_it(tmp_path):
+    flat = sl.nn.Sequential(sl.nn.Flatten(), sl.nn.Linear(80, 2)).bind("numpy", sl.Key(0))
+    flat(flat.backend.tensor(np.zeros((1, 4, 20), np.float32)))
+    with pytest.raises(ShapeError, match=r"several lengths; .* length=N"):
+        sl.export.save(flat, tmp_path / "any", inputs=SHAPE)
+    sl.export.save(flat, tmp_path / "one", inputs=("batch", 4, 20))

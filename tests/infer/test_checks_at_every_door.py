@@ -163,6 +163,17 @@ def test_embed_warns_of_dna_for_a_model_of_proteins(tmp_path, monkeypatch):
         sl.infer.embed(one_hot, write(DNA), out="made")
 
 
+def test_a_hundred_bases_are_enough_to_be_no_protein(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("few.fa").write_text(">a\n" + "ACGTTGCAAC" * 10 + "\n")
+
+    def one_hot(batch):
+        return np.eye(33, dtype=np.float32)[batch["input_ids"]]
+
+    with pytest.warns(DataWarning, match="look like dna"):
+        sl.infer.embed(one_hot, "few.fa", out="made")
+
+
 def test_a_run_that_was_stopped_says_so_in_its_settings_and_its_card(tmp_path, toy, small):
     class Stop:
         def on_epoch(self, *_):

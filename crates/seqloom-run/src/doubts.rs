@@ -45,7 +45,7 @@ const IDS: usize = 1 << 20;
 /// Each stands for several bases.
 const CODES: &[u8] = b"RYSWKMBDHV";
 /// Fewer letters tell nothing.
-const FEW: u64 = 1000;
+const FEW: u64 = 100;
 
 impl Doubts {
     pub(crate) fn new(training: Training) -> Self {

@@ -68,7 +68,15 @@ def trace(model: Module, call: Call) -> Traced:
             first = first or error
         else:
             return _join([*zip(runs, sizes, strict=True), *_probe(model, call)])
-    raise first or InternalError("no lengths to trace at")
+    if first is None:
+        raise InternalError("no lengths to trace at")
+    if "length" not in call.sizes:
+        raise first
+    raise ShapeError(
+        f"{first}. The export tries records of several lengths; for a network that reads "
+        "one length only, name it: sl.export.save(..., length=N), or a number in place of "
+        '"length" in inputs='
+    ) from first
 
 
 def _probe(model: Module, call: Call) -> Iterator[tuple[Traced, Mapping[str, int]]]:

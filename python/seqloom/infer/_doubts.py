@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from seqloom.models import Examples, Task, Trained
 
 _LOOKED_AT = 1000  # records that tell what sequences are made of
+# So many letters without one that only proteins have are no protein.
+_LETTERS_OF_PROOF = 100
 _CODES = "RYSWKMBDHV"  # each stands for several bases
 _MOST_CODES = 0.25  # a larger share of codes is no DNA
 _LETTERS = 1 << 22  # of records together; more would take memory
@@ -163,7 +165,7 @@ def find_other_kind(encoder: Any, letters: Sequence[bytes]) -> str:
         return ""
     counts = np.bincount(np.frombuffer(b"".join(letters), np.uint8), minlength=256)
     if alphabet == "protein":
-        found = find_alphabet(counts)
+        found = find_alphabet(counts, few=_LETTERS_OF_PROOF)
         is_clear = found.name in {"dna", "rna"} and not found.strange
         return str(found.name) if is_clear else ""
     # The ambiguity codes of bases are also residues of proteins.

@@ -71,7 +71,7 @@ class FoundAlphabet(NamedTuple):
     strange: dict[str, int]  # the other letters, with their counts
 
 
-def find_alphabet(counts: NDArray[np.int64]) -> FoundAlphabet:
+def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabet:
     """Decides whether letters are DNA, RNA or protein, all or nearly all of them."""
     # No real protein is nearly all A, C, G, T and N: a few other letters among those are
     # errors of the file. Deciding for protein because of them would train on nonsense.
@@ -79,9 +79,9 @@ def find_alphabet(counts: NDArray[np.int64]) -> FoundAlphabet:
     nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
     if _is_mostly_bases(met):
         strange = _others(met, nucleic)
-        is_clear = strange or sum(met.values()) >= _FEW or "U" in met
+        is_clear = strange or sum(met.values()) >= few or "U" in met
         return FoundAlphabet(nucleic if is_clear else None, strange)
-    if _others(met, nucleic) or sum(met.values()) >= _FEW:
+    if _others(met, nucleic) or sum(met.values()) >= few:
         return FoundAlphabet("protein", _others(met, "protein"))
     return FoundAlphabet(None, {})
 
