@@ -4,7 +4,7 @@
 mod contents;
 
 use self::contents::content_of;
-pub use self::contents::{Door, foreign};
+pub use self::contents::{Purpose, foreign};
 use crate::options::{Comments, Format, Options};
 
 /// So many blank bytes may stand before a file shows what it is.
@@ -63,7 +63,7 @@ fn content(start: &[u8]) -> &[u8] {
 
 fn describe(start: &[u8]) -> String {
     match (content_of(start), start) {
-        (Some(content), _) => content.describe(Door::Sequences),
+        (Some(content), _) => content.describe(Purpose::Sequences),
         (None, [b'{' | b'[', ..]) => "JSON".into(),
         (None, [b';', ..]) => {
             "FASTA with ';' comments: comments=\"skip\" (--comments skip) leaves them out".into()

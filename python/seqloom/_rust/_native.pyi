@@ -912,9 +912,9 @@ def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArra
     Fills `out` (n, 2) with the key folded by each of the words.
     """
 
-def foreign_content(start: typing.Sequence[builtins.int], door: builtins.str) -> typing.Optional[builtins.str]:
+def foreign_content(start: typing.Sequence[builtins.int], purpose: builtins.str) -> typing.Optional[builtins.str]:
     r"""
-    What a file is that begins like this, and how to convert it; nothing where `door` (intervals
+    What a file is that begins like this, and how to convert it; nothing where `purpose` (intervals
     or table) may read it.
     """
 

@@ -11,7 +11,7 @@ use seqloom_core::{Error, Shelf};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
 use seqloom_sequences::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
-use seqloom_sequences::sniff::{Door, foreign};
+use seqloom_sequences::sniff::{Purpose, foreign};
 use seqloom_sequences::{Batch, Options, Reader};
 
 use super::source::{Failure, Source};
@@ -235,13 +235,13 @@ impl Shelves {
     }
 }
 
-/// What a file is that begins like this, and how to convert it; nothing where `door` (intervals
+/// What a file is that begins like this, and how to convert it; nothing where `purpose` (intervals
 /// or table) may read it.
 #[native]
-pub(crate) fn foreign_content(start: Vec<u8>, door: &str) -> Option<String> {
-    let door = match door {
-        "intervals" => Door::Intervals,
-        _ => Door::Table,
+pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
+    let purpose = match purpose {
+        "intervals" => Purpose::Intervals,
+        _ => Purpose::Table,
     };
-    foreign(&start, door)
+    foreign(&start, purpose)
 }

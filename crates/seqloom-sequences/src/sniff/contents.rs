@@ -1,8 +1,8 @@
 //! Files of other kinds, recognised by their content, and how to convert them.
 
-/// What a file is given as.
+/// What a file is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Purpose {
     /// A file of sequences.
     Sequences,
     /// A file of intervals.
@@ -11,10 +11,10 @@ pub enum Door {
     Table,
 }
 
-/// A kind of file that none or not all of the doors read.
+/// A kind of file that cannot be read for some purpose.
 pub(super) struct Content {
     name: &'static str,
-    /// How to convert it to what each door reads; empty where there is no usual way.
+    /// How to convert it to what each purpose needs; empty where there is no usual way.
     sequences: &'static str,
     intervals: &'static str,
     table: &'static str,
@@ -31,12 +31,12 @@ impl Content {
         }
     }
 
-    /// The name, and the way from there.
-    pub(super) fn describe(&self, door: Door) -> String {
-        let way = match door {
-            Door::Sequences => self.sequences,
-            Door::Intervals => self.intervals,
-            Door::Table => self.table,
+    /// The name, and how to convert the file.
+    pub(super) fn describe(&self, purpose: Purpose) -> String {
+        let way = match purpose {
+            Purpose::Sequences => self.sequences,
+            Purpose::Intervals => self.intervals,
+            Purpose::Table => self.table,
         };
         match way {
             "" => self.name.into(),
@@ -46,15 +46,15 @@ impl Content {
 }
 
 /// What a file is that begins like this, if no table and no intervals do.
-pub fn foreign(start: &[u8], door: Door) -> Option<String> {
+pub fn foreign(start: &[u8], purpose: Purpose) -> Option<String> {
     // The readers of tables describe UTF-16 themselves, with a mark or without one.
     if matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         return None;
     }
     let text = super::content(start);
     let is_fasta = text.starts_with(b">");
-    let known = content_of(text).or((is_fasta && door != Door::Sequences).then_some(&FASTA));
-    known.map(|content| content.describe(door))
+    let known = content_of(text).or((is_fasta && purpose != Purpose::Sequences).then_some(&FASTA));
+    known.map(|content| content.describe(purpose))
 }
 
 /// What a file is that begins like this, by its first bytes or its first lines.

@@ -1,4 +1,4 @@
-use super::{Door, foreign, format, is_enough};
+use super::{Purpose, foreign, format, is_enough};
 use crate::options::{Comments, Format, Options};
 
 fn found(start: &[u8]) -> String {
@@ -123,7 +123,7 @@ const OTHERS: [(&[u8], &str, &str); 14] = [
 #[test]
 fn a_file_of_another_kind_is_named_with_the_way_from_it() {
     for (start, name, way) in OTHERS {
-        let described = foreign(start, Door::Intervals).unwrap();
+        let described = foreign(start, Purpose::Intervals).unwrap();
         assert!(
             described.contains(name) && described.contains(way),
             "{described}"
@@ -144,8 +144,8 @@ fn tables_and_intervals_are_no_file_of_another_kind() {
         b"#CHROM\tstart\tend\n",
         b"",
     ] {
-        for door in [Door::Intervals, Door::Table] {
-            assert_eq!(foreign(start, door), None);
+        for purpose in [Purpose::Intervals, Purpose::Table] {
+            assert_eq!(foreign(start, purpose), None);
         }
     }
 }

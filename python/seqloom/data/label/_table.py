@@ -29,7 +29,7 @@ _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
 _DECLARED = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_LETTERS = 4  # bytes, in UTF-16
-Door: TypeAlias = Literal["table", "intervals"]
+Purpose: TypeAlias = Literal["table", "intervals"]
 _EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
     'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
@@ -120,15 +120,15 @@ def reading_table(path: str) -> Generator[None]:
 
 
 @contextmanager
-def open_text(path: str, door: Door = "table") -> Generator[TextIO]:
+def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
     """Opens plain or compressed text; refuses a file of another kind, such as VCF."""
     # A byte that is not UTF-8 is read as its number.
     with Path(path).open("rb") as file:
         packed = file.peek(2).startswith(_GZIP)
         raw = gzip.GzipFile(fileobj=file) if packed else file
         start = raw.peek(_TWO_LETTERS)
-        if kind := _native.foreign_content(start, door):
-            reason = f"{path}: expected {_EXPECTED[door]}, found {kind}"
+        if kind := _native.foreign_content(start, purpose):
+            reason = f"{path}: expected {_EXPECTED[purpose]}, found {kind}"
             raise FormatError(reason, path=path)
         if is_utf16(start):
             raise FormatError(f"{path}: {_SAVE_AS_UTF8}", path=path)
