@@ -10,7 +10,8 @@ def wait_until(condition):
     """Waits until a condition holds; fails where it never does."""
     deadline = time.monotonic() + LONGEST_WAIT_S
     while not condition():
-        assert time.monotonic() < deadline, "the condition never held"
+        if time.monotonic() > deadline:
+            raise TimeoutError("the condition never held")
         time.sleep(0.005)
 
 
