@@ -170,7 +170,7 @@ def _embed(place: Path) -> None:
     write_fasta(place.parent / "e.fa", 3)
     sl.infer.embed(
         look_up, place.parent / "e.fa", out=place / "out", shard_size=20,
-        tokens=sl.encode.Tokens("esm2"), identity="table", num_threads=1,
+        tokens=sl.encode.Tokens("dna"), identity="table", num_threads=1,
     )  # fmt: skip
 
 

@@ -268,7 +268,10 @@ CASES = {
         f"{LONE} twice.bed {NAMED}",
         "with two different classes: 1, such as chr1:35-85.* as '.* and as '",
     ),
-    "genotypes": (f"{LONE} genotypes.bed {NAMED}", "a PLINK .bed holds genotypes"),
+    "genotypes": (
+        f"{LONE} genotypes.bed {NAMED}",
+        "expected intervals as text .BED., found PLINK .bed genotypes",
+    ),
     "a column of files": (f"{LONE} own.bed --label-from-file --out new", "column 'file'"),
     "a gap": (f"{LONE} gaps.bed {NAMED}", "line 101: 1 of 101 .*--unlabelled skip"),
     "intervals as files": (f"train genome.fa peaks.bed {NAMED}", "--intervals peaks.bed"),
