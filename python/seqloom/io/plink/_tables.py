@@ -6,6 +6,7 @@ import gzip
 import io
 import stat
 import zlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Generator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
         return _native.count_lines_of(text)
     _check_regular(source)
     count = _native.count_lines_in(source)
-    with source.open("rb") as file:
+    with _name_errors(source), source.open("rb") as file:
         check_rows(file, suffix, str(source))
     return count
 
@@ -132,8 +133,15 @@ def _check_regular(path: Path) -> None:
 def _read(path: Path) -> bytes:
     """Reads a whole file."""
     _check_regular(path)
-    try:
+    with _name_errors(path):
         return _decompress(path.read_bytes(), str(path))
+
+
+@contextmanager
+def _name_errors(path: Path) -> Generator[None]:
+    """Raises errors of the system as errors that name the file."""
+    try:
+        yield
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
     except OSError as error:
