@@ -314,8 +314,8 @@ def test_a_label_without_a_column_of_scores_is_not_a_mistake_of_the_model(label)
 
 def test_series_in_another_order_are_refused():
     labels = pd.Series([1.0, 2.0, 4.0], index=["a", "b", "c"])
-    for other in (labels[::-1], labels.reset_index(drop=True)[::-1]):
-        start = labels if other.index[0] == "c" else labels.reset_index(drop=True)
+    for start in (labels, labels.reset_index(drop=True)):
+        other = start.iloc[::-1]
         with pytest.raises(
             ArgumentError, match="the index of predicted is not that of labels"
         ):

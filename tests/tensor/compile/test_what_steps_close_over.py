@@ -288,7 +288,7 @@ def of_a_module_that_the_step_imports():
     module.factor = 1.0
 
     def step(x):
-        from settings_of_steps import factor
+        from settings_of_steps import factor  # pyright: ignore[reportMissingImports]
 
         return x * factor
 
@@ -340,7 +340,7 @@ def test_a_module_that_a_compiled_step_imports_first_is_followed(tmp_path, monke
     monkeypatch.delitem(sys.modules, "settings_imported_late", raising=False)
 
     def step(x):
-        import settings_imported_late  # ty: ignore
+        import settings_imported_late  # pyright: ignore[reportMissingImports]
 
         return x * settings_imported_late.factor
 
@@ -593,13 +593,13 @@ def test_a_number_of_a_module_that_the_step_imports_is_compared(tmp_path, monkey
 
     @sl.tensor.compile
     def step(x):
-        import weights_of_losses
+        import weights_of_losses  # pyright: ignore[reportMissingImports]
 
         return x * weights_of_losses.weight
 
     x = sl.tensor.backend("numpy").tensor([1.0])
     assert step(x).tolist() == [3]
-    sys.modules["weights_of_losses"].weight = 5.0
+    monkeypatch.setattr(sys.modules["weights_of_losses"], "weight", 5.0)
     assert step(x).tolist() == [5]
 
 
