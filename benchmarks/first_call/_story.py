@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._measure import ask_fresh
 from benchmarks._page import machine, publish, table
-from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._networks import ON_PROCESSORS
 
 # Rounds of each side: torch's compiler takes up to a minute.
 SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
@@ -30,7 +30,7 @@ def main() -> None:
     with _compiled_sources():
         rows = [
             _row(network, {side: _calls(side, network) for side in SIDES})
-            for network in NETWORKS
+            for network in ON_PROCESSORS
         ]
     head = [
         *("added by the first call, s", "floor: trace", "plan", "plan again"),

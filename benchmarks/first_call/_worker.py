@@ -37,12 +37,12 @@ def _keep_in(folder: str) -> None:
 
 def _step_of(side: str, network: str) -> Callable[[], float]:
     """The step with its batch; the environment is read where libraries are imported."""
-    from benchmarks.tensor._networks import NETWORKS, batch_of, weights_of
+    from benchmarks.tensor._networks import Setup, batch_of
     from benchmarks.tensor._sides import SIDES
 
-    it = NETWORKS[network]
-    made: Any = SIDES[side](network, weights_of(it), THREADS, DROPOUT)
-    batch = made.prepare(batch_of(it))
+    setup = Setup(name=network, threads=THREADS, dropout=DROPOUT)
+    made: Any = SIDES[side](setup)
+    batch = made.prepare(batch_of(setup.network))
     return lambda: made.step(batch)
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from benchmarks.tensor._crew import Failed, memory, speeds, step_of
-from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._networks import NETWORKS, ON_PROCESSORS
 from benchmarks.tensor._sides import SIDES
 
 
@@ -20,7 +20,7 @@ def main() -> None:
 
 def _arguments() -> Any:
     parser = argparse.ArgumentParser("python -m benchmarks.tensor", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(ON_PROCESSORS))
     default = ["floor", "numpy", "numpy compiled", "torch eager"]
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=default)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])

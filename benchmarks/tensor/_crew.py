@@ -6,12 +6,15 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from signal import SIGKILL
 from statistics import median
 from tempfile import TemporaryFile
+from threading import Timer
 from typing import Any
 
 from benchmarks._measure import HOME
-from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._networks import NETWORKS, Setup
 from benchmarks.tensor._sides import environment
 
 
@@ -27,23 +30,40 @@ class Member:
 
     def ask(self, method: str, steps: int) -> Any:
         """Has the side do something, and waits for its answer."""
-        self.process.stdin.write(f"{method} {steps}\n")
-        self.process.stdin.flush()
+        self.send(method, steps)
         return json.loads(self.answer())
 
-    def answer(self) -> str:
-        """The next line that the process writes."""
+    def send(self, method: str, steps: int) -> None:
+        """Has the side do something, and does not wait."""
+        try:
+            self.process.stdin.write(f"{method} {steps}\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # `answer` says why the process ended
+
+    def answer(self, seconds: float | None = None) -> str:
+        """The next line that the process writes; it is killed if it takes longer."""
+        late = Timer(seconds or 0.0, self.process.kill)
+        if seconds is not None:
+            late.start()
         line = self.process.stdout.readline()
+        late.cancel()
         if not line:
-            self.errors.seek(0)
-            raise Failed((self.errors.read().strip() or "it ended").splitlines()[-1])
+            raise Failed(self._find_cause(seconds))
         return line
+
+    def _find_cause(self, seconds: float | None) -> str:
+        """Why the process ended."""
+        if self.process.wait() == -SIGKILL and seconds is not None:
+            return f"killed after {seconds:.0f} s without an answer"
+        self.errors.seek(0)
+        return (self.errors.read().strip() or "it ended").splitlines()[-1]
 
 
 @contextmanager
-def member(side: str, network: str, threads: int, dropout: float) -> Generator[Member]:
-    """Starts the process of a side and ends it."""
-    settings = {"side": side, "network": network, "threads": threads, "dropout": dropout}
+def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
+    """Starts the process of a side, whose first answer says that it is ready."""
+    settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
     with (
         TemporaryFile("w+") as errors,
@@ -54,15 +74,21 @@ def member(side: str, network: str, threads: int, dropout: float) -> Generator[M
             stderr=errors,
             text=True,
             cwd=HOME,
-            env=environment(threads),
+            env={**environment(setup.threads), **variables},
         ) as process,
     ):
-        one = Member(process, errors)
         try:
-            one.answer()
-            yield one
+            yield Member(process, errors)
         finally:
             process.kill()
+
+
+@contextmanager
+def member(side: str, setup: Setup) -> Generator[Member]:
+    """Starts the process of a side, waits until it is ready, and ends it."""
+    with begin(side, setup) as one:
+        one.answer()
+        yield one
 
 
 def speeds(
@@ -70,11 +96,12 @@ def speeds(
 ) -> dict[str, dict[str, Any]]:
     """Each side's median seconds a step, taken in turn, and its first losses."""
     found: dict[str, dict[str, Any]] = {}
+    setup = Setup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
         crew: dict[str, Member] = {}
         for side in sides:
             try:
-                crew[side] = stack.enter_context(member(side, network, threads, dropout))
+                crew[side] = stack.enter_context(member(side, setup))
                 found[side] = {"losses": crew[side].ask("losses", 3), "seconds": []}
             except Failed as failure:
                 crew.pop(side, None)
@@ -94,7 +121,7 @@ REST = 0.3
 
 def memory(side: str, network: str, threads: int) -> int:
     """The bytes that ten steps add in a fresh process."""
-    with member(side, network, threads, 0.0) as one:
+    with member(side, Setup(name=network, threads=threads)) as one:
         return one.ask("memory", 10)
 
 

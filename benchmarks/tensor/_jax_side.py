@@ -8,7 +8,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks.tensor._networks import HEADS, LAYERS, Arrays
+from benchmarks.tensor._networks import (
+    DILATED_LAYERS,
+    HEADS,
+    LAYERS,
+    Arrays,
+    Setup,
+    middle_of,
+    weights_of,
+)
 
 LR, DECAY, BETAS, EPS = 1e-3, 0.01, (0.9, 0.999), 1e-8
 PLACE_AXES = ("NCH", "OIH", "NCH")
@@ -19,21 +27,22 @@ class JaxSide:
     """A network with AdamW, the whole step in `jax.jit`.
 
     Args:
-        name: The network.
-        weights: The first weights by path.
-        dropout: The share that is dropped.
+        setup: The network, and how it is computed.
     """
 
-    def __init__(self, name: str, weights: Arrays, *, dropout: float) -> None:
+    def __init__(self, setup: Setup) -> None:
+        self.device = jax.devices(setup.device)[0]
+        jax.config.update("jax_default_device", self.device)
+        weights = weights_of(setup.network)
         arrays = {path: jnp.array(each) for path, each in weights.items()}
         self.averages = {path: each for path, each in arrays.items() if "running" in path}
         self.params = {path: each for path, each in arrays.items() if "running" not in path}
         zeros = partial(jax.tree.map, jnp.zeros_like)
         self.state = (zeros(self.params), zeros(self.params), jnp.zeros((), jnp.int32))
         self.key = jax.random.key(0)
-        self.jitted = jax.jit(
-            _step_of(partial(LOSSES[name], rate=dropout)), donate_argnums=(0, 1, 2)
-        )
+        loss = partial(LOSSES[setup.name], rate=setup.dropout)
+        loss = _in_half(loss) if setup.dtype == "bfloat16" else loss
+        self.jitted = jax.jit(_step_of(loss), donate_argnums=(0, 1, 2))
 
     def prepare(self, batch: Arrays) -> Tensors:
         """The batch as jax's arrays."""
@@ -41,10 +50,37 @@ class JaxSide:
 
     def step(self, batch: Tensors) -> float:
         """Learns from one batch and gives its loss."""
+        return float(self._learn(batch))
+
+    def learn(self, batch: Tensors) -> None:
+        """Learns from one batch and does not wait for the loss."""
+        self._learn(batch)
+
+    def wait(self) -> None:
+        """Waits until the device has done what it was given."""
+        jax.block_until_ready(self.params)
+
+    def _learn(self, batch: Tensors) -> Any:
         loss, self.params, self.averages, self.state = self.jitted(
             self.params, self.averages, self.state, self.key, batch
         )
-        return float(loss)
+        return loss
+
+
+def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """The loss with weights and inputs in bfloat16: jax has no autocast."""
+
+    def cast(arrays: Tensors) -> Tensors:
+        return {
+            key: each.astype(jnp.bfloat16) if each.dtype == jnp.float32 else each
+            for key, each in arrays.items()
+        }
+
+    def compute(params: Tensors, averages: Tensors, batch: Any, key: Any) -> Any:
+        value, averages = loss(cast(params), averages, cast(batch), key)
+        return value.astype(jnp.float32), averages
+
+    return compute
 
 
 def _step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,9 +137,10 @@ def _mlp(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> An
     return _cross_entropy(_linear(p, "third", x), batch["label"]), averages
 
 
-def _conv(x: Any, kernel: Any, padding: int) -> Any:
+def _conv(x: Any, kernel: Any, padding: int, dilation: int = 1) -> Any:
+    around, apart = [(padding, padding)], (dilation,)
     return lax.conv_general_dilated(
-        x, kernel, (1,), [(padding, padding)], dimension_numbers=PLACE_AXES
+        x, kernel, (1,), around, rhs_dilation=apart, dimension_numbers=PLACE_AXES
     )
 
 
@@ -174,6 +211,23 @@ def _attention(p: Tensors, path: str, x: Any, rate: float, key: Any) -> Any:
     return jnp.einsum("nhls,nshd->nlhd", shares, v).reshape(rows, places, width)
 
 
+def _dilated(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+    del key, rate
+
+    def conv(path: str, x: Any, dilation: int = 1) -> Any:
+        kernel = p[f"{path}.weight"]
+        x = _conv(x, kernel, dilation * (kernel.shape[2] // 2), dilation)
+        return x + p[f"{path}.bias"][:, None]
+
+    x = jax.nn.relu(conv("first", batch["x"]))
+    for number in range(DILATED_LAYERS):
+        x = x + jax.nn.relu(conv(f"layers.{number}", x, 2 ** (number + 1)))
+    profile = conv("profile", x)[:, 0, middle_of(x.shape[-1])].astype(jnp.float32)
+    by_position = (batch["profile"] * jax.nn.log_softmax(profile)).sum(-1)
+    error = _linear(p, "count", x.mean(-1)) - batch["count"]
+    return (error * error).mean() - by_position.mean(), averages
+
+
 def _layer_norm(p: Tensors, path: str, x: Any) -> Any:
     mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
     return (x - mean) * lax.rsqrt(var + 1e-5) * p[f"{path}.weight"] + p[f"{path}.bias"]
@@ -184,4 +238,5 @@ LOSSES: dict[str, Any] = {
     "SequenceCNN": _cnn,
     "DeepSEA": _deepsea,
     "encoder": _encoder,
+    "dilated": _dilated,
 }

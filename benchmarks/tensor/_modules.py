@@ -3,14 +3,17 @@
 from typing import Any
 
 from benchmarks.tensor._networks import (
+    CHANNELS,
     CLASSES,
     DEEPSEA_OUTPUTS,
+    DILATED_LAYERS,
     FEED,
     HEADS,
     LAYERS,
     LETTERS,
-    PLACES,
+    PROFILE_KERNEL,
     WIDTH,
+    middle_of,
 )
 from seqloom import Key, nn
 from seqloom.models import SequenceCNN, SequenceCNNConfig
@@ -26,8 +29,8 @@ class MLP(nn.Module):
     third: nn.Linear
     dropout: nn.Dropout
 
-    def __init__(self, rate: float) -> None:
-        self.first, self.second = nn.Linear(784, 512), nn.Linear(512, 512)
+    def __init__(self, rate: float, length: int) -> None:
+        self.first, self.second = nn.Linear(length, 512), nn.Linear(512, 512)
         self.third, self.dropout = nn.Linear(512, CLASSES), nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
@@ -40,12 +43,12 @@ class MLP(nn.Module):
 class SpliceCNN(SequenceCNN):
     """The demo's network."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, length: int) -> None:
         super().__init__(
             SequenceCNNConfig(
                 channels=4,
                 outputs=3,
-                length=60,
+                length=length,
                 kernel_size=(3, 5, 5),
                 pools=(1, 2, 2),
                 dropout=rate,
@@ -68,9 +71,10 @@ class DeepSEA(nn.Module):
     pool: nn.MaxPool1d
     dropout: nn.Dropout
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, length: int) -> None:
+        places = ((length - 7) // 4 - 7) // 4 - 7
         self.first, self.second = nn.Conv1d(4, 320, 8), nn.Conv1d(320, 480, 8)
-        self.third, self.hidden = nn.Conv1d(480, 960, 8), nn.Linear(960 * 53, 925)
+        self.third, self.hidden = nn.Conv1d(480, 960, 8), nn.Linear(960 * places, 925)
         self.head = nn.Linear(925, DEEPSEA_OUTPUTS)
         self.pool, self.dropout = nn.MaxPool1d(4), nn.Dropout(rate)
 
@@ -140,9 +144,9 @@ class Encoder(nn.Module):
     head: nn.Linear
     dropout: nn.Dropout
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, length: int) -> None:
         self.letters = nn.Param((LETTERS, WIDTH), nn.Fill(0.0))
-        self.places = nn.Param((PLACES, WIDTH), nn.Fill(0.0))
+        self.places = nn.Param((length, WIDTH), nn.Fill(0.0))
         self.blocks = [Block(rate) for _ in range(LAYERS)]
         self.norm, self.head = Scale(WIDTH), nn.Linear(WIDTH, LETTERS)
         self.dropout = nn.Dropout(rate)
@@ -157,9 +161,40 @@ class Encoder(nn.Module):
         return F.cross_entropy(logits, batch["label"].reshape(-1))
 
 
+class Dilated(nn.Module):
+    """Residual layers of growing dilation, a profile and a count (Avsec et al. 2021)."""
+
+    first: nn.Conv1d
+    layers: list[nn.Conv1d]
+    profile: nn.Conv1d
+    count: nn.Linear
+
+    def __init__(self, rate: float, length: int) -> None:
+        del rate, length  # it has no dropout, and takes any length
+        self.first = nn.Conv1d(4, CHANNELS, 21, padding="same")
+        self.layers = [
+            nn.Conv1d(CHANNELS, CHANNELS, 3, padding="same", dilation=2**number)
+            for number in range(1, DILATED_LAYERS + 1)
+        ]
+        self.profile = nn.Conv1d(CHANNELS, 1, PROFILE_KERNEL, padding="same")
+        self.count = nn.Linear(CHANNELS, 1)
+
+    def loss(self, batch: Any, key: Key) -> Tensor:
+        """The cross entropy of the profile, and the squared error of the count."""
+        del key
+        x = F.relu(self.first(batch["x"]))
+        for layer in self.layers:
+            x = x + F.relu(layer(x))
+        profile = self.profile(x)[:, 0, middle_of(x.shape[-1])]
+        by_position = (batch["profile"] * F.log_softmax(profile)).sum(axis=-1)
+        error = self.count(x.mean(axis=-1)) - batch["count"]
+        return (error * error).mean() - by_position.mean()
+
+
 MODULES: dict[str, Any] = {
     "MLP": MLP,
     "SequenceCNN": SpliceCNN,
     "DeepSEA": DeepSEA,
     "encoder": Encoder,
+    "dilated": Dilated,
 }

@@ -1,7 +1,7 @@
-"""The four networks: the shapes of their weights by path, and a batch for each."""
+"""The networks: the shapes of their weights by path, and a batch for each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 CLASSES, LETTERS, WIDTH, HEADS, LAYERS, FEED = 10, 33, 320, 5, 6, 1280
 ROWS, PLACES = 8, 256
 DEEPSEA_LENGTH, DEEPSEA_OUTPUTS = 1000, 919
+DILATED_LENGTH, CHANNELS, DILATED_LAYERS, PROFILE_KERNEL = 2114, 64, 9, 75
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,54 @@ class Network:
     """What every side is given.
 
     Args:
-        shapes: The weights, and the running averages, by path.
-        batch: Makes the arrays of one batch.
+        shapes_of: From the length of a sample to the shapes of the weights, and of the
+            running averages, by path.
+        draw: Draws the arrays of a batch of some samples of some length.
+        rows: The samples of a batch.
+        length: The length of a sample.
         steps: How many steps make a round long enough for the clock.
     """
 
-    shapes: Shapes
-    batch: Callable[[np.random.Generator], Arrays]
+    shapes_of: Callable[[int], Shapes]
+    draw: Callable[[np.random.Generator, int, int], Arrays]
+    rows: int
+    length: int
     steps: int
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of all weights by path."""
+        return self.shapes_of(self.length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A network, and on what and how a side computes it.
+
+    Args:
+        name: The network.
+        threads: The threads that a side may use on the CPU.
+        dropout: The share that is dropped.
+        device: ``cpu`` or ``cuda``.
+        dtype: ``float32``, or ``bfloat16`` for products in half precision.
+        rows: The samples of a batch; None for those of the network.
+        length: The length of a sample; None for that of the network.
+    """
+
+    name: str
+    threads: int = 1
+    dropout: float = 0.0
+    device: str = "cpu"
+    dtype: str = "float32"
+    rows: int | None = None
+    length: int | None = None
+
+    @property
+    def network(self) -> Network:
+        """The network with its sizes."""
+        given = {"rows": self.rows, "length": self.length}
+        sizes: Any = {name: size for name, size in given.items() if size is not None}
+        return replace(NETWORKS[self.name], **sizes)
 
 
 def weights_of(network: Network) -> Arrays:
@@ -37,7 +78,7 @@ def weights_of(network: Network) -> Arrays:
 
 def batch_of(network: Network) -> Arrays:
     """Draws the batch, the same for every side."""
-    return network.batch(np.random.default_rng(1))
+    return network.draw(np.random.default_rng(1), network.rows, network.length)
 
 
 def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -62,15 +103,15 @@ def _conv(path: str, before: int, after: int, kernel: int) -> Shapes:
     return {f"{path}.weight": (after, before, kernel), f"{path}.bias": (after,)}
 
 
-def _mlp() -> Shapes:
+def _mlp(length: int) -> Shapes:
     return {
-        **_linear("first", 784, 512),
+        **_linear("first", length, 512),
         **_linear("second", 512, 512),
         **_linear("third", 512, CLASSES),
     }
 
 
-def _cnn() -> Shapes:
+def _cnn(length: int) -> Shapes:
     """The demo's network, under the paths that `SequenceCNN` gives."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (before, size) in enumerate([(4, 3), (32, 5), (32, 5)]):
@@ -79,25 +120,26 @@ def _cnn() -> Shapes:
         shapes |= _norm(f"{path}.norm", 32)
         shapes[f"{path}.norm.running_mean"] = (32,)
         shapes[f"{path}.norm.running_var"] = (32,)
-    return {**shapes, **_linear("head", 480, 3)}
+    return {**shapes, **_linear("head", 32 * (length // 2 // 2), 3)}
 
 
-def _deepsea() -> Shapes:
+def _deepsea(length: int) -> Shapes:
     """Zhou and Troyanskaya 2015."""
+    places = ((length - 7) // 4 - 7) // 4 - 7
     return {
         **_conv("first", 4, 320, 8),
         **_conv("second", 320, 480, 8),
         **_conv("third", 480, 960, 8),
-        **_linear("hidden", 960 * 53, 925),
+        **_linear("hidden", 960 * places, 925),
         **_linear("head", 925, DEEPSEA_OUTPUTS),
     }
 
 
-def _encoder() -> Shapes:
+def _encoder(length: int) -> Shapes:
     """Normalisation comes before each half of a block (Xiong et al. 2020)."""
     shapes: dict[str, tuple[int, ...]] = {
         "letters": (LETTERS, WIDTH),
-        "places": (PLACES, WIDTH),
+        "places": (length, WIDTH),
     }
     for number in range(LAYERS):
         path = f"blocks.{number}"
@@ -109,27 +151,51 @@ def _encoder() -> Shapes:
     return {**shapes, **_norm("norm", WIDTH), **_linear("head", WIDTH, LETTERS)}
 
 
+def _dilated(length: int) -> Shapes:
+    """Residual layers of growing dilation, and two heads (BPNet, Avsec et al. 2021)."""
+    del length
+    layers = [f"layers.{number}" for number in range(DILATED_LAYERS)]
+    shapes: dict[str, tuple[int, ...]] = {**_conv("first", 4, CHANNELS, 21)}
+    for path in layers:
+        shapes |= _conv(path, CHANNELS, CHANNELS, 3)
+    shapes |= _conv("profile", CHANNELS, 1, PROFILE_KERNEL)
+    return {**shapes, **_linear("count", CHANNELS, 1)}
+
+
+def middle_of(length: int) -> slice:
+    """The half of all positions for which the dilated network predicts a profile."""
+    return slice(length // 4, length - length // 4)
+
+
 def _one_hot(draw: np.random.Generator, rows: int, length: int) -> np.ndarray:
     letters = draw.integers(0, 4, (rows, length))
     return np.ascontiguousarray(np.eye(4, dtype=np.float32)[letters].transpose(0, 2, 1))
 
 
-def _mlp_batch(draw: np.random.Generator) -> Arrays:
-    x = draw.normal(size=(64, 784)).astype(np.float32)
-    return {"x": x, "label": draw.integers(0, CLASSES, 64)}
+def _mlp_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
+    x = draw.normal(size=(rows, length)).astype(np.float32)
+    return {"x": x, "label": draw.integers(0, CLASSES, rows)}
 
 
-def _cnn_batch(draw: np.random.Generator) -> Arrays:
-    return {"x": _one_hot(draw, 64, 60), "label": draw.integers(0, 3, 64)}
+def _cnn_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
+    return {"x": _one_hot(draw, rows, length), "label": draw.integers(0, 3, rows)}
 
 
-def _deepsea_batch(draw: np.random.Generator) -> Arrays:
-    label = draw.random((64, DEEPSEA_OUTPUTS)) < 0.02
-    return {"x": _one_hot(draw, 64, DEEPSEA_LENGTH), "label": label.astype(np.float32)}
+def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
+    label = draw.random((rows, DEEPSEA_OUTPUTS)) < 0.02
+    return {"x": _one_hot(draw, rows, length), "label": label.astype(np.float32)}
 
 
-def _encoder_batch(draw: np.random.Generator) -> Arrays:
-    shape = (ROWS, PLACES)
+def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
+    """Reads by position, about one in four positions, and the logarithm of their sum."""
+    middle = middle_of(length)
+    counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
+    total = np.log1p(counts.sum(axis=1, keepdims=True))
+    return {"x": _one_hot(draw, rows, length), "profile": counts, "count": total}
+
+
+def _encoder_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
+    shape = (rows, length)
     return {
         "x": draw.integers(0, LETTERS, shape),
         "label": draw.integers(0, LETTERS, shape),
@@ -137,10 +203,13 @@ def _encoder_batch(draw: np.random.Generator) -> Arrays:
 
 
 NETWORKS: dict[str, Network] = {
-    "MLP": Network(_mlp(), _mlp_batch, 20),
-    "SequenceCNN": Network(_cnn(), _cnn_batch, 20),
-    "DeepSEA": Network(_deepsea(), _deepsea_batch, 1),
-    "encoder": Network(_encoder(), _encoder_batch, 1),
+    "MLP": Network(_mlp, _mlp_batch, 64, 784, 20),
+    "SequenceCNN": Network(_cnn, _cnn_batch, 64, 60, 20),
+    "DeepSEA": Network(_deepsea, _deepsea_batch, 64, DEEPSEA_LENGTH, 1),
+    "encoder": Network(_encoder, _encoder_batch, ROWS, PLACES, 1),
+    "dilated": Network(_dilated, _dilated_batch, 8, DILATED_LENGTH, 1),
 }
+# Those that the suites for processors measure.
+ON_PROCESSORS = ("MLP", "SequenceCNN", "DeepSEA", "encoder")
 
 Loss = Callable[[Any, Any, float], Any]

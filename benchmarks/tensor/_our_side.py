@@ -3,12 +3,12 @@
 from typing import Any
 
 from benchmarks.tensor._modules import MODULES
-from benchmarks.tensor._networks import Arrays
+from benchmarks.tensor._networks import Arrays, Setup, weights_of
 from seqloom import Key
 from seqloom._threads import limit_blas
 from seqloom.nn import value_and_grad
 from seqloom.optim import AdamW
-from seqloom.tensor import Tensor, backend, scope
+from seqloom.tensor import Tensor, autocast, backend, scope
 
 LR = 1e-3
 
@@ -20,38 +20,46 @@ def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor
     return loss
 
 
+def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
+    """Does the same with products in bfloat16, as ``fit(precision="bfloat16")``."""
+    loss, grads = value_and_grad(_loss_in_half)(model, batch, key)
+    optimizer.step(lr, model, grads)
+    return loss
+
+
 def _loss_of(model: Any, batch: Any, key: Key) -> Tensor:
     return model.loss(batch, key)
+
+
+def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
+    # Slow ones too: a processor without bfloat16 shows that the step works.
+    with autocast("bfloat16", allow_slow=True):
+        return model.loss(batch, key).astype("float32")
+
+
+STEPS = {"float32": train, "bfloat16": train_in_half}
 
 
 class OurSide:
     """A network on one of our backends.
 
     Args:
-        name: The network.
-        weights: The first weights by path.
-        on: The backend's name.
-        threads: The threads of its kernels.
-        dropout: The share that is dropped.
+        setup: The network, and how it is computed.
+        on: The backend's name, without the device.
         compiled: Whether the step goes through `compile`.
     """
 
-    def __init__(
-        self,
-        name: str,
-        weights: Arrays,
-        *,
-        on: str,
-        threads: int,
-        dropout: float,
-        compiled: bool,
-    ) -> None:
-        table = backend(on, num_threads=threads)
-        self.model = MODULES[name](dropout).bind(table, Key(0)).load_record(weights)
+    def __init__(self, setup: Setup, *, on: str, compiled: bool) -> None:
+        name = on if setup.device == "cpu" else f"{on}:{setup.device}"
+        table = backend(name, num_threads=setup.threads)
+        network = setup.network
+        module = MODULES[setup.name](setup.dropout, network.length)
+        self.model = module.bind(table, Key(0)).load_record(weights_of(network))
         self.optimizer, self.count = AdamW(), 0
-        self.limit = limit_blas(threads)
+        self.limit = limit_blas(setup.threads)
         self.limit.__enter__()  # for as long as the process lives
-        self.train = _compiled() if compiled else train
+        step = STEPS[setup.dtype]
+        self.train = _compiled(step) if compiled else step
 
     def prepare(self, batch: Arrays) -> dict[str, Tensor]:
         """The batch as tensors; jax has 32-bit integers."""
@@ -64,14 +72,25 @@ class OurSide:
 
     def step(self, batch: dict[str, Tensor]) -> float:
         """Learns from one batch and gives its loss."""
-        self.count += 1
         with scope():
-            loss = self.train(self.model, self.optimizer, Key(0, self.count), LR, batch)
-            return float(loss)
+            return float(self._learn(batch))
+
+    def learn(self, batch: dict[str, Tensor]) -> None:
+        """Learns from one batch and does not wait for the loss."""
+        with scope():
+            self._learn(batch)
+
+    def wait(self) -> None:
+        """Waits until the device has done what it was given."""
+        self.model.backend.sync()
+
+    def _learn(self, batch: dict[str, Tensor]) -> Tensor:
+        self.count += 1
+        return self.train(self.model, self.optimizer, Key(0, self.count), LR, batch)
 
 
-def _compiled() -> Any:
+def _compiled(step: Any) -> Any:
     """The same step as one program."""
     from seqloom.tensor import compile as compile_step
 
-    return compile_step(train)
+    return compile_step(step)

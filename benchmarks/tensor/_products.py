@@ -5,13 +5,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tensor._networks import (
+    CHANNELS,
     CLASSES,
     DEEPSEA_OUTPUTS,
+    DILATED_LAYERS,
+    DILATED_LENGTH,
     FEED,
     HEADS,
     LAYERS,
     LETTERS,
     PLACES,
+    PROFILE_KERNEL,
     ROWS,
     WIDTH,
     Arrays,
@@ -29,6 +33,7 @@ def products_of(name: str) -> list[Product]:
         "SequenceCNN": _cnn,
         "DeepSEA": _deepsea,
         "encoder": _encoder,
+        "dilated": _dilated,
     }[name]()
 
 
@@ -100,6 +105,14 @@ def _deepsea() -> list[Product]:
     ]
     dense = [*_dense(BATCH, 960 * 53, 925), *_dense(BATCH, 925, DEEPSEA_OUTPUTS)]
     return [*convolutions, *dense]
+
+
+def _dilated() -> list[Product]:
+    places: Any = {"places": DILATED_LENGTH, "samples": ROWS}
+    layers = [_conv(3 * CHANNELS, CHANNELS, **places) for _ in range(DILATED_LAYERS)]
+    first = _conv(4 * 21, CHANNELS, **places, first=True)
+    heads = [*_conv(PROFILE_KERNEL * CHANNELS, 1, **places), *_dense(ROWS, CHANNELS, 1)]
+    return [*first, *(product for layer in layers for product in layer), *heads]
 
 
 def _encoder() -> list[Product]:

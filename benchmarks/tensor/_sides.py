@@ -4,45 +4,44 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.tensor._networks import Arrays
+from benchmarks.tensor._networks import Setup
 from benchmarks.tensor._products import NumPyProducts, products_of
 
-Build = Callable[[str, Arrays, int, float], Any]
+Build = Callable[[Setup], Any]
 
 
 def _ours(on: str, *, compiled: bool) -> Build:
-    def build(name: str, weights: Arrays, threads: int, dropout: float) -> Any:
+    def build(setup: Setup) -> Any:
         from benchmarks.tensor._our_side import OurSide
 
-        options: Any = {"threads": threads, "dropout": dropout, "compiled": compiled}
-        return OurSide(name, weights, on=on, **options)
+        return OurSide(setup, on=on, compiled=compiled)
 
     return build
 
 
 def _torch(*, compiled: bool) -> Build:
-    def build(name: str, weights: Arrays, threads: int, dropout: float) -> Any:
+    def build(setup: Setup) -> Any:
         from benchmarks.tensor._torch_side import TorchSide
 
-        return TorchSide(name, weights, threads=threads, dropout=dropout, compiled=compiled)
+        return TorchSide(setup, compiled=compiled)
 
     return build
 
 
-def _jax(name: str, weights: Arrays, _threads: int, dropout: float) -> Any:
+def _jax(setup: Setup) -> Any:
     from benchmarks.tensor._jax_side import JaxSide
 
-    return JaxSide(name, weights, dropout=dropout)
+    return JaxSide(setup)
 
 
-def _numpy_floor(name: str, _weights: Arrays, _threads: int, _dropout: float) -> Any:
-    return NumPyProducts(products_of(name))
+def _numpy_floor(setup: Setup) -> Any:
+    return NumPyProducts(products_of(setup.name))
 
 
-def _torch_floor(name: str, _weights: Arrays, threads: int, _dropout: float) -> Any:
+def _torch_floor(setup: Setup) -> Any:
     from benchmarks.tensor._torch_side import TorchProducts
 
-    return TorchProducts(products_of(name), threads)
+    return TorchProducts(products_of(setup.name), setup.threads)
 
 
 SIDES: dict[str, Build] = {

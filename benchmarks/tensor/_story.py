@@ -4,7 +4,7 @@ from typing import Any
 
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._crew import Failed, memory, speeds, step_of
-from benchmarks.tensor._networks import NETWORKS
+from benchmarks.tensor._networks import ON_PROCESSORS
 from benchmarks.tensor._small import small_rows
 
 THREADS = (1, 2)
@@ -28,7 +28,7 @@ Found = dict[str, dict[str, Any]]
 
 def main() -> None:
     """Measures steps with and without dropout, memory, and what is smaller than a step."""
-    runs = {(name, n): _run(name, n, SIDES, 0.0) for name in NETWORKS for n in THREADS}
+    runs = {(name, n): _run(name, n, SIDES, 0.0) for name in ON_PROCESSORS for n in THREADS}
     for (name, threads), found in runs.items():
         _check(f"{name} at {threads}", found)
     text = "\n\n".join(
@@ -93,7 +93,7 @@ def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
 def _with_dropout() -> str:
     """The same steps with a tenth of the values dropped."""
     rows = list[list[str]]()
-    for name in NETWORKS:
+    for name in ON_PROCESSORS:
         for threads in THREADS:
             found = _run(name, threads, WITH_DROPOUT, 0.1)
             times = [_time(found[side]) for side in WITH_DROPOUT]
@@ -104,7 +104,7 @@ def _with_dropout() -> str:
 def _memory() -> str:
     """The megabytes that ten steps add at their peak, each side in a fresh process."""
     sides = ("numpy", "numpy compiled", "torch eager")
-    rows = [[name, *(_grown(side, name) for side in sides)] for name in NETWORKS]
+    rows = [[name, *(_grown(side, name) for side in sides)] for name in ON_PROCESSORS]
     return table(("memory that ten steps add, MB", *sides), rows)
 
 

@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from benchmarks.tensor._networks import HEADS, LAYERS, Arrays
+from benchmarks.tensor._networks import (
+    DILATED_LAYERS,
+    HEADS,
+    LAYERS,
+    Arrays,
+    Setup,
+    middle_of,
+    weights_of,
+)
 
 LR = 1e-3
 Tensors = dict[str, Tensor]
@@ -18,36 +26,51 @@ class TorchSide:
     """A network, eager or compiled, with torch's fused AdamW.
 
     Args:
-        name: The network.
-        weights: The first weights by path.
-        threads: The threads of torch's operations.
-        dropout: The share that is dropped.
+        setup: The network, and how it is computed.
         compiled: Whether the loss goes through `torch.compile`.
     """
 
-    def __init__(
-        self, name: str, weights: Arrays, *, threads: int, dropout: float, compiled: bool
-    ) -> None:
-        torch.set_num_threads(threads)
-        self.tensors = {path: torch.tensor(each) for path, each in weights.items()}
+    def __init__(self, setup: Setup, *, compiled: bool) -> None:
+        if setup.device == "cpu":
+            torch.set_num_threads(setup.threads)
+        self.setup = setup
+        self.tensors = {
+            path: torch.tensor(each, device=setup.device)
+            for path, each in weights_of(setup.network).items()
+        }
         trained = [each for path, each in self.tensors.items() if "running" not in path]
         for each in trained:
             each.requires_grad_()
-        loss = partial(LOSSES[name], rate=dropout)
+        loss = partial(LOSSES[setup.name], rate=setup.dropout)
         self.loss = torch.compile(loss) if compiled else loss
         self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
 
     def prepare(self, batch: Arrays) -> Tensors:
-        """The batch as tensors over the same memory."""
-        return {key: torch.from_numpy(each) for key, each in batch.items()}
+        """The batch as tensors on the device; on a processor over the same memory."""
+        device = self.setup.device
+        return {key: torch.from_numpy(each).to(device) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
         """Learns from one batch and gives its loss."""
+        return self._learn(batch).item()
+
+    def learn(self, batch: Tensors) -> None:
+        """Learns from one batch and does not wait for the loss."""
+        self._learn(batch)
+
+    def wait(self) -> None:
+        """Waits until the device has done what it was given."""
+        if self.setup.device != "cpu":
+            torch.cuda.synchronize()
+
+    def _learn(self, batch: Tensors) -> Tensor:
         self.optimizer.zero_grad()
-        loss = self.loss(self.tensors, batch)
+        is_half = self.setup.dtype == "bfloat16"
+        with torch.autocast(self.setup.device, torch.bfloat16, enabled=is_half):
+            loss = self.loss(self.tensors, batch)
         loss.backward()
         self.optimizer.step()
-        return loss.item()
+        return loss
 
 
 def _linear(p: Tensors, path: str, x: Tensor) -> Tensor:
@@ -110,6 +133,23 @@ def _attention(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
     return seen.transpose(1, 2).reshape(rows, places, width)
 
 
+def _dilated(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    del rate
+    x = F.relu(_conv(p, "first", batch["x"]))
+    for number in range(DILATED_LAYERS):
+        x = x + F.relu(_conv(p, f"layers.{number}", x, dilation=2 ** (number + 1)))
+    profile = _conv(p, "profile", x)[:, 0, middle_of(x.shape[-1])]
+    by_position = (batch["profile"] * F.log_softmax(profile, -1)).sum(-1)
+    error = _linear(p, "count", x.mean(-1)) - batch["count"]
+    return (error * error).mean() - by_position.mean()
+
+
+def _conv(p: Tensors, path: str, x: Tensor, dilation: int = 1) -> Tensor:
+    kernel = p[f"{path}.weight"]
+    padding = dilation * (kernel.shape[2] // 2)
+    return F.conv1d(x, kernel, p[f"{path}.bias"], padding=padding, dilation=dilation)
+
+
 def _layer_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], p[f"{path}.weight"], p[f"{path}.bias"])
 
@@ -119,6 +159,7 @@ LOSSES: dict[str, Any] = {
     "SequenceCNN": _cnn,
     "DeepSEA": _deepsea,
     "encoder": _encoder,
+    "dilated": _dilated,
 }
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from benchmarks._measure import memory_of
-from benchmarks.tensor._networks import NETWORKS, batch_of, weights_of
+from benchmarks.tensor._networks import Setup, batch_of
 from benchmarks.tensor._sides import SIDES
 
 
@@ -15,15 +15,14 @@ class Worker:
 
     Args:
         side: Its name.
-        network: The network's name.
-        threads: The threads that it may use.
-        dropout: The share that is dropped.
+        setup: The fields of a `Setup`.
     """
 
-    def __init__(self, side: str, network: str, threads: int, dropout: float) -> None:
-        it = NETWORKS[network]
-        self.side: Any = SIDES[side](network, weights_of(it), threads, dropout)
-        self.batch = self.side.prepare(batch_of(it))
+    def __init__(self, side: str, setup: dict[str, Any]) -> None:
+        it = Setup(**setup)
+        self.name = side
+        self.side: Any = SIDES[side](it)
+        self.batch = self.side.prepare(batch_of(it.network))
 
     def losses(self, steps: int) -> list[float]:
         """Makes steps and gives their losses."""
@@ -34,6 +33,34 @@ class Worker:
         start = time.perf_counter()
         self.losses(steps)
         return (time.perf_counter() - start) / steps
+
+    def first(self, steps: int) -> dict[str, Any]:
+        """Makes the first steps; gives their losses, and the seconds of the very first."""
+        start = time.perf_counter()
+        loss = self.side.step(self.batch)
+        seconds = time.perf_counter() - start
+        return {"losses": [loss, *self.losses(steps - 1)], "seconds": seconds}
+
+    def burst(self, steps: int) -> float:
+        """Makes steps whose losses are not read, and gives the time of one."""
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.side.learn(self.batch)
+        self.side.wait()
+        return (time.perf_counter() - start) / steps
+
+    def peak(self, steps: int) -> int | None:
+        """Makes steps and gives the memory taken on a CUDA device; None without one."""
+        self.burst(steps)
+        if "jax" in self.name:
+            import jax
+
+            stats = jax.devices()[0].memory_stats() or {}
+            return stats.get("peak_bytes_in_use")
+        import torch
+
+        # Reserved, because the memory of a CUDA graph does not count as allocated.
+        return torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
 
     def memory(self, steps: int) -> int:
         """Makes steps and gives the bytes by which memory's peak exceeds its start."""
