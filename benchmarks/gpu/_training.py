@@ -1,6 +1,7 @@
 """Training steps on a GPU: ours compared with torch's, and what the loader costs them."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -20,7 +21,8 @@ COMPILED_FIRST = ("dilated", "SequenceCNN")
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
 # Seconds that an item takes at most: on a GPU, and on small inputs.
 EAGER_SECONDS, COMPILED_SECONDS, WAIT_SECONDS = (8.0, 2.0), (70.0, 20.0), (18.0, 2.0)
-ROUNDS, ROUND_SECONDS, FIRST_STEPS = 5, 0.2, 3
+# Rounds in which the sides take turns: on a GPU, and on small inputs.
+ROUNDS, ROUND_SECONDS, FIRST_STEPS = (5, 2), 0.2, 3
 
 
 def run(results: Results) -> None:
@@ -29,20 +31,21 @@ def run(results: Results) -> None:
 
     _turn_tf32_off()
     compiled_first = COMPILED_FIRST[results.is_tiny]
-    eager = _measure_eager, EAGER_SECONDS
-    compiled = measure_compiled, COMPILED_SECONDS
+    eager = "eager steps", _measure_eager, EAGER_SECONDS
+    compiled = "compiled steps", measure_compiled, COMPILED_SECONDS
     order = [
         *((*eager, name, "bfloat16") for name in SIZES),
         (*compiled, compiled_first, "bfloat16"),
-        (measure_waits, WAIT_SECONDS, WAITING, "bfloat16"),
+        ("wait share", measure_waits, WAIT_SECONDS, WAITING, "bfloat16"),
         *((*eager, name, "float32") for name in SIZES),
     ]
     if not results.is_tiny:  # small inputs have run the code of the rest
         others = [name for name in SIZES if name != compiled_first]
         order += [(*compiled, name, "bfloat16") for name in others]
-    for measure, seconds, name, dtype in order:
-        setup = _setup(results, name, dtype)
-        _attempt(results, measure, setup, seconds=seconds[results.is_tiny])
+    for what, measure, seconds, name, dtype in order:
+        work = partial(measure, results, _setup(results, name, dtype))
+        what = f"training, {what} of {name} in {dtype}"  # noqa: PLW2901
+        _attempt(results, what, work, seconds=seconds[results.is_tiny])
 
 
 WAITING = "SequenceCNN"  # the network whose steps are the shortest
@@ -55,19 +58,18 @@ def _setup(results: Results, name: str, dtype: str) -> Setup:
 
 def _attempt(
     results: Results,
-    measure: Callable[[Results, Setup], None],
-    setup: Setup,
+    what: str,
+    work: Callable[[], None],
     *,
     seconds: float,
 ) -> None:
     """Measures an item if there is time; writes why it is skipped, or how it failed."""
-    what = f"{measure.__name__.strip('_')} of {setup.name} in {setup.dtype}"
     left = results.seconds_left()
     if left < seconds:
         results.skip(what, f"needs about {seconds:.0f} s, {max(left, 0):.0f} s are left")
         return
     try:
-        measure(results, setup)
+        work()
     except Exception as error:  # noqa: BLE001 - a result, which must not end the others
         results.add(what, failed=f"{type(error).__name__}: {error}")
 
@@ -97,7 +99,7 @@ def _measure_eager(results: Results, setup: Setup) -> None:
         sides[name] = side, batch
     steps = _count_steps(results, *sides[RIVAL])
     works = {name: _work(side, batch, steps) for name, (side, batch) in sides.items()}
-    for name, seconds in interleave(works, rounds=ROUNDS).items():
+    for name, seconds in interleave(works, rounds=ROUNDS[results.is_tiny]).items():
         found[name]["seconds"] = [each / steps for each in seconds]
     write_step(results, setup, found, mode="eager", pair=(OURS, RIVAL))
     _find_synchronisation(results, setup, sides)

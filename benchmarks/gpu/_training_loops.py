@@ -91,7 +91,7 @@ def _time(results: Results, crew: dict[str, Member], found: Found) -> None:
     steps = {side: 1 if results.is_tiny else _count_steps(ready[side]) for side in ready}
     rounds = [
         {side: ready[side].ask("burst", steps[side]) for side in ready}
-        for _ in range(ROUNDS)
+        for _ in range(ROUNDS[results.is_tiny])
     ]
     for side, member in ready.items():
         found[side]["seconds"] = [each[side] for each in rounds]
