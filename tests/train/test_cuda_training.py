@@ -5,25 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+import card
 import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [
-    pytest.mark.usefixtures("without_pictures"),
-    pytest.mark.skipif(
-        not torch.cuda.is_available(),
-        reason="needs a CUDA device, and this machine has none",
-    ),
-]
+pytestmark = [pytest.mark.usefixtures("without_pictures"), card.on_a_card]
 
-CARD = "torch:cuda"
+CARD = card.TORCH
 
 
 @pytest.fixture(autouse=True)
-def _whole_numbers(monkeypatch):
-    """Lets cuDNN compute in whole float32, as a processor does."""
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+def _whole_numbers():
+    """Lets a card compute in whole float32, as a processor does."""
+    with card.whole_float32(card.TORCH), card.whole_float32(card.JAX):
+        yield
 
 
 class Stop(sl.train.Progress):
@@ -52,11 +48,11 @@ def test_losses_fall_as_on_the_processor(toy, labels, is_compiled):
     data = toy(labels=labels, task=TASKS[labels])
     outputs = 1 if labels == "gc" else 2
     config = sl.models.SequenceCNNConfig(4, outputs, widths=(8,), kernel_size=5)
-    card, host = (
+    found, expected = (
         train(config, data, data, backend=name, compile=is_compiled)
         for name in (CARD, "torch")
     )
-    np.testing.assert_allclose(losses(card), losses(host), rtol=2e-3)
+    np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
 
 
 def test_a_model_from_a_card_scores_the_same_on_a_processor(toy, small, tmp_path):
@@ -87,7 +83,7 @@ def test_a_network_of_pytorch_is_trained_on_a_card(toy, tmp_path):
     network = plain_network()
     run = train(network, toy(), valid, backend=CARD, epochs=8, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
-    assert next(network.parameters()).device.type == "cuda"
+    assert next(network.parameters()).device.type == card.DEVICE
     scores = sl.infer.predict(run.trained, valid).to_numpy()
     x = torch.from_numpy(np.stack([valid[i]["inputs"] for i in range(len(valid))]))
     with torch.no_grad():
@@ -97,7 +93,7 @@ def test_a_network_of_pytorch_is_trained_on_a_card(toy, tmp_path):
 
 def test_a_step_of_ones_own_gets_tensors_on_the_card(toy):
     def step(module, batch, key):
-        assert batch["inputs"].device.type == "cuda"
+        assert batch["inputs"].device.type == card.DEVICE
         outputs = module(batch["inputs"])
         return torch.nn.functional.cross_entropy(outputs, batch["label"]), outputs
 
@@ -130,11 +126,12 @@ def test_adapters_are_trained_on_a_card_and_score_the_same_on_a_processor(tmp_pa
     config = sl.models.ESM2LoRAConfig.for_data(data, tmp_path / "esm2", rank=2)
     run = train(config, data, backend=CARD, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
-    card = sl.infer.predict(run.trained, data).to_numpy()
+    found = sl.infer.predict(run.trained, data).to_numpy()
     host = sl.infer.predict(sl.models.load(tmp_path / "run"), data).to_numpy()
-    np.testing.assert_allclose(card, host, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found, host, rtol=1e-3, atol=1e-4)
 
 
+@card.cuda_alone
 def test_batches_in_pinned_memory_reach_the_card(toy):
     loader = sl.data.DataLoader(toy(), batch_size=16, output="torch", pin_memory=True)
     for batch in loader:
@@ -146,17 +143,42 @@ def test_batches_in_pinned_memory_reach_the_card(toy):
 def test_genotypes_are_learned_on_a_card_as_on_a_processor(cohort):
     data = cohort()
     config = sl.models.GenotypeMLPConfig.for_data(data)
-    card, host = (train(config, data, data, backend=name) for name in (CARD, "torch"))
-    np.testing.assert_allclose(losses(card), losses(host), rtol=2e-3)
+    found, host = (train(config, data, data, backend=name) for name in (CARD, "torch"))
+    np.testing.assert_allclose(losses(found), losses(host), rtol=2e-3)
 
 
 def test_bfloat16_on_a_card_learns_too(toy, small):
-    run = train(small, toy(), backend=CARD, epochs=15, precision="bfloat16")
+    with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
+        run = train(small, toy(), backend=CARD, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 
 
-def test_the_monitor_reads_a_card(toy, small):
-    with sl.infer.GPUMonitor(interval=0.05) as monitor:
-        train(small, toy(2000), backend=CARD, epochs=5)
-    cards = monitor.get_summary()["gpus"]
-    assert torch.cuda.get_device_name() in str(cards)
+def test_losses_on_a_card_of_jax_are_those_of_a_processor(toy, small):
+    card.backend(card.JAX)
+    found, expected = (
+        train(small, toy(), backend=name, epochs=2) for name in (card.JAX, "numpy")
+    )
+    np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
+
+
+@card.cuda_alone
+def test_a_step_of_training_waits_for_nothing():
+    network = sl.nn.Linear(8, 3).bind(CARD, 0)
+    optimizer, b = sl.optim.AdamW(), network.backend
+    x, labels = b.tensor(np.ones((16, 8), "float32")), b.tensor(np.arange(16) % 3)
+
+    def loss_of(network, x, labels):
+        return sl.nn.functional.cross_entropy(network(x), labels)
+
+    def step(network):
+        loss, grads = sl.nn.value_and_grad(loss_of)(network, x, labels)
+        return optimizer.step(1e-2, network, grads), loss
+
+    network, first = step(network)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(3):
+            network, last = step(network)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert last.item() < first.item()

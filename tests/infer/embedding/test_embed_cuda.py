@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import card
 import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _model, _pinned
@@ -18,10 +19,6 @@ from seqloom.infer.embedding._device import HostDevice
 from seqloom.infer.embedding._pinned import PinnedRing, Slab
 from seqloom.infer.embedding._torch_device import TorchDevice
 from seqloom.tensor.backends._torch import _device_attention, _device_random
-
-on_a_card = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device, and this machine has none"
-)
 
 
 class Table(torch.nn.Module):
@@ -241,12 +238,16 @@ def test_a_module_that_torch_compiles_is_called_and_named_as_the_module(
     assert found.model == expected.model
 
 
+IS_CUDA = card.DEVICE == "cuda"
+RECORDS = 3000 if IS_CUDA else 100
+
+
 class Slow(Table):
     """A table whose rows come long after they were asked for."""
 
     def __init__(self):
         super().__init__()
-        self.square = torch.nn.Parameter(torch.eye(4096))
+        self.square = torch.nn.Parameter(torch.eye(4096 if IS_CUDA else 64))
 
     def forward(self, input_ids):
         x = self.square
@@ -260,21 +261,21 @@ def proteins(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
-    records = [rng.choice(letters, size) for size in rng.integers(5, 400, 3000)]
+    records = [rng.choice(letters, size) for size in rng.integers(5, 400, RECORDS)]
     text = (b">s%d\n%s\n" % (n, it.tobytes()) for n, it in enumerate(records))
     (tmp_path / "p.fa").write_bytes(b"".join(text))
 
 
-@on_a_card
+@card.on_a_card
 @pytest.mark.parametrize("pool", ["none", "mean"])
 def test_a_device_that_lags_behind_gives_what_the_host_gives(proteins, pool):
-    sl.infer.embed(Slow().cuda(), "p.fa", out="cuda", pool=pool)
+    sl.infer.embed(Slow().to(card.DEVICE), "p.fa", out="card", pool=pool)
     sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
-    found, expected = (sl.infer.load(out).to_numpy() for out in ("cuda", "host"))
+    found, expected = (sl.infer.load(out).to_numpy() for out in ("card", "host"))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@on_a_card
+@card.cuda_alone
 def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
     sl.models.ESM2Config.of("8M").init("numpy").save("8M")
     model = sl.models.ESM2.load("8M", "torch:cuda", "bfloat16").eval()
@@ -288,10 +289,10 @@ def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
             sl.infer.embed(model, "p.fa", out=out, progress=watch)
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    assert len(sl.infer.load("timed")) == 3000
+    assert len(sl.infer.load("timed")) == RECORDS
 
 
-@on_a_card
+@card.cuda_alone
 def test_a_card_with_little_memory_halves_the_batches(proteins):
     model = sl.models.ESM2Config.of("8M").init("torch:cuda").eval()
     whole = torch.cuda.get_device_properties(0).total_memory
@@ -301,4 +302,4 @@ def test_a_card_with_little_memory_halves_the_batches(proteins):
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert "max_tokens=" in summary.notes[0]
-    assert len(sl.infer.load("e")) == 3000
+    assert len(sl.infer.load("e")) == RECORDS

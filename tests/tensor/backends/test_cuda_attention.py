@@ -9,6 +9,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
+import card
 from seqloom.tensor import backend
 from seqloom.tensor.backends._torch import _device_attention as device
 
@@ -17,9 +18,6 @@ LONGEST = 67
 ALL = [torch.float16, torch.bfloat16, torch.float32]
 CARDS = [(8, 0), (7, 5)]
 
-on_a_card = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="needs a CUDA device, and this machine has none"
-)
 causal_or_not = pytest.mark.parametrize("causal", [False, True])
 half = pytest.mark.parametrize("dtype", ALL[:2])
 any_type = pytest.mark.parametrize("dtype", ALL)
@@ -27,9 +25,9 @@ any_type = pytest.mark.parametrize("dtype", ALL)
 
 @any_type
 @causal_or_not
-@pytest.mark.parametrize("card", CARDS)
-def test_the_kernels_take_these_arguments(card, causal, dtype, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: card)
+@pytest.mark.parametrize("kind", CARDS)
+def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
     called = {"_flash": 0, "_efficient": 0}
     for name in called:
@@ -43,7 +41,7 @@ def test_the_kernels_take_these_arguments(card, causal, dtype, monkeypatch):
     assert (out.shape, out.dtype) == (q.shape, dtype)
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
-    by_flash = dtype is not torch.float32 and card == (8, 0) and device.has_varlen()
+    by_flash = dtype is not torch.float32 and kind == (8, 0) and device.has_varlen()
     assert called == {"_flash": int(by_flash), "_efficient": int(not by_flash)}
 
 
@@ -89,14 +87,16 @@ def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatc
 def drawn(dtype: Any, seed: int = 0) -> list[Any]:
     """Queries, keys, values and a gradient, on the device."""
     made = torch.Generator().manual_seed(seed)
-    return [torch.randn(135, 2, 16, generator=made).cuda().to(dtype) for _ in range(4)]
+    return [
+        torch.randn(135, 2, 16, generator=made).to(card.DEVICE, dtype) for _ in range(4)
+    ]
 
 
 def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> list[Any]:
     """The result and the three derivatives."""
-    b: Any = backend("torch:cuda")
+    b: Any = backend(card.TORCH)
     q, k, v, grad = arrays
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=card.DEVICE)
     rule = {"max_seqlen": longest, "causal": causal}
     out, lse = b.attention_varlen(q, k, v, ends, **rule)
     return [out, *b.attention_varlen_grad(grad, q, k, v, ends, out, lse, **rule)]
@@ -115,7 +115,7 @@ def truth(arrays: Any, *, causal: bool) -> list[Any]:
     return [torch.cat(part) for part in parts]
 
 
-@on_a_card
+@card.on_a_card
 @any_type
 @causal_or_not
 def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
@@ -126,7 +126,7 @@ def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
         torch.testing.assert_close(mine.double().cpu(), wanted, rtol=error, atol=error)
 
 
-@on_a_card
+@card.on_a_card
 @any_type
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
 def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtype):
@@ -142,25 +142,25 @@ def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtyp
         torch.use_deterministic_algorithms(mode=False)
 
 
-@on_a_card
+@card.on_a_card
 @any_type
 def test_unaligned_arrays_give_the_same_on_a_device(dtype):
     arrays = drawn(dtype)
     moved = []
     for array in arrays:
-        room = torch.empty(array.numel() + 1, dtype=dtype, device="cuda")
+        room = torch.empty(array.numel() + 1, dtype=dtype, device=card.DEVICE)
         room[1:] = array.ravel()
         moved.append(room[1:].view(array.shape))
     for mine, wanted in zip(both_ways(moved), both_ways(arrays), strict=True):
         torch.testing.assert_close(mine, wanted)
 
 
-@on_a_card
+@card.cuda_alone
 @any_type
 def test_no_call_waits_for_the_device(dtype):
     arrays = drawn(dtype)
     both_ways(arrays)
-    b: Any = backend("torch:cuda")
+    b: Any = backend(card.TORCH)
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -170,18 +170,18 @@ def test_no_call_waits_for_the_device(dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
-@on_a_card
+@card.cuda_alone  # a processor raises an error
 @any_type
 def test_a_sequence_longer_than_the_longest_is_nan_on_a_device(dtype):
     assert both_ways(drawn(dtype), longest=60)[0].isnan().all()
 
 
-@on_a_card
+@card.on_a_card
 @half
 def test_a_model_compiled_for_a_device_takes_the_kernel(dtype):
-    b: Any = backend("torch:cuda")
+    b: Any = backend(card.TORCH)
     q, k, v, _ = drawn(dtype)
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=card.DEVICE)
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         return b.attention_varlen(q, k, v, ends, max_seqlen=LONGEST)[0] * 2

@@ -1,0 +1,91 @@
+"""A plugin of pytest: runs the chosen tests only, and reports each test into a pipe."""
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+PIPE, CHOICE = "SEQLOOM_TESTS_PIPE", "SEQLOOM_TESTS_CHOICE"
+CONFORMANCE = "tests/conformance/"
+MOST = 1500  # characters of a failure
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Reports from the process that pytest was started in, not from those of xdist."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Reporter(int(os.environ[PIPE])))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leaves out what was not chosen, and puts files in the order of the choice."""
+    choice = json.loads(os.environ[CHOICE])
+    places = {path: number for number, path in enumerate(choice["files"])}
+    conformance, first = set(choice["conformance"]), {}
+    for item in items:
+        name = getattr(item, "originalname", item.name)
+        first.setdefault((_path(item), name), item)
+
+    def is_chosen(item: pytest.Item) -> bool:
+        if _path(item).startswith(CONFORMANCE):
+            return item.name in conformance
+        name = getattr(item, "originalname", item.name)
+        return not choice["is_tiny"] or first[_path(item), name] is item
+
+    chosen = [item for item in items if is_chosen(item)]
+    items[:] = sorted(chosen, key=lambda item: places.get(_path(item), len(places)))
+
+
+def _path(item: pytest.Item) -> str:
+    """The file of a test."""
+    return item.nodeid.partition("::")[0]
+
+
+class Reporter:
+    """Writes a line of JSON for each event."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._seconds: dict[str, float] = {}
+        self._outcomes: dict[str, dict[str, str]] = {}
+
+    def _write(self, **event: Any) -> None:
+        os.write(self._pipe, (json.dumps(event) + "\n").encode())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        """Reports which tests will run; every process of xdist has the same."""
+        self._write(event="collected", ids=ids)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Reports a file that cannot be read."""
+        if report.failed:
+            self._write(event="finished", name=report.nodeid, **describe(report))
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Reports a test that begins."""
+        self._write(event="started", name=nodeid)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Reports a test that has ended, or a process that ended within it."""
+        name = report.nodeid
+        self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
+        if not report.passed:
+            self._outcomes.setdefault(name, describe(report))
+        is_crash = report.when not in {"setup", "call", "teardown"}
+        if report.when == "teardown" or is_crash:
+            outcome = self._outcomes.pop(name, {"outcome": "passed"})
+            seconds = round(self._seconds.pop(name), 3)
+            self._write(event="finished", name=name, seconds=seconds, **outcome)
+
+
+def describe(report: pytest.CollectReport | pytest.TestReport) -> dict[str, str]:
+    """The outcome of a test that did not pass, and why."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        return {"outcome": "skipped", "skipped": reason}
+    text = report.longreprtext.strip()
+    crash = getattr(report.longrepr, "reprcrash", None)
+    why = getattr(crash, "message", "").partition("\n")[0]
+    last = text.rpartition("\n")[2]
+    return {"outcome": str(report.outcome), "why": why or last, "text": text[-MOST:]}

@@ -1,0 +1,68 @@
+"""The device of the tests of cards: a CUDA device, or the processor in its place.
+
+``SEQLOOM_TEST_DEVICE=cpu`` runs the tests of cards on a processor, so that an error in a
+test is found on a machine that has no card. Tests of what only CUDA has are skipped there.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+import seqloom as sl
+
+DEVICE = os.environ.get("SEQLOOM_TEST_DEVICE", "cuda")
+if DEVICE not in {"cuda", "cpu"}:
+    raise ValueError(f"SEQLOOM_TEST_DEVICE must be cuda or cpu, got {DEVICE!r}")
+
+TORCH, JAX = f"torch:{DEVICE}", f"jax:{DEVICE}"
+NAMES = (TORCH, JAX)
+NO_CARD = "needs a CUDA device, and this machine has none"
+CUDA_ALONE = "only a CUDA device has this, and SEQLOOM_TEST_DEVICE is cpu"
+
+
+@cache
+def find_reason(name: str) -> str:
+    """Why a backend of a card cannot be used here; empty where it can."""
+    library = name.partition(":")[0]
+    if find_spec(library) is None:
+        return f"{library} is not installed"
+    try:
+        sl.tensor.backend(name)
+    except sl.errors.BackendError:
+        return NO_CARD if library == "torch" else f"{NO_CARD} that jax can use"
+    return ""
+
+
+def backend(name: str) -> sl.tensor.Backend:
+    """The backend of a card; without one the test is skipped."""
+    if reason := find_reason(name):
+        pytest.skip(reason)
+    return sl.tensor.backend(name)
+
+
+@contextmanager
+def whole_float32(name: str) -> Generator[None]:
+    """Computes products and convolutions in whole float32: a card may round to TF32."""
+    with ExitStack() as stack:
+        if name.startswith("torch"):
+            torch: Any = pytest.importorskip("torch")
+            # torch's samples forbid to set the attribute
+            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
+        if name.startswith("jax"):
+            jax: Any = pytest.importorskip("jax")
+            stack.enter_context(jax.default_matmul_precision("highest"))
+        yield
+
+
+_reason = find_reason(TORCH)
+on_a_card = pytest.mark.skipif(bool(_reason), reason=_reason or NO_CARD)
+cuda_alone = pytest.mark.skipif(
+    DEVICE == "cpu" or bool(_reason), reason=CUDA_ALONE if DEVICE == "cpu" else NO_CARD
+)
+# Of a test of both libraries; jax is asked when the test runs, because that takes memory.
+on_each_card = pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,53 @@
+"""ESM-2 on a card: what a processor computes, packed and alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import card
+import seqloom as sl
+
+torch: Any = pytest.importorskip("torch")
+
+pytestmark = card.on_a_card
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("esm2")
+    config = sl.models.ESM2Config(layers=2, width=64, heads=4)
+    config.init("numpy", sl.Key(3)).save(place)
+    return place
+
+
+LENGTHS = (7, 60, 3, 33)
+
+
+def states(folder, backend, dtype="float32"):
+    """The last hidden states of packed sequences, on the host."""
+    network = sl.models.ESM2.load(folder, backend, dtype).eval()
+    draw, b = np.random.default_rng(0), network.backend
+    ids = draw.integers(4, 24, sum(LENGTHS)).astype("int32")
+    bounds = np.cumsum([0, *LENGTHS]).astype("int32")
+    batch = {"input_ids": b.asarray(ids), "cu_seqlens": b.asarray(bounds)}
+    found = network.embed({**batch, "max_seqlen": max(LENGTHS)})[-1]
+    return found.astype("float32").numpy()
+
+
+@card.on_each_card
+def test_states_on_a_card_are_those_of_numpy(folder, name):
+    card.backend(name)
+    with card.whole_float32(name):
+        found = states(folder, name)
+    np.testing.assert_allclose(found, states(folder, "numpy"), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_states_in_half_precision_are_near_those_of_float32(folder, dtype):
+    with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
+        found = states(folder, card.TORCH, dtype)
+    expected = states(folder, "numpy")
+    products = (found * expected).sum(axis=1)
+    norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
+    assert (products / norms).min() > 0.99

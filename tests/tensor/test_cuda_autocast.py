@@ -1,0 +1,125 @@
+"""Products in half precision on a card: types, gradients, and the scale of a loss."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import card
+import seqloom as sl
+
+torch: Any = pytest.importorskip("torch")
+
+pytestmark = card.on_a_card
+F = sl.nn.functional
+half = pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+
+
+class Network(sl.nn.Module):
+    """A convolution, a norm and a head."""
+
+    conv: sl.nn.Conv1d
+    norm: sl.nn.BatchNorm1d
+    head: sl.nn.Linear
+
+    def __init__(self):
+        self.conv = sl.nn.Conv1d(4, 8, 5, padding=2)
+        self.norm = sl.nn.BatchNorm1d(8)
+        self.head = sl.nn.Linear(8, 3)
+
+    def logits(self, inputs):
+        """Scores of three classes."""
+        return self.head(F.relu(self.norm(self.conv(inputs))).mean(axis=2))
+
+
+def loss_of(network, x, labels, dtype):
+    with sl.tensor.autocast(dtype, allow_slow=True):
+        return F.cross_entropy(network.logits(x), labels)
+
+
+def rows(count=60):
+    x = np.random.default_rng(0).normal(size=(count, 4, 20)).astype("float32")
+    return {"inputs": x, "label": x[:, :3, :].mean(axis=2).argmax(axis=1)}
+
+
+@card.on_each_card
+@half
+def test_gradients_in_half_precision_are_near_those_of_float32_on_numpy(name, dtype):
+    found, expected = (
+        gradients(backend, kind)
+        for backend, kind in ((card.backend(name), dtype), ("numpy", "float32"))
+    )
+    for path, values in found.items():
+        np.testing.assert_allclose(values, expected[path], atol=0.03, err_msg=path)
+
+
+def gradients(backend, dtype):
+    """The loss and the derivatives by each parameter."""
+    network, batch = Network().bind(backend, 0), rows(6)
+    x, labels = (network.backend.tensor(values) for values in batch.values())
+    loss, grads = sl.nn.value_and_grad(loss_of)(network, x, labels, dtype)
+    assert loss.dtype.name == "float32"
+    found = {path: grads.wrt(param) for path, param in network.parameters()}
+    assert {it.dtype.name for it in found.values()} == {"float32"}
+    return {path: it.numpy() for path, it in found.items()} | {"loss": loss.numpy()}
+
+
+@card.on_each_card
+@half
+def test_products_on_a_card_have_the_type_of_the_block(name, dtype):
+    x = card.backend(name).tensor(np.ones((2, 3), "float32"))
+    with sl.tensor.autocast(dtype, allow_slow=True):
+        product = x @ x.T
+        assert (product.dtype.name, product.sum().dtype.name) == (dtype, "float32")
+
+
+@half
+def test_torch_gives_the_same_types_on_this_device(dtype):
+    kind = getattr(torch, dtype)
+    x, weight = (torch.ones(shape, device=card.DEVICE) for shape in ((2, 4, 9), (3, 4, 3)))
+    cases: dict[str, Any] = {
+        "conv1d": (torch.conv1d, F.conv1d, (x, weight)),
+        "matmul": (torch.matmul, lambda a, b: a @ b, (x, x.mT)),
+        "relu of halves": (torch.relu, F.relu, (x.to(kind),)),
+        "sum of both": (torch.add, lambda a, b: a + b, (x, x.to(kind))),
+    }
+    if card.DEVICE == "cuda":  # torch's list for processors has no softmax
+        softmax = torch.nn.functional.softmax
+        cases["softmax"] = (lambda a: softmax(a, 1), lambda a: F.softmax(a, 1), (x.half(),))
+    make = sl.tensor.backend(card.TORCH).tensor
+    for name, (theirs, ours, args) in cases.items():
+        with torch.autocast(card.DEVICE, kind):
+            expected = theirs(*args).dtype
+        with sl.tensor.autocast(dtype, allow_slow=True):
+            found = ours(*map(make, args)).dtype.name
+        assert f"torch.{found}" == str(expected), name
+
+
+def train(data, name, precision, **options):
+    network = Network().bind(card.backend(name), 0)
+    given: dict[str, Any] = {"epochs": 3, "batch_size": 20, "loss": F.cross_entropy}
+    given |= {"schedule": sl.optim.Constant(0.01), "progress": False, "report": False}
+    with sl.tensor.autocast("float32", allow_slow=True):
+        return sl.train.fit(network, data, precision=precision, **given | options)
+
+
+@card.on_each_card
+@half
+def test_a_network_learns_in_half_precision_as_in_float32(name, dtype):
+    found, expected = (
+        [row["train_loss"] for row in train(rows(), name, precision).history]
+        for precision in (dtype, "float32")
+    )
+    np.testing.assert_allclose(found, expected, rtol=0.03)
+
+
+def steep_loss(output, labels):
+    return F.cross_entropy(output, labels) * 100
+
+
+def test_a_gradient_that_overflows_lowers_the_scale_of_the_loss(tmp_path):
+    options: dict[str, Any] = {"loss": steep_loss, "epochs": 1, "out": tmp_path / "run"}
+    run = train(rows(), card.TORCH, "float16", **options)
+    record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
+    assert record.metadata["others"]["loss_scale"]["loss_scale"] < 65536
+    assert all(np.isfinite(values).all() for values in run.model.to_record().values())

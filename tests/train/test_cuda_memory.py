@@ -1,0 +1,77 @@
+"""Memory of training on a card: a loop does not grow, and parts of a batch need less."""
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import card
+import seqloom as sl
+
+torch: Any = pytest.importorskip("torch")
+
+pytestmark = [pytest.mark.usefixtures("without_pictures"), card.on_a_card]
+
+
+def count_memory():
+    """Bytes in use on the card; on a processor, those of all tensors."""
+    gc.collect()
+    if card.DEVICE == "cuda":
+        return torch.cuda.memory_allocated()
+    tensors = [it for it in gc.get_objects() if type(it) is torch.Tensor]
+    return sum(it.nbytes for it in tensors)
+
+
+class Memory(sl.train.Progress):
+    """Counts memory after each epoch."""
+
+    def __init__(self):
+        self.bytes = []
+
+    def on_epoch(self, row):
+        del row
+        self.bytes.append(count_memory())
+
+
+def test_a_loop_of_training_does_not_grow(toy, small):
+    memory = Memory()
+    options: dict[str, Any] = {"epochs": 6, "batch_size": 16, "report": False}
+    sl.train.fit(small, toy(), backend=card.TORCH, callbacks=[memory], **options)
+    assert len(memory.bytes) == 6
+    assert len(set(memory.bytes[1:])) == 1
+
+
+def test_a_loop_of_embedding_does_not_grow():
+    network = sl.models.ESM2Config(layers=1, width=32, heads=2).init(card.TORCH, sl.Key(0))
+    b, found = network.backend, []
+    for _ in range(4):
+        batch = {
+            "input_ids": b.asarray(np.full(64, 5, "int32")),
+            "cu_seqlens": b.asarray(np.array([0, 30, 64], "int32")),
+            "max_seqlen": 34,
+        }
+        network.embed(batch)
+        del batch
+        found.append(count_memory())
+    assert len(set(found[1:])) == 1
+
+
+def measure_peak(accumulate):
+    """The most bytes of a training run whose batches are cut into parts."""
+    rows = np.random.default_rng(0).normal(size=(1024, 64)).astype("float32")
+    data = {"inputs": rows, "label": rows[:, :3].argmax(axis=1)}
+    layers = [sl.nn.Linear(64, 4096), sl.nn.ReLU(), sl.nn.Linear(4096, 3)]
+    network = sl.nn.Sequential(*layers).bind(card.TORCH, 0)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    options: dict[str, Any] = {"loss": sl.nn.functional.cross_entropy, "report": False}
+    options |= {"epochs": 2, "batch_size": 1024 // accumulate, "accumulate": accumulate}
+    sl.train.fit(network, data, progress=False, compile=False, **options)
+    return torch.cuda.max_memory_allocated() - before
+
+
+@card.cuda_alone
+def test_a_batch_in_eight_parts_takes_less_than_half_of_the_memory():
+    assert measure_peak(8) < measure_peak(1) / 2
