@@ -30,7 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _path(item).startswith(CONFORMANCE):
             return item.name in conformance
         name = getattr(item, "originalname", item.name)
-        return not choice["is_tiny"] or first[_path(item), name] is item
+        # Tests without this mark run on any machine, in every run of all tests.
+        is_small = first[_path(item), name] is item and item.get_closest_marker("skipif")
+        return not choice["is_tiny"] or bool(is_small)
 
     chosen = [item for item in items if is_chosen(item)]
     items[:] = sorted(chosen, key=lambda item: places.get(_path(item), len(places)))

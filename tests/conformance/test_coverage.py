@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from benchmarks.gpu._tests import OTHERS, SMOOTH
 
 from conformance.call import FLOATS, Skip
 from conformance.operations import REASONS, TABLE, WITHOUT_SAMPLES, functions
@@ -18,6 +19,11 @@ def test_every_function_is_compared_or_left_out_with_a_reason():
     listed = {*TABLE, *WITHOUT_SAMPLES}
     assert sorted(set(functions()) - listed) == []
     assert sorted(listed - set(functions())) == []
+
+
+def test_the_sample_that_a_card_runs_is_of_operations_that_are_compared():
+    assert {*SMOOTH, *OTHERS} - set(TABLE) == set()
+    assert {name for name in SMOOTH if "float64" not in TABLE[name].dtypes} == set()
 
 
 def test_nine_of_ten_operations_are_compared(capsys):

@@ -59,7 +59,7 @@ def test_a_loop_of_embedding_does_not_grow():
 
 def measure_peak(accumulate):
     """The most bytes of a training run whose batches are cut into parts."""
-    rows = np.random.default_rng(0).normal(size=(1024, 64)).astype("float32")
+    rows = np.random.default_rng(0).normal(size=(4096, 64)).astype("float32")
     data = {"inputs": rows, "label": rows[:, :3].argmax(axis=1)}
     layers = [sl.nn.Linear(64, 4096), sl.nn.ReLU(), sl.nn.Linear(4096, 3)]
     network = sl.nn.Sequential(*layers).bind(card.TORCH, 0)
@@ -67,11 +67,12 @@ def measure_peak(accumulate):
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     options: dict[str, Any] = {"loss": sl.nn.functional.cross_entropy, "report": False}
-    options |= {"epochs": 2, "batch_size": 1024 // accumulate, "accumulate": accumulate}
+    options |= {"epochs": 2, "batch_size": 4096 // accumulate, "accumulate": accumulate}
     sl.train.fit(network, data, progress=False, compile=False, **options)
     return torch.cuda.max_memory_allocated() - before
 
 
 @card.cuda_alone
 def test_a_batch_in_eight_parts_takes_less_than_half_of_the_memory():
+    measure_peak(1)  # libraries take memory to work in once
     assert measure_peak(8) < measure_peak(1) / 2

@@ -175,6 +175,7 @@ def test_a_step_of_training_waits_for_nothing():
         return optimizer.step(1e-2, network, grads), loss
 
     network, first = step(network)
+    last = first
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(3):

@@ -66,6 +66,16 @@ def test_random_numbers_of_a_card_are_those_of_numpy(name):
         np.testing.assert_array_equal(found, expected)
 
 
+def test_the_words_of_a_key_are_the_same_on_every_device():
+    key = sl.Key(2**40 + 7).fold("x")
+    words = [
+        np.asarray(b.to_numpy(b.key_words(key)))
+        for b in map(sl.tensor.backend, ("torch:cpu:0", card.TORCH, "numpy"))
+    ]
+    assert {it.dtype.name for it in words} == {"uint32"}
+    assert words[0].tolist() == words[1].tolist() == words[2].tolist()
+
+
 @card.cuda_alone
 def test_a_compiled_step_waits_for_nothing():
     backend, compiled = sl.tensor.backend(card.TORCH), sl.tensor.compile(step)

@@ -27,7 +27,13 @@ def key_words(b: Backend, key: Key | Tensor) -> Tensor:
     """The two words of a key as a uint32 array."""
     if isinstance(key, Tensor):
         return key
-    return torch.tensor(list(key.words), dtype=torch.uint32, device=b.device)
+    high, low = key.words
+    if b.device == "cpu":
+        return torch.tensor([high, low], dtype=torch.uint32)
+    # Filled, not copied there: a copy would wait for the device.
+    words = torch.full((2,), high, dtype=torch.int64, device=b.device)
+    words[1].fill_(low)
+    return words.to(torch.uint32)
 
 
 def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
