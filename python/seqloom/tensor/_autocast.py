@@ -111,12 +111,18 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
 def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
     """Converts a tensor of floats, or those in a list or tuple."""
     if isinstance(arg, TensorState):
-        name = cast("Any", arg).dtype.name
+        name = _name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
     if type(arg) is list or type(arg) is tuple:
         parts = [_cast(part, dtype, apply) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)
     return arg
+
+
+@cache
+def _name(dtype: Any) -> str:
+    """The name of an element type, which NumPy makes anew at each request."""
+    return dtype.name
 
 
 def _require_quick(dtype: str, args: tuple[Any, ...]) -> None:

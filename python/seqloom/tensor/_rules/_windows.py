@@ -30,6 +30,10 @@ def _conv(name: str) -> Rule:
 
     def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
+        # Of the class: a level has all names of the backend that it is over.
+        if needs[1] and (together := getattr(type(b), "conv_grads", None)):
+            like = weight if needs[0] else weight_shape
+            return _pull_together(together, (grad, x, like), needs, options)
         by_x = by_weight = by_bias = None
         if needs[0]:
             by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
@@ -41,6 +45,19 @@ def _conv(name: str) -> Rule:
         return by_x, by_weight, by_bias
 
     return Rule(_keep_factors, pull)
+
+
+def _pull_together(
+    together: Callable[..., Any],
+    arrays: tuple[Any, ...],
+    needs: keep.Needs,
+    options: dict[str, Any],
+) -> Parts:
+    """Computes the gradients that are needed in one call of the library."""
+    wanted = (*needs, False)[:3]  # by input, weight and bias
+    found = together(*arrays, wanted=wanted, **options)
+    parts = iter(found if sum(wanted) > 1 else (found,))
+    return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
 
 
 def _conv_input_grad(name: str) -> Rule:

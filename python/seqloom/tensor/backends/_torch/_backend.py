@@ -65,7 +65,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _FUNCTIONS)):
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_convolution.conv_grads)  # of compiled steps only
+    conv_grads = staticmethod(_convolution.conv_grads)  # of torch alone
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")
