@@ -51,7 +51,7 @@ def whole_float32(name: str) -> Generator[None]:
     with ExitStack() as stack:
         if name.startswith("torch"):
             torch: Any = pytest.importorskip("torch")
-            # torch's samples forbid to set the attribute
+            # Not the attribute: after an import of torch's samples it cannot be set.
             stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
         if name.startswith("jax"):
             jax: Any = pytest.importorskip("jax")
@@ -64,5 +64,5 @@ on_a_card = pytest.mark.skipif(bool(_reason), reason=_reason or NO_CARD)
 cuda_alone = pytest.mark.skipif(
     DEVICE == "cpu" or bool(_reason), reason=CUDA_ALONE if DEVICE == "cpu" else NO_CARD
 )
-# Of a test of both libraries; jax is asked when the test runs, because that takes memory.
+# For tests over both libraries. They call `backend`, which imports jax only when they run.
 on_each_card = pytest.mark.parametrize("name", NAMES)
