@@ -137,6 +137,10 @@ faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make every call fail that write
 bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2]
 	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD))
 
+.PHONY: gpu-kit
+gpu-kit: $(STAMPS)/dev $(EXTENSION) ## Make gpu/, which measures a machine with a GPU and no network: gpu/run OUT
+	python -m benchmarks.gpu kit gpu
+
 ##@ Edit
 
 .PHONY: fmt
@@ -165,13 +169,13 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 
 .PHONY: clean
 clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist docs/notebooks seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
+	rm -rf .venv dist docs/notebooks gpu seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
-		/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
 
 # How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
 # uv checks the hash of each wheel in UV_CONSTRAINT; a source would run code, so none is built.

@@ -1,5 +1,5 @@
-"""Embeddings of proteins by ESM-2 on one GPU: ours beside Hugging Face's."""
+"""A GPU in eight minutes: its tests, inference, training, and a job that is killed."""
 
-from benchmarks.gpu._story import main
+from benchmarks.gpu._run import main
 
 __all__ = ["main"]

@@ -1,15 +1,14 @@
-"""The card: whether there is one, and how many operations a second it can do."""
+"""The device: its name, its published rate, and the rate that it reaches."""
 
 import time
-from importlib.util import find_spec
 from typing import Any
 
-SQUARE = 8192  # rows of the matrices whose products tell the card's rate
+# Rows of the square matrices whose product shows the rate of a device.
+SQUARE = {"cuda": 8192, "cpu": 512}
 ROUNDS = 20
-AMPERE = (8, 0)
 
-# Dense bfloat16 operations a second of the makers' data sheets, by a part of the name;
-# the first that fits.
+# Dense bfloat16 operations a second in the makers' data sheets, by a part of the name.
+# The first part that occurs in the device's name counts.
 PEAKS = {
     "B200": 2250e12,
     "GH200": 989e12,
@@ -27,53 +26,48 @@ PEAKS = {
 }
 
 
-def why_not() -> str:
-    """Says why nothing can be measured here; empty where it can."""
-    missing = [name for name in ("torch", "transformers") if not find_spec(name)]
-    if missing:
-        return f"{' and '.join(missing)} not installed"
-    import torch
-
-    if not torch.cuda.is_available():
-        return "needs a CUDA device, and this machine has none"
-    if torch.cuda.get_device_capability() < AMPERE:
-        name = torch.cuda.get_device_name()
-        return f"needs a card with bfloat16 (Ampere or newer), this is a {name}"
-    return ""
-
-
-def name_card() -> str:
-    """The name of the card."""
-    import torch
-
-    return torch.cuda.get_device_name()
-
-
-def find_peak(device: str) -> float | None:
-    """Operations a second by the data sheet; None for a card that is not listed."""
-    name = name_card() if device != "cpu" else ""
+def find_peak(name: str) -> float | None:
+    """Operations a second of the data sheet; None for a device that is not listed."""
     return next((peak for part, peak in PEAKS.items() if part in name), None)
 
 
 def measure_rate(device: str, dtype: str) -> float:
-    """Operations a second of products of large square matrices."""
+    """Operations a second of products of large square matrices of random numbers."""
     import torch
 
     kind: Any = getattr(torch, dtype)
-    square = SQUARE if device != "cpu" else SQUARE // 16
-    x = torch.ones(square, square, dtype=kind, device=device)
-    torch.mm(x, x)
+    square = SQUARE[device]
+    x, y = (torch.randn(square, square, device=device).to(kind) for _ in range(2))
+    torch.mm(x, y)
     wait(device)
     start = time.perf_counter()
     for _ in range(ROUNDS):
-        torch.mm(x, x)
+        torch.mm(x, y)
     wait(device)
     return ROUNDS * 2 * square**3 / (time.perf_counter() - start)
 
 
 def wait(device: str) -> None:
-    """Waits until the device has done what it was asked."""
+    """Waits until the device has done all that it was given."""
     import torch
 
-    if device != "cpu":
+    if device == "cuda":
         torch.cuda.synchronize()
+
+
+def start_peak(device: str) -> int:
+    """Forgets the peak of the device's memory; returns the bytes in use."""
+    import torch
+
+    if device != "cuda":
+        return 0
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.memory_allocated()
+
+
+def peak_since(start: int, device: str) -> int | None:
+    """Bytes by which the peak exceeds `start`; None on a CPU."""
+    import torch
+
+    return torch.cuda.max_memory_allocated() - start if device == "cuda" else None

@@ -1,10 +1,11 @@
 """What a part of the run found: one line of JSON for each result, written at once."""
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
+
+RESULTS = "results.jsonl"
 
 
 class Results:
@@ -30,8 +31,6 @@ class Results:
         line = json.dumps({"part": self.part, "what": what, **fields}) + "\n"
         with self.path.open("a") as file:
             file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
         print(line, end="", flush=True)
 
     def skip(self, what: str, why: str) -> None:
@@ -46,3 +45,8 @@ class Results:
 def read_results(path: Path) -> list[dict[str, Any]]:
     """All results of a file, in the order in which they were found."""
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def has_failed(result: dict[str, Any]) -> bool:
+    """Whether a result is a failure, or not as expected."""
+    return "failed" in result or not result.get("ok", True)

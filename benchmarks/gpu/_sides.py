@@ -13,6 +13,8 @@ from benchmarks.infer._huggingface import ORDERS
 from benchmarks.infer._inputs import Ids, budgeted
 
 PAD, BUDGET = 1, 16_384
+OURS = "seqloom, packed"
+FILE, SORTED = "file order", "sorted within a budget"
 Work = Callable[[], list[torch.Tensor]]
 
 
@@ -25,13 +27,42 @@ class Case(NamedTuple):
     folder: Path
     records: Sequence[Ids]
 
+    def load_ours(self) -> Any:
+        """The network as `ESM2`."""
+        import seqloom as sl
 
-def ours(case: Case) -> Work:
-    """ESM2 on packed batches; the work gives the states of each, in order."""
-    import seqloom as sl
+        backend = "torch:cuda" if self.device == "cuda" else "torch"
+        return sl.models.ESM2.load(self.folder, backend, self.dtype).eval()
 
-    backend = "torch" if case.device == "cpu" else f"torch:{case.device}"
-    network = sl.models.ESM2.load(case.folder, backend, case.dtype).eval()
+    def load_theirs(self, attention: str) -> Any:
+        """The network as Hugging Face's `EsmModel`."""
+        from transformers import EsmModel
+
+        network: Any = EsmModel.from_pretrained(
+            self.folder,
+            add_pooling_layer=False,
+            attn_implementation=attention,
+            dtype=getattr(torch, self.dtype),
+        )
+        return network.eval().to(self.device)
+
+
+def make_sides(case: Case) -> dict[str, Work]:
+    """All sides that can run here; seqloom is the first."""
+    sides = {OURS: _pack_work(case, case.load_ours())}
+    attentions = {"sdpa": "SDPA"}
+    if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
+        attentions["flash_attention_2"] = "flash attention"
+    for attention, name in attentions.items():
+        network = case.load_theirs(attention)
+        for order in (FILE, SORTED):
+            work = _pad_work(case, network, order)
+            sides[f"Hugging Face, {name}, {order}"] = work
+    return sides
+
+
+def _pack_work(case: Case, network: Any) -> Work:
+    """Packed batches; the work gives the states of each batch, in file order."""
     lengths = [len(ids) for ids in case.records]
     batches = [
         _pack([case.records[each] for each in batch], case.device)
@@ -40,9 +71,9 @@ def ours(case: Case) -> Work:
 
     def work() -> list[torch.Tensor]:
         with torch.inference_mode():
-            found: list[Any] = [network.embed(batch)[-1].raw for batch in batches]
+            states: list[Any] = [network.embed(batch)[-1].raw for batch in batches]
             wait(case.device)
-        return found
+        return states
 
     return work
 
@@ -58,36 +89,27 @@ def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
     }
 
 
-def hugging_face(case: Case, order: str, attention: str) -> Work:
-    """EsmModel on padded batches; the work gives the states of each, in file order."""
-    from transformers import EsmModel
-
-    network: Any = EsmModel.from_pretrained(
-        case.folder,
-        add_pooling_layer=False,
-        attn_implementation=attention,
-        dtype=getattr(torch, case.dtype),
-    )
-    network = network.eval().to(case.device)
+def _pad_work(case: Case, network: Any, order: str) -> Work:
+    """Padded batches; the work gives the states of each protein, in file order."""
     batches = _cut([len(ids) for ids in case.records], order)
     inputs = [_pad([case.records[each] for each in it], case.device) for it in batches]
 
     def work() -> list[torch.Tensor]:
-        found: list[Any] = [None] * len(case.records)
+        states: list[Any] = [None] * len(case.records)
         with torch.inference_mode():
             for batch, (ids, mask) in zip(batches, inputs, strict=True):
                 hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state
                 for number, row in zip(batch, hidden, strict=True):
-                    found[number] = row[: len(case.records[number])]
+                    states[number] = row[: len(case.records[number])]
             wait(case.device)
-        return found
+        return states
 
     return work
 
 
 def _cut(lengths: Sequence[int], order: str) -> list[list[int]]:
-    """Batches of padded proteins; within a budget as large as ours."""
-    if order != "sorted within a budget":
+    """Batches for padding: sixteen in file order, or sorted within our budget."""
+    if order == FILE:
         return ORDERS[order](lengths)
     ranks = np.argsort(lengths, kind="stable").tolist()
     batches = budgeted([lengths[each] for each in ranks], BUDGET, padded=True)
@@ -95,21 +117,8 @@ def _cut(lengths: Sequence[int], order: str) -> list[list[int]]:
 
 
 def _pad(rows: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ids of a batch and the mask of its real tokens."""
+    """The ids of a batch and the mask of its tokens that are no padding."""
     ids = torch.full((len(rows), max(map(len, rows))), PAD)
     for number, row in enumerate(rows):
         ids[number, : len(row)] = torch.from_numpy(row)
     return ids.to(device), (ids != PAD).long().to(device)
-
-
-def sides(case: Case) -> dict[str, Work]:
-    """All sides that can run here."""
-    found = {"seqloom, packed": ours(case)}
-    attentions = {"sdpa": "SDPA"}
-    if find_spec("flash_attn") and case.device != "cpu":
-        attentions["flash_attention_2"] = "flash attention"
-    for attention, name in attentions.items():
-        for order in ("file order", "sorted within a budget"):
-            work = hugging_face(case, order, attention)
-            found[f"Hugging Face, {name}, {order}"] = work
-    return found

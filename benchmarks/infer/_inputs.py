@@ -53,11 +53,26 @@ def query(count: int) -> list[Ids]:
     return [ids.astype(np.int64) for ids in np.split(tokens, offsets[1:-1])]
 
 
+def write_fasta(records: Sequence[Ids], path: Path, copies: int = 1) -> None:
+    """Writes proteins as FASTA, each as often as `copies`, under different names."""
+    import seqloom as sl
+
+    tokens = sl.encode.Tokens("esm2").vocabulary.items()
+    residues = {number: residue for residue, number in tokens}
+    rows = ["".join(residues[each] for each in ids[1:-1].tolist()) for ids in records]
+    with path.open("w") as file:
+        for copy in range(copies):
+            start = copy * len(rows)
+            file.writelines(f">s{start + n}\n{row}\n" for n, row in enumerate(rows))
+
+
 INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
 
 
-def write_network(size: str, folder: Path) -> None:
-    """Writes a network of Hugging Face's with random weights."""
+def write_network(
+    size: str, folder: Path, *, device: str = "cpu", dtype: str = "float32"
+) -> None:
+    """Writes a network of Hugging Face's with random weights, drawn on a device."""
     import torch
     from transformers import EsmConfig, EsmModel
 
@@ -79,11 +94,12 @@ def write_network(size: str, folder: Path) -> None:
         mask_token_id=MASK,
         pad_token_id=1,
     )
-    network: Any = EsmModel(config, add_pooling_layer=False)
+    with torch.device(device):
+        network: Any = EsmModel(config, add_pooling_layer=False)
     for name, values in network.named_parameters():
         if name.endswith("bias"):
             torch.nn.init.normal_(values, std=0.05)
-    network.save_pretrained(folder)
+    network.to(getattr(torch, dtype)).save_pretrained(folder)
 
 
 def budgeted(lengths: Sequence[int], budget: int, *, padded: bool) -> list[list[int]]:

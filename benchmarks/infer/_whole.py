@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks._page import table
-from benchmarks.infer._inputs import Ids, mix, write_network
+from benchmarks.infer._inputs import Ids, mix, write_fasta, write_network
 
 PROTEINS = 150
 
@@ -15,11 +15,7 @@ def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any)
     """Embeds proteins from their text; returns what `embed` says."""
     import seqloom as sl
 
-    letters = sl.encode.Tokens("esm2").vocabulary.items()
-    names = {number: letter for letter, number in letters}
-    rows = ["".join(names[each] for each in ids[1:-1].tolist()) for ids in records]
-    text = "".join(f">s{number}\n{row}\n" for number, row in enumerate(rows))
-    (folder / "p.fa").write_text(text)
+    write_fasta(records, folder / "p.fa")
     return sl.infer.embed(network, folder / "p.fa", out=folder / "e", **options)
 
 

@@ -1,0 +1,52 @@
+"""The kit for a machine with a GPU: made, and run on a CPU with small inputs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.gpu._kit import LIMIT, make_kit
+from benchmarks.gpu._results import RESULTS, has_failed, read_results
+from benchmarks.gpu._run import PARTS
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kit") / "gpu"
+    make_kit(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(kit):
+    """What a tiny run on the CPU finds; the repository's own package is out of reach."""
+    out = kit.parent / "out"
+    environment = {**os.environ, "PYTHON": sys.executable}
+    environment.pop("PYTHONPATH", None)
+    command = [kit / "run", out, "--device", "cpu", "--tiny"]
+    subprocess.run(command, env=environment, cwd="/", check=False)
+    return read_results(out / RESULTS)
+
+
+def test_a_kit_has_at_most_50_mib(kit):
+    files = [path for path in kit.rglob("*") if path.is_file() and not path.is_symlink()]
+    installed = kit / "installed"
+    sizes = [path.stat().st_size for path in files if installed not in path.parents]
+    assert sum(sizes) <= LIMIT
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_finds_something_and_ends_before_its_limit(results, part):
+    found = [it for it in results if it["part"] == part]
+    assert found
+    assert not [it for it in found if has_failed(it)]
+
+
+def test_a_kit_uses_the_package_that_it_has_installed(kit):
+    command = [sys.executable, "-c", "import seqloom; print(seqloom.__file__)"]
+    environment = {**os.environ, "PYTHONPATH": str(kit / "installed")}
+    done = subprocess.run(
+        command, check=True, env=environment, cwd="/", capture_output=True, text=True
+    )
+    assert Path(done.stdout.strip()).is_relative_to(kit / "installed")
