@@ -1,9 +1,16 @@
-"""The benchmark of training on a GPU: its networks and its tables."""
+"""The run on a GPU: its networks, its time limits, and its tables."""
+
+from pathlib import Path
 
 import pytest
+from benchmarks.gpu import _run
+from benchmarks.gpu._read import tell
+from benchmarks.gpu._results import RESULTS, read_results
 from benchmarks.gpu._training import tables
 from benchmarks.tensor._networks import Setup, batch_of
 from benchmarks.tensor._sides import SIDES
+
+from waiting import wait_until
 
 
 def test_the_dilated_network_has_the_losses_of_its_torch_twin():
@@ -40,15 +47,56 @@ def test_a_comparison_is_a_row_for_each_side():
     assert "**0.75**" in theirs
 
 
+MACHINE = {
+    "what": "machine",
+    "device": "Card",
+    "processor": "some CPU",
+    "python": "3.12",
+    "versions": {"torch": "2.11", "jax": None},
+}
+
+
 def test_losses_that_differ_are_listed_as_a_failure():
-    steps, missing = tables([COMPARED | {"failed": "the losses differ"}])
+    result = COMPARED | {"part": "training", "failed": "the losses differ"}
+    *_, steps, rest, _ = tell([result], MACHINE)
     assert "1.0e-03, too large (2e-02)" in steps
-    assert "- training step (encoder, bfloat16, eager): the losses differ" in missing
+    name = "training, training step, encoder, bfloat16, eager"
+    assert f"- {name}: **failed**: the losses differ" in rest
 
 
 def test_a_skipped_item_is_listed_with_its_reason():
-    (missing,) = tables([{"what": "one item", "skipped": "3 s are left"}])
-    assert missing.endswith("- one item: 3 s are left")
+    item = {"part": "training", "what": "one item", "skipped": "3 s are left"}
+    *_, rest, machine = tell([item], MACHINE)
+    assert rest.endswith("- training, one item: skipped: 3 s are left")
+    assert machine == "Measured on Card, some CPU, CPython 3.12, torch 2.11."
+
+
+def is_running(pid):
+    """Whether a process exists and is no zombie."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+HANGS = """
+import subprocess, sys, time
+
+def run(results):
+    results.add("first", ok=True)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    results.add("child", pid=child.pid)
+    time.sleep(600)
+"""
+
+
+def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch):
+    (tmp_path / "part_that_hangs.py").write_text(HANGS)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[1]}")
+    monkeypatch.setitem(_run.PARTS, "check", ("part_that_hangs", 12))
+    assert _run.run_parts(tmp_path / "out", ["check"], "cpu", is_tiny=True) == 1
+    _, first, child, end = read_results(tmp_path / "out" / RESULTS)
+    assert first["ok"]
+    assert end["failed"] == "killed after its limit of 12 s"
+    wait_until(lambda: not is_running(child["pid"]))
 
 
 def test_a_step_that_waits_is_reported_with_its_place():

@@ -1,10 +1,12 @@
 """Makes the kit, runs it, and writes what it found into docs/benchmarks.md."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.gpu import _read, _run
 from benchmarks.gpu._kit import make_kit
+from benchmarks.gpu._results import Results
 
 
 def main() -> int:
@@ -17,7 +19,9 @@ def main() -> int:
     run.add_argument("out", type=Path, help="folder of the results")
     part = commands.add_parser("part", help="run one part in this process")
     part.add_argument("file", type=Path, help="file of the results")
-    part.add_argument("part", choices=_run.PARTS)
+    part.add_argument("name", help="name of the part")
+    part.add_argument("module", help="module whose function `run` does it")
+    part.add_argument("seconds", type=float, help="time that it may take")
     for command in (run, part):
         command.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
         command.add_argument(
@@ -34,7 +38,8 @@ def main() -> int:
         _read.publish_results(given.out)
         return 0
     if given.command == "part":
-        _run.work(given.file, given.part, given.device, is_tiny=given.tiny)
+        options = {"device": given.device, "seconds": given.seconds, "is_tiny": given.tiny}
+        import_module(given.module).run(Results(given.file, given.name, **options))
         return 0
     return _run.run_parts(given.out, given.parts, given.device, is_tiny=given.tiny)
 

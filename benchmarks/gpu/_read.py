@@ -88,16 +88,22 @@ def _tell_tests(results: Found) -> list[str]:
 def _tell_rest(results: Found) -> list[str]:
     """What was skipped or failed, apart from single tests that were skipped."""
     lines = [
-        f"- {it['part']}, {it['what']}: skipped: {it['skipped']}"
+        f"- {_name(it)}: skipped: {it['skipped']}"
         for it in results
-        if "skipped" in it and it["part"] != "tests"
+        if "skipped" in it and "outcome" not in it and it["what"] != "summary"
     ]
     lines += [
-        f"- {it['part']}, {it['what']}: **failed**: {it.get('failed', 'not as expected')}"
+        f"- {_name(it)}: **failed**: {it.get('failed') or it.get('why', 'not as expected')}"
         for it in results
         if has_failed(it)
     ]
-    return ["\n".join(lines)] if lines else []
+    return ["Skipped or failed:\n\n" + "\n".join(lines)] if lines else []
+
+
+def _name(it: dict[str, Any]) -> str:
+    """The part, what was done, and with which network."""
+    keys = ("part", "what", "network", "dtype", "mode")
+    return ", ".join(str(it[key]) for key in keys if it.get(key))
 
 
 def _describe(machine: dict[str, Any]) -> str:

@@ -49,4 +49,5 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 def has_failed(result: dict[str, Any]) -> bool:
     """Whether a result is a failure, or not as expected."""
-    return "failed" in result or not result.get("ok", True)
+    is_failure = "failed" in result or result.get("outcome") in {"failed", "unfinished"}
+    return is_failure or not result.get("ok", True)

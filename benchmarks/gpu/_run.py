@@ -59,12 +59,19 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:
     """Runs one part and kills it at its limit, with the processes that it started."""
-    seconds = PARTS[part][1]
+    module, seconds = PARTS[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
-    settings = [str(path), part, "--device", device, *(["--tiny"] if is_tiny else [])]
+    settings = [str(path), part, module, str(seconds - MARGIN), "--device", device]
     start = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.gpu", "part", *settings],
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.gpu",
+            "part",
+            *settings,
+            *(["--tiny"] if is_tiny else []),
+        ],
         env={**os.environ, **SETTINGS},
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -93,11 +100,3 @@ def _count(path: Path, part: str) -> str:
     lines = [f"\n    {it['what']}: {it.get('failed', it)}" for it in failures]
     counts = f"{len(found)} results, {skipped} skipped, {len(failures)} failed"
     return f"{counts}{''.join(lines)}"
-
-
-def work(path: Path, part: str, device: str, *, is_tiny: bool) -> None:
-    """Runs one part in this process."""
-    module, seconds = PARTS[part]
-    limit = seconds - MARGIN
-    results = Results(path, part, device=device, seconds=limit, is_tiny=is_tiny)
-    import_module(module).run(results)

@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks._page import table
+from benchmarks.gpu._card import peak_since, start_peak
 from benchmarks.gpu._results import Results
 from benchmarks.tensor._networks import Setup
 
@@ -91,11 +92,15 @@ def _measure_eager(results: Results, setup: Setup) -> None:
     sides, found = dict[str, Any](), dict[str, dict[str, Any]]()
     arrays = batch_of(setup.network)
     for name in (RIVAL, OURS):
-        before = _reset_peak(setup)
+        before = start_peak(setup.device)
         side = SIDES[name](setup)
         batch = side.prepare(arrays)
         losses = [side.step(batch) for _ in range(FIRST_STEPS)]
-        found[name] = {"losses": losses, "seconds": [], **_read_peak(setup, before)}
+        found[name] = {
+            "losses": losses,
+            "seconds": [],
+            "peak_bytes": peak_since(before, setup.device),
+        }
         sides[name] = side, batch
     steps = _count_steps(results, *sides[RIVAL])
     works = {name: _work(side, batch, steps) for name, (side, batch) in sides.items()}
@@ -127,26 +132,6 @@ def _count_steps(results: Results, side: Any, batch: Any) -> int:
     start = perf_counter()
     work()
     return max(3, round(3 * ROUND_SECONDS / (perf_counter() - start)))
-
-
-def _reset_peak(setup: Setup) -> int:
-    """Forgets the peak of the device's memory; returns what is in use."""
-    import torch
-
-    if setup.device == "cpu":
-        return 0
-    torch.cuda.synchronize()
-    torch.cuda.reset_peak_memory_stats()
-    return torch.cuda.memory_allocated()
-
-
-def _read_peak(setup: Setup, before: int) -> dict[str, int]:
-    """The peak of the device's memory above what was in use before; nothing on a CPU."""
-    import torch
-
-    if setup.device == "cpu":
-        return {}
-    return {"peak_bytes": torch.cuda.max_memory_allocated() - before}
 
 
 def write_step(
@@ -254,12 +239,7 @@ def tables(results: list[dict[str, Any]]) -> list[str]:
     found = [table(STEP_HEAD, steps, texts=STEP_TEXTS)] if steps else []
     found += [table(WAIT_HEAD, waits)] if waits else []
     found += ["\n".join(loops)] if loops else []
-    missing = [line for it in results if (line := _missing_line(it))]
-    return (
-        [*found, "\n".join(["Not measured, or failed:", "", *missing])]
-        if missing
-        else found
-    )
+    return found
 
 
 def _step_rows(result: dict[str, Any]) -> list[list[str]]:
@@ -314,13 +294,3 @@ def _waits_of(result: dict[str, Any]) -> list[str]:
     ]
     step = f"{result['network']} in {result['dtype']}"
     return [f"- A step of {step} waits for the GPU: {'; '.join(found)}."]
-
-
-def _missing_line(result: dict[str, Any]) -> str:
-    """Says why an item was skipped, or how it failed; empty for the others."""
-    cause = result.get("skipped") or result.get("failed")
-    parts = [result.get(key) for key in ("network", "dtype", "mode")]
-    which = ", ".join(part for part in parts if part)
-    return (
-        f"- {result['what']}{' (' + which + ')' if which else ''}: {cause}" if cause else ""
-    )
