@@ -92,7 +92,8 @@ lint-rust: $(STAMPS)/base
 	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
 
-# Licences, two versions of one crate, where crates come from: deny.toml. Then the advisories, where
+# Licences, two versions of one crate, where crates come from: deny.toml; whether each crate can
+# be packaged. Then the advisories, where
 # a copy of RustSec's database is at hand: ADVISORIES names a clone, or `make audit` has fetched one.
 ADVISORY_DATABASE := target/advisories/advisory-db-3157b0e258782691
 DENY := cargo deny --locked --config deny.toml
@@ -101,6 +102,7 @@ DENY_CHECK := check --hide-inclusion-graph $(addprefix --allow ,license-exceptio
 lint-crates: $(STAMPS)/dev
 	$(DENY) $(DENY_CHECK)
 	$(DENY) --manifest-path fuzz/Cargo.toml $(DENY_CHECK)
+	cargo package --workspace --allow-dirty --no-verify --offline --quiet
 	@mkdir -p target/advisories
 	$(if $(ADVISORIES),ln -sfn '$(realpath $(ADVISORIES))' $(ADVISORY_DATABASE))
 	@if [[ -d $(ADVISORY_DATABASE) ]]; then $(DENY) --offline check advisories; \

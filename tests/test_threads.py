@@ -2,7 +2,8 @@ import threading
 
 import pytest
 
-from seqloom._threads import _quota, count_cores, count_threads, run_interruptible
+from seqloom._system._machine import _quota
+from seqloom._threads import count_cores, count_threads, run_interruptible
 from seqloom.errors import ArgumentError
 
 VARIABLES = (
@@ -65,8 +66,8 @@ def test_the_quota_of_old_control_groups_is_read(tmp_path):
 
 
 def test_half_a_core_is_one_thread(monkeypatch):
-    monkeypatch.setattr("seqloom._threads._own_groups", lambda: ["group"])
-    monkeypatch.setattr("seqloom._threads._quota", lambda _: 0.5)
+    monkeypatch.setattr("seqloom._system._machine._own_groups", lambda: ["group"])
+    monkeypatch.setattr("seqloom._system._machine._quota", lambda _: 0.5)
     assert count_cores.__wrapped__() == 1
 
 

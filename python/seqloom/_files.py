@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import stat
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from seqloom._signals import signals_waiting
+from seqloom._system import NOFOLLOW, change_owner, lock, open_handle, sync, sync_data
 from seqloom.errors import ArgumentError, FileError, MissingFileError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def flushing(file: BinaryIO) -> Generator[None]:
     def flush() -> None:
         while not failures and not is_over.wait(_EARLY):
             try:
-                os.fdatasync(file.fileno())
+                sync_data(file.fileno())
             except OSError as error:
                 failures.append(error)
 
@@ -157,12 +157,12 @@ def _claim(final: Path) -> tuple[Path, int]:
 def _make(part: Path, mode: int) -> int | None:
     """Makes a part and locks it; None: the name is another writer's."""
     try:
-        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         return None
     # Where a file system has no locks, nobody can take the part for a dead writer's.
     with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
     if is_at(part, handle):
         return handle
     os.close(handle)  # taken for a dead writer's before it was locked
@@ -172,11 +172,11 @@ def _make(part: Path, mode: int) -> int | None:
 def _remove_dead(part: Path) -> None:
     """Removes a part that nobody has locked: its writer was killed."""
     try:
-        handle = os.open(part, os.O_RDWR | os.O_NOFOLLOW)
+        handle = open_handle(part, os.O_RDWR | NOFOLLOW)
     except OSError:
         return
     with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(handle, wait=False)
         if is_at(part, handle):
             part.unlink()
     os.close(handle)
@@ -198,11 +198,11 @@ def _keep_rights(part: Path, final: Path) -> None:
         return
     mode = stat.S_IMODE(old.st_mode)
     try:
-        os.chown(part, old.st_uid, old.st_gid)
+        change_owner(part, old.st_uid, old.st_gid)
     except OSError:
         # Another group would get the old group's rights: it gets those of all others.
         with suppress(OSError):
-            os.chown(part, -1, old.st_gid)
+            change_owner(part, -1, old.st_gid)
         if part.stat().st_gid != old.st_gid:
             mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
     part.chmod(mode)
@@ -226,15 +226,6 @@ def _sync_all(paths: Iterable[Path]) -> None:
     """Waits until the disk has all of them."""
     for path in paths:
         sync(path)
-
-
-def sync(path: Path) -> None:
-    """Waits until the disk has what was written to a file or a folder."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

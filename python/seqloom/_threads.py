@@ -6,11 +6,10 @@ import operator
 import os
 import threading
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from seqloom._arguments import quote
+from seqloom._system import count_cores
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _VARIABLES = (
 _MOST = 1 << 16
 # Seconds between two calls of `look`.
 _INTERVAL = 0.1
-_CGROUPS = Path("/sys/fs/cgroup")
 
 
 def count_threads(num_threads: int | None = None) -> int:
@@ -113,50 +111,3 @@ def _count_of(name: str, value: str) -> int:
     if not value.strip().isdecimal() or int(value) < 1:
         raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
     return int(value)
-
-
-@cache
-def count_cores() -> int:
-    """Counts the cores that the scheduler and the quota leave to this process."""
-    allowed = _count_allowed_cores()
-    quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]
-    return max(1, min([allowed, *(int(quota) for quota in quotas)]))
-
-
-def _count_allowed_cores() -> int:
-    """Counts the cores that this process may be scheduled on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _own_groups() -> list[Path]:
-    """Lists the control groups this process is in, from the root down."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return []
-    own = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    group = _CGROUPS / own.lstrip("/")
-    return [*reversed([p for p in group.parents if p.is_relative_to(_CGROUPS)]), group]
-
-
-def _quota(folder: Path) -> float | None:
-    """Reads how many cores a control group may use, in either version's files."""
-    try:
-        quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return _old_quota(folder / "cpu")
-    return None if quota == "max" else int(quota) / int(period)
-
-
-def _old_quota(folder: Path) -> float | None:
-    """Reads the quota as version 1 of control groups writes it; -1 means none."""
-    try:
-        quota, period = (
-            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="ascii"))
-            for name in ("quota", "period")
-        )
-    except (OSError, ValueError):
-        return None
-    return None if quota < 0 else quota / period

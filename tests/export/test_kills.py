@@ -98,7 +98,7 @@ def test_a_writer_that_lives_keeps_its_folder(tmp_path):
 
 
 def test_without_an_exchange_an_old_export_is_put_aside(tmp_path, monkeypatch):
-    monkeypatch.setattr(_folder, "_exchange", lambda *_: False)
+    monkeypatch.setattr(_folder, "rename_exchange", lambda *_: False)
     place = tmp_path / "model"
     _write.write(place, sealed(OLD), overwrite=False)
     _write.write(place, sealed(NEW), overwrite=True)

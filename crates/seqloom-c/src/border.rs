@@ -2,8 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, OsStr, c_char};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr;
@@ -133,7 +132,22 @@ pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
     }
     // SAFETY: the caller's promise.
     let text = unsafe { CStr::from_ptr(text) };
-    Ok(OsStr::from_bytes(text.to_bytes()).into())
+    path_of(text.to_bytes())
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
+fn path_of(bytes: &[u8]) -> Result<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    Ok(std::ffi::OsStr::from_bytes(bytes).into())
+}
+
+/// Elsewhere a path is text.
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Result<PathBuf> {
+    let text = std::str::from_utf8(bytes);
+    text.map(PathBuf::from)
+        .map_err(|_| Error::argument("a path must be UTF-8".into()))
 }
 
 /// Gives memory away, for C to hand back.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use seqloom_core::number::as_u64;
+use seqloom_core::system::read_at;
 
-use crate::identity::Identity;
+use crate::system::Identity;
 
 /// A file that stays open, read by position: many threads and processes may.
 ///
@@ -64,7 +65,7 @@ impl Disk {
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {
-            match piece(&self.file, at + as_u64(done), &mut out[done..]) {
+            match read_at(&self.file, at + as_u64(done), &mut out[done..]) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(count) => done += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -81,21 +82,6 @@ fn changed(facts: &Metadata) -> u64 {
     since
         .and_then(|since| u64::try_from(since.as_nanos()).ok())
         .unwrap_or(0)
-}
-
-#[cfg(unix)]
-fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, out, at)
-}
-
-#[cfg(windows)]
-fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, out, at)
-}
-
-#[cfg(not(any(unix, windows)))]
-fn piece(_: &File, _: u64, _: &mut [u8]) -> io::Result<usize> {
-    Err(ErrorKind::Unsupported.into())
 }
 
 /// Makes `out` that long, or says that there is no memory for it.

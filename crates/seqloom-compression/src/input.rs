@@ -12,8 +12,7 @@ use std::time::SystemTime;
 use seqloom_core::number::as_u64;
 use seqloom_core::process;
 
-use crate::identity::Identity;
-use crate::pipe::{has_bytes, open, standard_input, wait_for_bytes};
+use crate::system::{Identity, has_bytes, open, standard_input, wait_for_bytes};
 
 /// How much is asked of the operating system at once.
 pub(crate) const PIECE: usize = 256 << 10;

@@ -25,17 +25,12 @@ pub mod checksum;
 pub mod disk;
 mod gzip;
 mod helper;
-#[cfg_attr(not(unix), path = "identity/elsewhere.rs")]
-mod identity;
 pub mod image;
 mod inflate;
 pub mod input;
 pub mod parallel;
-#[cfg_attr(not(unix), path = "part/elsewhere.rs")]
 pub mod part;
 mod piece;
-#[cfg_attr(not(unix), path = "pipe/elsewhere.rs")]
-mod pipe;
 mod plain;
 mod positions;
 mod ring;
@@ -43,6 +38,8 @@ mod run;
 #[deny(clippy::indexing_slicing)] // nor what an index says
 pub mod seekable;
 mod streams;
+#[cfg_attr(not(unix), path = "system/elsewhere.rs")]
+mod system;
 mod text;
 mod unpacked;
 #[deny(clippy::indexing_slicing)] // nor what a code says

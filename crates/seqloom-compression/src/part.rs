@@ -4,12 +4,11 @@
 //! removes a part that nobody has locked. Python's `seqloom._files` does the same, under
 //! the same names.
 
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use crate::system::{create_new, is_at, keep_rights, open_itself, sync_folder};
 
 /// So many names are looked at for what killed writers left.
 const LOOKED_AT: usize = 8;
@@ -32,8 +31,8 @@ impl Part {
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
         (0..LOOKED_AT).map(part).for_each(|path| remove_dead(&path));
         // What replaces a private file is private from its first byte on.
-        let mode = if target.exists() { 0o600 } else { 0o666 };
-        let mut made = (0_usize..).map(part).map(|path| make(path, mode));
+        let is_private = target.exists();
+        let mut made = (0_usize..).map(part).map(|path| make(path, is_private));
         let first = made.find_map(Result::transpose);
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
@@ -52,38 +51,21 @@ impl Part {
     /// # Errors
     ///
     /// The disk is full, or the target cannot be replaced: it stays as it was.
-    pub fn commit(self, target: &Path) -> io::Result<()> {
-        self.keep_rights(target)?;
+    pub fn commit(mut self, target: &Path) -> io::Result<()> {
+        keep_rights(&self.file, target)?;
         self.file.sync_all()?;
         fs::rename(&self.path, target)?;
+        self.path.clear(); // its old name may be another writer's by now
         let folder = target
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
-        // A folder that cannot be synced (some network drives) has the file all the same.
-        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        sync_folder(folder.unwrap_or(Path::new(".")));
         Ok(())
-    }
-
-    /// Gives the part the permissions of the file that it replaces, and its owner if it can.
-    fn keep_rights(&self, target: &Path) -> io::Result<()> {
-        let Ok(old) = fs::metadata(target) else {
-            return Ok(());
-        };
-        let mut mode = old.mode() & 0o7777;
-        if fchown(&self.file, Some(old.uid()), Some(old.gid())).is_err() {
-            let _ = fchown(&self.file, None, Some(old.gid()));
-            // Another group would get the old group's rights: it gets those of all others.
-            if self.file.metadata()?.gid() != old.gid() {
-                mode = mode & 0o7707 | (mode & 0o007) << 3;
-            }
-        }
-        self.file.set_permissions(Permissions::from_mode(mode))
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // After a commit its name is free, and may be another writer's by now.
         if is_at(&self.path, &self.file) {
             let _ = fs::remove_file(&self.path);
         }
@@ -91,10 +73,8 @@ impl Drop for Part {
 }
 
 /// A part of this name; nothing where the name is another writer's.
-fn make(path: PathBuf, mode: u32) -> io::Result<Option<Part>> {
-    let mut options = File::options();
-    options.read(true).write(true).create_new(true).mode(mode);
-    let file = match options.open(&path) {
+fn make(path: PathBuf, is_private: bool) -> io::Result<Option<Part>> {
+    let file = match create_new(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         made => made?,
     };
@@ -107,10 +87,7 @@ fn make(path: PathBuf, mode: u32) -> io::Result<Option<Part>> {
 /// Removes a part that nobody has locked: its writer was killed.
 fn remove_dead(path: &Path) {
     // Another user may have put a link, a pipe or a device there: it is not opened.
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
-    let mut options = File::options();
-    options.read(true).write(true).custom_flags(flags);
-    let Some(file) = options.open(path).ok().filter(is_file) else {
+    let Some(file) = open_itself(path).ok().filter(is_file) else {
         return;
     };
     let is_free = match file.try_lock() {
@@ -124,12 +101,6 @@ fn remove_dead(path: &Path) {
 
 fn is_file(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.is_file())
-}
-
-/// Whether a name is still that of an open file.
-fn is_at(path: &Path, file: &File) -> bool {
-    let pair = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
-    pair.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 #[cfg(test)]
@@ -166,6 +137,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_link_under_the_name_of_a_part_is_not_followed() {
         let folder = folder("link");

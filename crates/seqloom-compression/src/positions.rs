@@ -12,8 +12,8 @@ use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use super::text::Options;
-use crate::identity::Identity;
 use crate::input::Input;
+use crate::system::Identity;
 use seqloom_core::number::as_u64;
 
 /// How much of a file there must be for several threads to unpack it sooner than

@@ -1,10 +1,11 @@
 //! Checksums of the bytes of tensors, by one thread or several.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use rayon::prelude::*;
+use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -30,14 +31,27 @@ pub fn read_pieces(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8
     let file = File::open(path).map_err(|error| Error::io(path, &error))?;
     let one = |(number, piece): (usize, &mut [u8])| -> Result<[u8; 8]> {
         let place = start + (number * PIECE) as u64;
-        file.read_exact_at(piece, place)
-            .map_err(|error| Error::io(path, &error))?;
+        fill(&file, place, piece).map_err(|error| Error::io(path, &error))?;
         Ok(xxh3_64(piece).to_le_bytes())
     };
     if rayon::current_thread_index().is_none() {
         return out.chunks_mut(PIECE).enumerate().map(one).collect();
     }
     out.par_chunks_mut(PIECE).enumerate().map(one).collect()
+}
+
+/// Fills a piece from a position; a file that ends before is an error.
+fn fill(file: &File, at: u64, piece: &mut [u8]) -> io::Result<()> {
+    let mut done = 0;
+    while let Some(rest) = piece.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match read_at(file, at + done as u64, rest) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => done += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

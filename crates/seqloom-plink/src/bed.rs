@@ -1,13 +1,14 @@
 //! An open `.bed`, read at any position by many threads.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use seqloom_core::error::{Fault, Kind};
+use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 
 use super::layout::{HEADER, Layout, MAGIC, Major};
@@ -147,7 +148,7 @@ impl Bed {
     /// Fills `out` with bytes from one on.
     pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
-            match piece(&self.file, at, out) {
+            match read_at(&self.file, at, out) {
                 Ok(0) => return Err(self.ended(at)),
                 Ok(count) => {
                     at += count as u64;
@@ -203,16 +204,6 @@ impl Bed {
             ..Fault::default()
         })
     }
-}
-
-#[cfg(unix)]
-fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, out, at)
-}
-
-#[cfg(windows)]
-fn piece(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, out, at)
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from seqloom._cache_home import cache_home
-from seqloom._threads import count_cores, count_threads, threads_variable
+from seqloom._system import count_cores, load_average, read_fact
+from seqloom._threads import count_threads, threads_variable
 from seqloom.cli._doctor_facts import gpu_names, has_vectors, version_of
 from seqloom.cli._run import PROGRAM
 from seqloom.errors import ArgumentError
@@ -68,7 +68,7 @@ def _check_threads() -> Iterator[Advice]:
 
 def _check_load() -> Iterator[Advice]:
     """Finds other programs that compute."""
-    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    load, cores = load_average(), os.cpu_count() or 1
     if load > cores:
         yield Advice(
             f"Other programs compute: {load:.1f} want to run, on {cores} cores.",
@@ -78,8 +78,7 @@ def _check_load() -> Iterator[Advice]:
 
 def _check_clock() -> Iterator[Advice]:
     """Finds a processor that is told to save power."""
-    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
-    if governor.exists() and governor.read_text("ascii").strip() == "powersave":
+    if read_fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave":
         yield Advice(
             "The processor saves power (governor powersave), which may lower its clock.",
             "On a machine of your own: cpupower frequency-set --governor performance.",

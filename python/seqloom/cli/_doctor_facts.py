@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from seqloom._cache_home import cache_home
 from seqloom._rust import _native
-from seqloom._threads import count_cores, count_threads
+from seqloom._system import available_memory, count_cores, read_fact, total_memory
+from seqloom._threads import count_threads
 from seqloom.cli._run import PROGRAM
 from seqloom.errors import ArgumentError
 
@@ -49,14 +50,14 @@ def has_vectors() -> bool:
 
 def processor_name() -> str:
     """Reads the processor's name, or its architecture where Linux gives no name."""
-    named = _find(r"^model name\s*: (.*)$", Path("/proc/cpuinfo"))
+    named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
     return (named or platform.processor() or platform.machine()).replace("(R)", "")
 
 
 def gpu_names() -> list[str]:
     """Lists the GPUs that NVIDIA's driver knows; reading this starts none of them."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    return [_find(r"^Model:\s*(.*)$", file) or "a GPU" for file in files]
+    return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
 
 def version_of(package: str) -> str | None:
@@ -65,15 +66,6 @@ def version_of(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _find(pattern: str, path: Path) -> str | None:
-    """Reads what a pattern finds in a file of the system, if both are there."""
-    try:
-        found = re.search(pattern, path.read_text("utf-8", "replace"), re.MULTILINE)
-    except OSError:
-        return None
-    return found and found[1].strip()
 
 
 def _threads() -> str:
@@ -86,11 +78,10 @@ def _threads() -> str:
 
 def _memory() -> str:
     """Says how much memory there is, and how much of it is free."""
-    path = Path("/proc/meminfo")
-    sizes = [_find(rf"^{name}:\s*(\d+) kB$", path) for name in ("MemTotal", "MemAvailable")]
-    if None in sizes:
-        return "unknown"
-    every, free = (f"{int(size or 0) / 2**20:.1f} GiB" for size in sizes)
+    sizes = total_memory(), available_memory()
+    if not all(sizes):
+        return "unknown" if not sizes[0] else f"{sizes[0] / 2**30:.1f} GiB"
+    every, free = (f"{size / 2**30:.1f} GiB" for size in sizes)
     return f"{every}, {free} of them free"
 
 

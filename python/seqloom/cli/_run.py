@@ -1,6 +1,7 @@
 """``seqloom run``: the program without Python, where this package brought it."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,8 @@ from cyclopts import Parameter
 from seqloom.errors import MissingFileError
 
 # Beside the extension: the Makefile puts it there, and the wheel holds it.
-PROGRAM = Path(__file__).parents[1] / "_rust" / "seqloom-run"
+_SUFFIX = ".exe" if sys.platform == "win32" else ""
+PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_SUFFIX}"
 WORDS = Parameter(allow_leading_hyphen=True)
 
 
@@ -35,5 +37,7 @@ def run(*words: Annotated[str, WORDS]) -> None:
         )
     if sys.stdout is not None:  # as of a process that was started with it closed
         sys.stdout.flush()
+    if sys.platform == "win32":  # it has no exec: the program is a child process
+        sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - our own
     # In our place, so that signals, streams and the exit code are its own.
     os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - a program of ours

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seqloom._system import lock
 from seqloom.errors import FileError, FormatError
 from seqloom.io import SequenceIndex
 
@@ -41,5 +41,5 @@ def _alone_with(path: str) -> Generator[None]:
         return
     with file:
         with suppress(OSError):  # some file systems have no locks: then each makes its own
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file.fileno())
         yield

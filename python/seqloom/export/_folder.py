@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -12,17 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._files import sync
 from seqloom._signals import signals_waiting
+from seqloom._system import NOFOLLOW, lock, open_handle, rename_exchange, sync
 from seqloom.errors import FileError, RunFolderError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
-
-# Of renameat2 in linux/fcntl.h and linux/fs.h.
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-# What a file system says that exchanges nothing.
-_WITHOUT_EXCHANGE = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def write_folder(
@@ -72,19 +64,19 @@ def _make(part: Path, final: Path) -> int:
     with _renaming_alone(final.parent):
         _remove_dead(final)
         part.mkdir()
-        handle = os.open(part, os.O_RDONLY)
+        handle = open_handle(part, os.O_RDONLY)
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         return handle
 
 
 @contextmanager
 def _renaming_alone(folder: Path) -> Generator[None]:
     """Waits for the lock of a folder: one process at a time changes names in it."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = open_handle(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         yield
     finally:
         os.close(handle)
@@ -94,11 +86,11 @@ def _remove_dead(final: Path) -> None:
     """Removes the folders of writers that were killed: nobody has locked them."""
     for left in final.parent.glob(f".{final.name}.????????.part"):
         try:
-            handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+            handle = open_handle(left, os.O_RDONLY | NOFOLLOW)
         except FileNotFoundError:
             continue  # removed by its writer
         with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle, wait=False)
             shutil.rmtree(left, ignore_errors=True)
         os.close(handle)
 
@@ -107,22 +99,8 @@ def _give_name(part: Path, final: Path) -> None:
     """Renames a new folder; what had the name before has the other one then."""
     if not final.exists() or not any(final.iterdir()):
         part.replace(final)  # an empty folder is replaced in one step
-    elif not _exchange(part, final):
+    elif not rename_exchange(part, final):
         _put_aside(part, final)
-
-
-def _exchange(part: Path, final: Path) -> bool:
-    """Exchanges two names in one step; False where the system cannot."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, "renameat2"):
-        return False
-    here, names = _AT_FDCWD, (os.fsencode(part), os.fsencode(final))
-    if not library.renameat2(here, names[0], here, names[1], _RENAME_EXCHANGE):
-        return True
-    code = ctypes.get_errno()
-    if code in _WITHOUT_EXCHANGE:
-        return False
-    raise OSError(code, os.strerror(code), str(final))
 
 
 def _put_aside(part: Path, final: Path) -> None:

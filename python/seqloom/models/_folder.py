@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from seqloom._files import sync, write_atomic
+from seqloom._files import write_atomic
+from seqloom._system import sync
 from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._known_letters import LETTERS
 from seqloom.models._learned import ENCODER

@@ -1,6 +1,5 @@
 """The lock of a run folder: one process writes to it at a time."""
 
-import fcntl
 import json
 import os
 import socket
@@ -12,6 +11,7 @@ from typing import Any
 
 from seqloom._files import is_at
 from seqloom._signals import signals_waiting
+from seqloom._system import NOFOLLOW, after_fork, lock, open_handle
 from seqloom.errors import FileError, RunFolderError
 
 NAME = ".run.lock"
@@ -57,9 +57,9 @@ def _take(path: Path) -> int | None:
 def _lock(path: Path) -> int | None:
     """Opens the file and locks it."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(handle, wait=False)
         except BlockingIOError:
             os.close(handle)
             return None
@@ -75,7 +75,7 @@ def _sign(handle: int) -> None:
     owner = {"pid": os.getpid(), "host": socket.gethostname()}
     with suppress(OSError):  # a full disk; the lock holds without
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(owner).encode(), 0)
+        os.write(handle, json.dumps(owner).encode())
 
 
 def _release(path: Path, handle: int) -> None:
@@ -105,4 +105,4 @@ def _forget() -> None:
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_forget)
+after_fork(_forget)

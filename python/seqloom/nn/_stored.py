@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import threading
 from contextvars import ContextVar
 from itertools import count
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from seqloom._system import after_fork
 from seqloom.errors import (
     ArgumentError,
     CaptureError,
@@ -107,7 +107,7 @@ class _Making:
         cls.lock = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_Making.renew)
+after_fork(_Making.renew)
 
 
 class Stored(Leaf):

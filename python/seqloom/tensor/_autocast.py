@@ -6,9 +6,9 @@ import platform
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from seqloom._system import read_fact
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._state import TensorState
 
@@ -168,10 +168,5 @@ def _find_missing(dtype: str) -> str:
 
 def _read_flags() -> set[str] | None:
     """Returns what the processor can do, as Linux tells it; None on other systems."""
-    file = Path("/proc/cpuinfo")
-    if not file.exists():
-        return None
-    lines = file.read_text("utf-8", errors="replace").splitlines()
-    kinds = ("flags", "Features")
-    flags = (line.partition(":")[2] for line in lines if line.startswith(kinds))
-    return set(next(flags, "").split())
+    flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
+    return None if flags is None else set(flags.split())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from seqloom._arguments import as_integer, quote
-from seqloom._files import sync
+from seqloom._system import sync
 from seqloom._text import count_of
 from seqloom.errors import ArgumentError, FileError
 from seqloom.models._folder import checkpoint_path, list_steps, step_path

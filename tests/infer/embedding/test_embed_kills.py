@@ -172,7 +172,7 @@ def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
 def test_a_disk_that_can_make_a_name_twice_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
-    monkeypatch.setattr(_name, "_renameat2", lambda *_: errno.EINVAL)
+    monkeypatch.setattr(_name, "rename_new", lambda *_: errno.EINVAL)
     with pytest.raises(sl.errors.FileError, match=r"neither hard links nor a rename.*URL"):
         OutputFolder(tmp_path).create("shard", [b"x"])
     assert not [*tmp_path.iterdir()]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use seqloom_core::system::write_at;
 use seqloom_core::{Error, Result};
 use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::{Layout, Major};
@@ -148,7 +149,7 @@ pub fn summed(at: usize, part: &[u8]) -> u64 {
 
 fn write(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
-        match write_piece(file, at, bytes) {
+        match write_at(file, at, bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),
             Ok(count) => {
                 at += count as u64;
@@ -159,14 +160,4 @@ fn write(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn write_piece(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::write_at(file, bytes, at)
-}
-
-#[cfg(windows)]
-fn write_piece(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_write(file, bytes, at)
 }

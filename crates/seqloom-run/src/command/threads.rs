@@ -37,9 +37,16 @@ fn read(name: &str, value: &str) -> Result<usize> {
     Ok(count.ok_or_else(bad)?.min(MOST_THREADS))
 }
 
-/// The cores that this process may be scheduled on. The standard library would look into files
-/// that nobody has named.
+/// The cores that this process may be scheduled on. The standard library would read files that
+/// the command does not name.
+#[cfg(target_os = "linux")]
 fn cores() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None);
     allowed.map_or(1, |set| usize::try_from(set.count()).unwrap_or(1).max(1))
+}
+
+/// Elsewhere the standard library asks the system, and reads no file.
+#[cfg(not(target_os = "linux"))]
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from seqloom._files import sync
 from seqloom._signals import signals_waiting
+from seqloom._system import NOFOLLOW, lock, open_handle, sync
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -263,12 +263,10 @@ def _size(entry: Path) -> int:
 @contextmanager
 def _lock(path: Path) -> Generator[None]:
     """Holds a lock that the system takes back when the process ends, however it ends."""
-    import fcntl
-
     # The name of a lock is known: in a shared folder it may be somebody's link.
-    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, _PRIVATE)
+    handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        lock(handle)
         yield
     finally:
         os.close(handle)

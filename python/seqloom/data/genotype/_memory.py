@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from seqloom._system import available_memory
 from seqloom.errors import ArgumentError
 
 _UNITS = {
@@ -32,9 +32,4 @@ def memory_of(memory: int | str | None) -> int:
 
 def _free() -> int:
     """Asks how many bytes of memory can be had."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return _SHARE * _MOST
-    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-    return 1024 * int(next(found, 1 << 22))
+    return available_memory() or _SHARE * _MOST

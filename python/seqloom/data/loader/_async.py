@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import total_memory
 from seqloom.data._path import expand
 from seqloom.data._state import check_integer
 from seqloom.data.loader._loader import DataLoader
@@ -16,6 +16,7 @@ from seqloom.data.loader._raw_batches import MEMORY, RawBatches, RawFiles
 from seqloom.errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterable
 
     from seqloom.data.loader._arguments import LoaderSettings, WorkerOptions
@@ -153,9 +154,9 @@ class PinnedCheck:
 def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:
     """Warns where pinned batches could take more than half of the machine's memory."""
     if memory is None:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = total_memory()
     pinned = _pinned_bytes(batch) * max(1, ahead)
-    if pinned > memory / 2:
+    if memory and pinned > memory / 2:
         warnings.warn(
             f"{ahead} batches ahead would pin {pinned / 2**30:.1f} GiB, more than half of "
             f"this machine's {memory / 2**30:.1f} GiB: pass a smaller prefetch_factor or "

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from seqloom._rust import _native
-from seqloom._threads import count_cores
+from seqloom._system import count_cores
 from seqloom.data._ring import RING
 from seqloom.data.loader._request import FailedBatch, Request
 from seqloom.errors import WorkerError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._threads import count_cores
+from seqloom._system import count_cores
 from seqloom.data.collate._output import converter
 from seqloom.data.collate._varlen import VarlenCollator
 from seqloom.data.loader._request import Request

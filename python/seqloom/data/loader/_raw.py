@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import read_at
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 from seqloom.io._records import decode_header, parse_id
@@ -184,7 +184,7 @@ def _read_at(file: int, size: int, position: int) -> bytearray:
     """Reads so many bytes from a position on, or as many as there are."""
     text = bytearray()
     while len(text) < size and (
-        more := os.pread(file, size - len(text), position + len(text))
+        more := read_at(file, size - len(text), position + len(text))
     ):
         text += more
     return text

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from seqloom._threads import count_cores, count_threads
+from seqloom._system import count_cores
+from seqloom._threads import count_threads
 from seqloom.data.loader._draws import with_draws
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._iterable_batches import (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import pickle
@@ -17,6 +16,7 @@ from importlib.abc import MetaPathFinder
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import follow_parent, is_running
 from seqloom.data.loader._failure import Failure
 from seqloom.data.loader._wire import pack, receive, send
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Answer = Callable[[Request], Any]
 
-_PARENT_DIED = 1  # prctl's PR_SET_PDEATHSIG
 _LOOK_SECONDS = 0.3
 
 
@@ -97,8 +96,8 @@ def _follow_parent(identity: WorkerIdentity) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["SEQLOOM_NUM_THREADS"] = "1"
-    if sys.platform == "linux" and identity.is_child_of_main_thread:
-        ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGKILL)
+    if identity.is_child_of_main_thread:
+        follow_parent()
     threading.Thread(
         target=_watch, args=(os.getppid(), identity.parent), daemon=True
     ).start()
@@ -106,20 +105,9 @@ def _follow_parent(identity: WorkerIdentity) -> None:
 
 def _watch(starter: int, parent: int) -> None:
     """Ends this process when the one that started it, or that it serves, has gone."""
-    while os.getppid() == starter and _exists(parent):
+    while os.getppid() == starter and is_running(parent):
         time.sleep(_LOOK_SECONDS)
     os._exit(1)
-
-
-def _exists(pid: int) -> bool:
-    """Tells whether a process exists."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:

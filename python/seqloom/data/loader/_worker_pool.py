@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import select
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import ready_files
 from seqloom.data.loader._request import FailedBatch
 from seqloom.data.loader._worker_main import WorkerJob
 from seqloom.data.loader._worker_process import ProcessStart, WorkerProcess
@@ -159,14 +159,13 @@ class WorkerPool:
 
     def _poll(self, epoch: _Epoch, seconds: float) -> None:
         """Waits until a worker answers or dies, and handles it."""
-        poll = select.poll()
         by_file: dict[int, WorkerProcess] = {}
+        files: dict[int, bool] = {}
         for process in self.processes:
-            for file, events in process.files():
-                by_file[file] = process
-                poll.register(file, events)
-        events = poll.poll(seconds * 1000)
-        changed = {by_file[file] for file, _ in events} if events else set(self.processes)
+            for file, is_written in process.files():
+                by_file[file], files[file] = process, is_written
+        ready = ready_files(files, seconds)
+        changed = {by_file[file] for file in ready} if ready else set(self.processes)
         for process in sorted(changed, key=lambda one: one.number):
             self._attend(epoch, process)
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import select
 import signal
 import socket
-import sys
 import threading
 import time
 import weakref
@@ -18,6 +16,7 @@ from multiprocessing.reduction import ForkingPickler
 from pickle import PicklingError
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import CAN_POLL, after_fork, resident_memory
 from seqloom.data.loader._wire import Inbox, Outbox
 from seqloom.data.loader._worker_main import SealedJob, WorkerIdentity, work
 from seqloom.errors import ArgumentError, WorkerError
@@ -42,7 +41,7 @@ def _close_ends() -> None:
         end.close()
 
 
-os.register_at_fork(after_in_child=_close_ends)
+after_fork(_close_ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +158,11 @@ class WorkerProcess:
         """The system's number of the process."""
         return self._process.pid
 
-    def files(self) -> Iterator[tuple[int, int]]:
-        """Yields the files to poll, and for which events."""
-        events = select.POLLIN if self._outbox.is_empty else select.POLLIN | select.POLLOUT
-        yield self._pipe.fileno(), events
-        yield self._process.sentinel, select.POLLIN
+    def files(self) -> Iterator[tuple[int, bool]]:
+        """Yields the files to wait for, and whether they wait to be written."""
+        yield self._pipe.fileno(), not self._outbox.is_empty
+        if CAN_POLL:  # elsewhere only the pipe, a socket, shows the end of the process
+            yield self._process.sentinel, False
 
     def can_take(self, most: int) -> bool:
         """Tells whether another request may be added."""
@@ -243,7 +242,7 @@ class WorkerProcess:
     def _is_large(self) -> bool:
         """Tells whether the process uses more memory than it may."""
         most = self._start.most_bytes
-        return bool(most and self._answered) and _memory_of(self.pid) > most
+        return bool(most and self._answered) and resident_memory(self.pid) > most
 
     def restart(self) -> None:
         """Starts the process again; it gets its requests one by one."""
@@ -271,14 +270,3 @@ class WorkerProcess:
                 self._process.join(_GRACE / 4)
         self._process.join()
         self._process.close()
-
-
-def _memory_of(pid: int) -> int:
-    """Reads how much memory a process has, in bytes; 0 where the system does not say."""
-    if sys.platform != "linux":
-        return 0
-    try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:  # noqa: PTH123
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError):
-        return 0

@@ -9,13 +9,14 @@ import socket
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from seqloom._system import boot_identity, process_start
 from seqloom.infer.embedding._folder import filesystem_time
 from seqloom.infer.embedding._name import give_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
     from seqloom.infer.embedding._folder import OutputFolder
@@ -40,16 +41,15 @@ class Owner:
     def here(cls) -> Self:
         """Describes this process."""
         pid = os.getpid()
-        boot = _read("/proc/sys/kernel/random/boot_id")
-        namespace = _link("/proc/self/ns/pid")
+        boot, namespace = boot_identity()
         key = secrets.token_hex(8)
-        return cls(socket.gethostname(), boot, namespace, pid, _start_of(pid), key)
+        return cls(socket.gethostname(), boot, namespace, pid, process_start(pid), key)
 
     def is_dead(self, here: Owner) -> bool:
         """Says whether the process ended; of another machine nobody here can know."""
         place = (here.host, here.boot, here.pid_namespace)
         same = (self.host, self.boot, self.pid_namespace) == place
-        return bool(self.boot and same) and _start_of(self.pid) != self.started
+        return bool(self.boot and same) and process_start(self.pid) != self.started
 
 
 class Claims:
@@ -162,26 +162,3 @@ def _owner_of(path: Path) -> Owner | None:
 def _values(owner: Owner) -> dict[str, Any]:
     """Lists the fields of an owner."""
     return {name: getattr(owner, name) for name in Owner.__slots__}
-
-
-def _read(path: str) -> str:
-    """Reads a line that the system tells; empty where it does not."""
-    try:
-        return Path(path).read_text("ascii", "replace").strip()
-    except OSError:
-        return ""
-
-
-def _link(path: str) -> str:
-    """Reads a link that the system keeps; empty where there is none."""
-    try:
-        return os.readlink(path)  # noqa: PTH115 - no path: a name such as pid:[4026531836]
-    except OSError:
-        return ""
-
-
-def _start_of(pid: int) -> str:
-    """Reads when a process started, which tells it from a later one of its number."""
-    fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    # The 22nd field; a dead process whose parent has not asked for it yet is a zombie.
-    return "" if not fields or fields[0] in "ZX" else fields[19]

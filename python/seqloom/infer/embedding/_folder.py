@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._files import sync
 from seqloom._signals import signals_waiting
+from seqloom._system import sync
 from seqloom.errors import FileError, MissingFileError
 from seqloom.infer.embedding._name import give_name
 

@@ -6,15 +6,15 @@ import copy
 import multiprocessing
 import signal
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import without_signals
 from seqloom.errors import WorkerError
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
     from multiprocessing.connection import Connection
 
     from seqloom.infer.embedding._call import Call
@@ -43,7 +43,7 @@ class Member:
         arguments = (call, device, told)
         process = context.Process(target=work, args=arguments, daemon=True)
         # Ctrl-C reaches all processes of a terminal: this one passes it on as SIGTERM.
-        with _without_interrupts():
+        with without_signals(signal.SIGINT):
             process.start()
         told.close()
         return cls(number, device, process, news)
@@ -130,13 +130,3 @@ def _tell_error(news: Connection, error: Exception) -> None:
         raise
     except Exception:  # noqa: BLE001 - an error of anybody's, with anything in it
         news.send(WorkerError(f"{type(error).__name__}: {error}"))
-
-
-@contextmanager
-def _without_interrupts() -> Generator[None]:
-    """Starts processes that do not hear Ctrl-C."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqloom._system import child_processes, resident_memory
 from seqloom.infer.monitor._timeline import Timeline
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 # Memory grows steadily if each quarter of the time after the first fifth has more than the
 # one before, and the last more than the first by both of these.
 _LEAST_SHARE, _LEAST_BYTES = 0.10, 64 << 20
@@ -24,25 +21,7 @@ _QUARTERS = 4
 
 def resident_bytes() -> int:
     """Reads the resident memory of this process and its children; 0 where nobody tells."""
-    return sum(map(_resident_of, ("self", *_children())))
-
-
-def _children() -> list[str]:
-    """Lists the processes that this one's threads started."""
-    found: list[str] = []
-    with suppress(OSError):
-        for thread in Path("/proc/self/task").iterdir():
-            with suppress(OSError):
-                found += (thread / "children").read_text().split()
-    return found
-
-
-def _resident_of(process: str) -> int:
-    """Reads the resident memory of one process; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
+    return sum(map(resident_memory, ("self", *child_processes())))
 
 
 class MemoryWatch:

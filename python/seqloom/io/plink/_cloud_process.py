@@ -17,6 +17,7 @@ from itertools import count
 from multiprocessing.connection import Connection, Pipe
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from seqloom._system import after_fork
 from seqloom.errors import RemoteError
 from seqloom.io.plink._cloud_object import CloudObject, Fetched
 
@@ -154,4 +155,4 @@ def _note_fork() -> None:
         _forked[:] = [os.getpid()]
 
 
-os.register_at_fork(after_in_child=_note_fork)
+after_fork(_note_fork)

@@ -17,7 +17,6 @@ folder.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -29,7 +28,8 @@ from urllib.parse import ParseResult, urlparse
 import msgspec
 
 from seqloom._arguments import as_path, quote
-from seqloom._files import atomic_paths, sync, write_atomic
+from seqloom._files import atomic_paths, write_atomic
+from seqloom._system import lock, open_handle, sync
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io.plink._tables import write_table
 
@@ -172,11 +172,11 @@ def _ready(file: Path) -> Path:
 @contextmanager
 def _lock(folder: Path) -> Generator[None]:
     """Waits for the lock of a folder: one process at a time renames sets in it."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = open_handle(folder, os.O_RDONLY)
     try:
         # A file system without locks: writers of one set must not run at the same time.
         with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock(handle)
         yield
     finally:
         os.close(handle)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from seqloom._key import Key
+from seqloom._system import after_fork
 from seqloom.tensor._compile._failure import explain_failure
 from seqloom.tensor._leaves import assign_owners
 from seqloom.tensor._tensor import Tensor
@@ -39,7 +39,7 @@ def _renew_locks() -> None:
         lockable.renew_lock()
 
 
-os.register_at_fork(after_in_child=_renew_locks)
+after_fork(_renew_locks)
 
 
 def _find_lock(leaf: Leaf) -> threading.Lock:

@@ -6,12 +6,12 @@ a class whose attributes depend on who reads them; at all other times they are p
 
 from __future__ import annotations
 
-import os
 import threading
 from contextvars import ContextVar
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from seqloom._system import after_fork
 from seqloom.errors import CaptureError
 from seqloom.tensor._scope._origin import current_line
 
@@ -40,7 +40,7 @@ class _ClassLock:
         cls.lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_ClassLock.renew)
+after_fork(_ClassLock.renew)
 
 
 def check_declared(stored: Any) -> None:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._system import after_fork
 from seqloom.tensor._memory import reserves
 
 if TYPE_CHECKING:
@@ -160,6 +160,6 @@ def _round_up(nbytes: int) -> int:
 
 
 BLOCKS = Blocks()
-os.register_at_fork(after_in_child=BLOCKS.unlock)
+after_fork(BLOCKS.unlock)
 reserves.append(lambda: BLOCKS.idle)
 fresh = BLOCKS.fresh

@@ -1,0 +1,114 @@
+"""Handles, locks, names and the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Refuses a symbolic link; without it, a link is followed.
+NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+
+# Of renameat2 in linux/fcntl.h and linux/fs.h; of renamex_np in macOS's sys/stdio.h.
+_AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
+_RENAME_SWAP, _RENAME_EXCL = 2, 4
+# The codes of a file system, or of a system, that has no such rename.
+_NO_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+
+
+def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
+    """Opens a file or a folder; its name can be given to another file meanwhile."""
+    if sys.platform == "win32":
+        from seqloom._system import _windows
+
+        return _windows.open_shared(path, flags)
+    return os.open(path, flags, mode)
+
+
+def lock(handle: int, *, wait: bool = True) -> None:
+    """Locks an open file; the system releases the lock when the process ends.
+
+    Raises:
+        BlockingIOError: Another process has the lock, and `wait` is False.
+        OSError: The file system has no locks, or, on Windows, the handle is a folder's.
+    """
+    if sys.platform == "win32":
+        from seqloom._system import _windows
+
+        _windows.lock_byte(handle, wait=wait)
+    else:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def read_at(handle: int, size: int, position: int) -> bytes:
+    """Reads bytes at a position; on Windows, only one thread may use the handle."""
+    if sys.platform == "win32":
+        os.lseek(handle, position, os.SEEK_SET)
+        return os.read(handle, size)
+    return os.pread(handle, size, position)
+
+
+def sync(path: Path) -> None:
+    """Waits until the disk has what was written to a file or a folder."""
+    if sys.platform == "win32" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_data(handle: int) -> None:
+    """Waits until the disk has the bytes of an open file."""
+    getattr(os, "fdatasync", os.fsync)(handle)
+
+
+def change_owner(path: Path, user: int, group: int) -> None:
+    """Changes the owner; -1 leaves one as it is. Raises OSError where it cannot."""
+    if sys.platform == "win32":
+        raise OSError(errno.ENOTSUP, "Windows has no owners of this kind")
+    os.chown(path, user, group)
+
+
+def rename_exchange(one: Path, other: Path) -> bool:
+    """Exchanges two names in one step; False where the system cannot."""
+    code = _rename(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
+    if code and code not in _NO_RENAME:
+        raise OSError(code, os.strerror(code), str(other))
+    return not code
+
+
+def rename_new(part: Path, final: Path) -> int:
+    """Renames unless the name is taken; returns the system's error, or 0."""
+    # EINVAL, ENOTSUP and ENOSYS: this system or its file system cannot.
+    if sys.platform == "win32":
+        try:
+            part.rename(final)  # on Windows it replaces nothing
+        except OSError as error:
+            return error.errno or errno.EINVAL
+        return 0
+    return _rename(part, final, linux=_RENAME_NOREPLACE, macos=_RENAME_EXCL)
+
+
+def _rename(one: Path, other: Path, *, linux: int, macos: int) -> int:
+    """Calls the system's rename with a flag; returns its error, or 0."""
+    if sys.platform == "win32":
+        return errno.ENOSYS
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    if hasattr(library, "renameat2"):
+        failed = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], linux)
+    elif hasattr(library, "renamex_np"):
+        failed = library.renamex_np(*names, macos)
+    else:
+        return errno.ENOSYS
+    return ctypes.get_errno() if failed else 0

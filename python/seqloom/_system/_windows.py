@@ -1,0 +1,63 @@
+"""What Windows does in its own way; no other system imports it."""
+
+import errno
+import os
+import sys
+import time
+from pathlib import Path
+
+assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+
+import _winapi  # noqa: E402 - no other system has it
+import msvcrt  # noqa: E402 - see above
+
+_SHARE_ALL = 1 | 2 | 4  # reading, writing, and a new name or none
+_BACKUP_SEMANTICS = 0x02000000  # without it, no folder can be opened
+_CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
+# Others cannot read what is locked: the lock is on a byte that no file has.
+_LOCKED_BYTE = 1 << 62
+_LOCK_SECONDS = 0.05
+_SYNCHRONIZE, _STILL_RUNNING = 0x100000, 258
+
+
+def open_shared(path: Path, flags: int) -> int:
+    """Opens a file or a folder so that it can be renamed and removed meanwhile."""
+    writes = flags & (os.O_RDWR | os.O_WRONLY)
+    access = _winapi.GENERIC_READ | (_winapi.GENERIC_WRITE if writes else 0)
+    creation = _OPEN_EXISTING
+    if flags & os.O_CREAT:
+        creation = _CREATE_NEW if flags & os.O_EXCL else _OPEN_ALWAYS
+    handle = _winapi.CreateFile(
+        str(path), access, _SHARE_ALL, 0, creation, _BACKUP_SEMANTICS, 0
+    )
+    return msvcrt.open_osfhandle(handle, flags)
+
+
+def lock_byte(handle: int, *, wait: bool) -> None:
+    """Locks one byte of an open file."""
+    while True:
+        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            if not wait:
+                raise BlockingIOError(errno.EAGAIN, "the file is locked") from None
+            time.sleep(_LOCK_SECONDS)
+        else:
+            return
+        finally:
+            os.lseek(handle, 0, os.SEEK_SET)
+
+
+def is_running(pid: int) -> bool:
+    """Tells whether a process exists."""
+    try:
+        handle = _winapi.OpenProcess(_SYNCHRONIZE, False, pid)  # noqa: FBT003 - no keyword
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    try:
+        return _winapi.WaitForSingleObject(handle, 0) == _STILL_RUNNING
+    finally:
+        _winapi.CloseHandle(handle)
