@@ -171,7 +171,6 @@ def _environment(results: Results, choice: dict[str, Any], pipe: int) -> dict[st
         "SEQLOOM_TEST_DEVICE": results.device,
         "SEQLOOM_PROGRAMS": "0",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "CONFORMANCE_SAMPLES": "2" if results.is_tiny else "4",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else each process starts many
         "OMP_NUM_THREADS": "4" if results.device == "cuda" else "1",
