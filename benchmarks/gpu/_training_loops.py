@@ -18,7 +18,7 @@ from benchmarks.gpu._training import (
     WAIT,
     write_step,
 )
-from benchmarks.tensor._crew import Failed, Member, begin
+from benchmarks.tensor._crew import Failed, Late, Member, begin
 from benchmarks.tensor._networks import Setup
 
 PAIRS = (
@@ -78,6 +78,9 @@ def _compile(results: Results, crew: dict[str, Member]) -> Found:
             continue
         try:
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
+        except Late as failure:
+            found[side] = {"skipped": str(failure)}
+            continue
         except Failed as failure:
             found[side] = {"failed": str(failure)}
             continue

@@ -22,6 +22,10 @@ class Failed(Exception):  # noqa: N818  # a result, not a fault of this program
     """A side could not do its part; the text says why."""
 
 
+class Late(Failed):
+    """A side did not answer in time."""
+
+
 class Member:
     """The process of one side, seen from outside."""
 
@@ -49,15 +53,15 @@ class Member:
         line = self.process.stdout.readline()
         late.cancel()
         if not line:
-            raise Failed(self._find_cause(seconds))
+            raise self._find_cause(seconds)
         return line
 
-    def _find_cause(self, seconds: float | None) -> str:
+    def _find_cause(self, seconds: float | None) -> Failed:
         """Why the process ended."""
         if self.process.wait() == -SIGKILL and seconds is not None:
-            return f"killed after {seconds:.0f} s without an answer"
+            return Late(f"killed after {seconds:.0f} s without an answer")
         self.errors.seek(0)
-        return (self.errors.read().strip() or "it ended").splitlines()[-1]
+        return Failed((self.errors.read().strip() or "it ended").splitlines()[-1])
 
 
 @contextmanager
