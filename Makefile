@@ -39,7 +39,16 @@ wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPyth
 	cargo build --quiet --profile small --package seqloom-run
 	cp target/small/seqloom-run python/seqloom/_rust/
 	maturin build --release --zig --compatibility manylinux_2_28 --out dist
-	python tests/wheel/smoke.py dist/*.whl
+	python tests/wheel/smoke.py dist
+
+# Every wheel, cross-compiled by zig: make wheels [TARGETS=aarch64-apple-darwin].
+TARGETS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl \
+	aarch64-unknown-linux-musl aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu
+.PHONY: wheels
+wheels: $(STAMPS)/dev ## Build the wheels of all systems, and try those that this machine runs
+	rm -rf dist
+	for target in $(TARGETS); do tests/wheel/build "$$target"; done
+	python tests/wheel/smoke.py dist
 
 .PHONY: web
 web: $(EXTENSION) ## Build the page that runs a model in a browser into web/dist
@@ -91,6 +100,12 @@ lint-rust: $(STAMPS)/base
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
 	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
+
+# Types as on systems that this machine is not: what Windows or macOS lacks is an error.
+.PHONY: lint-systems
+lint-systems: $(STAMPS)/dev $(EXTENSION) ## Check the types as on Windows and on macOS
+	basedpyright --warnings --pythonplatform Windows python/seqloom
+	basedpyright --warnings --pythonplatform Darwin python/seqloom
 
 # Licences, two versions of one crate, where crates come from: deny.toml; whether each crate can
 # be packaged. Then the advisories, where
@@ -177,7 +192,7 @@ clean: ## Remove what the other commands made, .venv too
 .PHONY: help
 help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 # How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
 # uv checks the hash of each wheel in UV_CONSTRAINT; a source would run code, so none is built.

@@ -62,5 +62,5 @@ def test_a_cut_file_is_an_error(fasta, table):
 def test_without_pyarrow_the_error_says_what_to_install(fasta, table, monkeypatch):
     path = table(id=["a", "b"], label=["x", "y"])
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install seqloom\[parquet\]"):
+    with pytest.raises(MissingExtraError, match="pip install pyarrow"):
         SequenceDataset(fasta(TWO), labels=path)

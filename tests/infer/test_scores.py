@@ -130,7 +130,7 @@ def test_a_name_of_another_format_is_refused(tmp_path, name, said):
     assert not list(tmp_path.iterdir())
 
 
-def test_parquet_without_its_package_names_the_extra(tmp_path, monkeypatch):
+def test_parquet_without_its_package_names_the_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install seqloom\[parquet\]"):
+    with pytest.raises(MissingExtraError, match="pip install pyarrow"):
         Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / "s.parquet")

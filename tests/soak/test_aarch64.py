@@ -72,6 +72,12 @@ def test_the_wheel_runs_on_neon(python):
     assert run(python, "-c", code) == "neon\n"
 
 
+def test_the_wheel_trains_and_predicts(python, tmp_path):
+    program = (HOME / "tests/wheel/train_and_predict.py").read_text("utf-8")
+    code = f"import os; os.chdir({str(tmp_path)!r})\n{program}"
+    assert run(python, "-c", code).startswith("trained two epochs")
+
+
 @pytest.mark.parametrize("subject", TESTS)
 def test_what_runs_in_kernels_passes_its_tests(python, subject):
     assert " passed" in run(python, "-m", "pytest", "-q", *TESTS[subject])

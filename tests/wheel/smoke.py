@@ -1,6 +1,7 @@
-"""Tries a wheel on every CPython from 3.11 up that really starts (`make wheel`).
+"""Tries wheels on every CPython from 3.11 up that starts (`make wheel`, `make wheels`).
 
-Before that, what the wheel says of its parts is compared with what was built.
+Before that, what a wheel says of its parts is compared with what was built, where Cargo is
+installed. A wheel of another system or processor is listed as one that was not run.
 """
 
 import json
@@ -9,31 +10,60 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from platform import libc_ver, machine
+from shutil import which
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 WHO = (
     "import json, sys; print(json.dumps([sys.implementation.name, *sys.version_info[:2]]))"
 )
-TRAIN_AND_PREDICT = """
-from pathlib import Path
-import seqloom as sl
-
-demo = Path(sl.__file__).parent / "_demo"
-train = sl.data.SequenceDataset(
-    demo / "train.fa.gz", labels=demo / "train.tsv", encoder=sl.encode.OneHot("dna")
-)
-sl.train.fit(sl.models.SequenceCNNConfig.for_data(train), train, epochs=2, out="run")
-scores = sl.infer.predict(sl.models.load("run"), demo / "test.fa.gz").to_numpy()
-assert scores.shape == (1186, 3), scores.shape
-assert abs(scores.sum(axis=1) - 1).max() < 1e-5
-"""
+PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
+# The target of Rust of a wheel, by what its platform tag begins and ends with.
+TARGETS = {
+    ("manylinux", "x86_64"): "x86_64-unknown-linux-gnu",
+    ("manylinux", "aarch64"): "aarch64-unknown-linux-gnu",
+    ("musllinux", "x86_64"): "x86_64-unknown-linux-musl",
+    ("musllinux", "aarch64"): "aarch64-unknown-linux-musl",
+    ("macosx", "arm64"): "aarch64-apple-darwin",
+    ("macosx", "x86_64"): "x86_64-apple-darwin",
+    ("win", "amd64"): "x86_64-pc-windows-gnu",
+}
 
 
 def main() -> None:
-    """Runs the trial on each interpreter; ends with an error at the first that fails."""
-    wheel = Path(sys.argv[1]).resolve()
-    print(f"{wheel.name} names the {compare_parts(wheel)} crates that are built in")
+    """Runs the trial on each wheel of a folder; the first failure ends it."""
+    wheels = sorted(Path(sys.argv[1]).resolve().glob("*.whl"))
+    assert wheels, f"{sys.argv[1]} holds no wheel"
+    for wheel in wheels:
+        size = wheel.stat().st_size / 1e6
+        if which("cargo"):
+            print(f"{wheel.name} ({size:.1f} MB) names its {compare_parts(wheel)} crates")
+        if target_of(wheel) == own_target():
+            try_on_all(wheel)
+        else:
+            print(f"NOT RUN on this machine: {wheel.name}")
+
+
+def target_of(wheel: Path) -> str:
+    """The target of Rust that a wheel was built for."""
+    platform = wheel.stem.rsplit("-", 1)[1]
+    return next(
+        target
+        for (system, processor), target in TARGETS.items()
+        if platform.startswith(system) and platform.endswith(processor)
+    )
+
+
+def own_target() -> str | None:
+    """The target of the wheel that this machine runs."""
+    systems = {"darwin": "macosx", "win32": "win"}
+    linux = "manylinux" if libc_ver()[0] == "glibc" else "musllinux"
+    return TARGETS.get((systems.get(sys.platform, linux), machine().lower()))
+
+
+def try_on_all(wheel: Path) -> None:
+    """Runs the trial of a wheel on each interpreter."""
     found = interpreters()
     for version, python in found.items():
         try_wheel(wheel, python)
@@ -54,18 +84,20 @@ def compare_parts(wheel: Path) -> int:
         (part["name"], part["version"]): [it["content"] for it in part.get("hashes", [])]
         for part in bill["components"]
     }
-    built = built_crates()
+    built = built_crates(target_of(wheel))
     missing = [crate for crate, hashes in built.items() if named.get(crate) != hashes]
     assert not missing, f"{name} lacks crates, or names them with other hashes: {missing}"
     return len(built)
 
 
-def built_crates() -> dict[tuple[str, str], list[str]]:
+def built_crates(target: str) -> dict[tuple[str, str], list[str]]:
     """The crates in the extension and in `seqloom-run`, with the hashes of `Cargo.lock`."""
     command = ("cargo", "tree", "--locked", "--edges", "normal", "--prefix", "none")
     answer = subprocess.run(
         [
             *command,
+            "--target",
+            target,
             "--format",
             "{p}",
             "--package",
@@ -94,13 +126,15 @@ def interpreters() -> dict[str, Path]:
     paths = [
         path for folder in [*on_path, *of_pyenv] for path in sorted(folder.glob("python3*"))
     ]
+    paths.append(Path(sys.executable))
     found = {version: path for path in reversed(paths) if (version := version_of(path))}
     return dict(sorted(found.items()))
 
 
 def version_of(path: Path) -> str | None:
     """The version of a CPython from 3.11 up; nothing where it is another or fails."""
-    if not path.name.removeprefix("python3").removeprefix(".").isdigit():
+    number = path.name.removeprefix("python3").removeprefix(".")
+    if not number.isdigit() and path != Path(sys.executable):
         return None
     answer = subprocess.run([path, "-c", WHO], capture_output=True, text=True, check=False)
     if answer.returncode != 0:
@@ -118,7 +152,8 @@ def try_wheel(wheel: Path, python: Path) -> None:
             *("--only-binary", ":all:", wheel),
             folder=folder,
         )
-        run("venv/bin/python", "-I", "-c", TRAIN_AND_PREDICT, folder=folder)
+        place = "Scripts" if sys.platform == "win32" else "bin"
+        run(Path(folder, "venv", place, "python"), "-I", "-c", PROGRAM, folder=folder)
 
 
 def run(*command: str | Path, folder: str) -> None:

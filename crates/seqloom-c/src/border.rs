@@ -147,7 +147,7 @@ fn path_of(bytes: &[u8]) -> Result<PathBuf> {
 fn path_of(bytes: &[u8]) -> Result<PathBuf> {
     let text = std::str::from_utf8(bytes);
     text.map(PathBuf::from)
-        .map_err(|_| Error::argument("a path must be UTF-8".into()))
+        .map_err(|_| Error::argument("a path must be UTF-8"))
 }
 
 /// Gives memory away, for C to hand back.

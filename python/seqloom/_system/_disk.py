@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,9 +61,20 @@ def sync(path: Path) -> None:
         return
     handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
-        os.fsync(handle)
+        _flush(handle)
     finally:
         os.close(handle)
+
+
+def _flush(handle: int) -> None:
+    """Waits for the disk; on macOS fsync alone leaves bytes in the drive's own memory."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        with suppress(OSError):  # a file system without it
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(handle)
 
 
 def sync_data(handle: int) -> None:

@@ -69,7 +69,7 @@ def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
         import torch
     except ImportError as error:
         raise MissingExtraError(
-            'dtype="bfloat16" gives torch tensors: pip install "seqloom[torch]"'
+            'dtype="bfloat16" gives torch tensors: pip install torch'
         ) from error
     made = torch.empty(shape, dtype=torch.bfloat16) if out is None else out
     is_tensor = isinstance(made, torch.Tensor) and made.dtype is torch.bfloat16

@@ -65,7 +65,7 @@ def _parquet(path: object) -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError(
-            f"{path}: Parquet needs pyarrow: pip install seqloom[parquet]; or give a name "
+            f"{path}: Parquet needs pyarrow: pip install pyarrow; or give a name "
             "that ends in .tsv or .csv"
         ) from error
     return pa, parquet

@@ -35,7 +35,7 @@ def require_encoder(model: Any) -> None:
         raise ArgumentError(
             "hf_model must be an ESM encoder of transformers, such as "
             "transformers.EsmModel.from_pretrained(folder), which needs pip install "
-            f"'seqloom[torch]' transformers; got {type(model).__name__}"
+            f"torch transformers; got {type(model).__name__}"
         )
     if not getattr(model, "_supports_attention_backend", False):
         raise ArgumentError(

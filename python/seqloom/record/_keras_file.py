@@ -65,7 +65,7 @@ def _import_h5py(source: RecordSource) -> Any:
         import h5py
     except ImportError:
         raise MissingExtraError(
-            f'{source.name}: files of Keras need h5py: pip install "seqloom[h5]"'
+            f"{source.name}: files of Keras need h5py: pip install h5py"
         ) from None
     return h5py
 

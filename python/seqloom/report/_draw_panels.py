@@ -36,7 +36,7 @@ def write_panels(path: str | PathLike[str], title: str, panels: Sequence[Panel])
     """
     if find_spec("matplotlib") is None:
         raise MissingExtraError(
-            "a picture needs matplotlib: pip install 'seqloom[plot]'; the numbers are "
+            "a picture needs matplotlib: pip install matplotlib; the numbers are "
             "there without it"
         )
     write_atomic(path, to_png(partial(_draw, title, panels), LIGHT))

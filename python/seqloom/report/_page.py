@@ -44,7 +44,7 @@ PAGE = """<!DOCTYPE html>
 """
 NO_PICTURES = (
     "Confusion matrices are tables without colours, and no picture has a file of its own, "
-    "because matplotlib is not installed: pip install 'seqloom[plot]' adds them."
+    "because matplotlib is not installed: pip install matplotlib adds them."
 )
 
 

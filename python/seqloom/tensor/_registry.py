@@ -61,10 +61,10 @@ def _load(library: str) -> Any:
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
             raise  # our own fault, not a missing library
-        package = entry.dist.name if entry.dist else "seqloom"
+        package = (error.name or library).partition(".")[0]
         raise MissingExtraError(
-            f"the backend {library} needs {error.name or library}, which is not installed: "
-            f'pip install "{package}[{library}]"'
+            f"the backend {library} needs {package}, which is not installed: pip install "
+            f"{package}"
         ) from error
 
 

@@ -20,7 +20,7 @@ def find_ranks() -> Ranks:
     except ImportError:
         raise MissingExtraError(
             f"WORLD_SIZE={os.environ['WORLD_SIZE']}: to train by several processes needs "
-            'torch, which is not installed: pip install "seqloom[torch]"'
+            "torch, which is not installed: pip install torch"
         ) from None
     return join_ranks()
 

@@ -46,11 +46,11 @@ except ImportError as error:
 """
 
 
-def test_a_library_that_is_missing_is_an_error_that_names_the_extra():
+def test_a_library_that_is_missing_is_an_error_that_names_the_package():
     command = [sys.executable, "-c", MISSING]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert out.startswith(MissingExtraError.__name__)
-    assert 'pip install "seqloom[torch]"' in out
+    assert "pip install torch" in out
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])

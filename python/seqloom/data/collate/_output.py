@@ -42,9 +42,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     try:
         import torch
     except ImportError as error:
-        raise MissingExtraError(
-            'output="torch" needs torch: pip install seqloom[torch]'
-        ) from error
+        raise MissingExtraError('output="torch" needs torch: pip install torch') from error
 
     pins = pin_memory and _can_pin(torch)
 

@@ -33,7 +33,7 @@ def _table(path: str, columns: tuple[str, ...] | None) -> Any:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtraError(
-            f"{path}: Parquet needs pyarrow: pip install seqloom[parquet]"
+            f"{path}: Parquet needs pyarrow: pip install pyarrow"
         ) from error
     # The library has no types.
     read: Any = parquet.ParquetFile

@@ -112,9 +112,7 @@ def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 -
     """Decides whether memory is pinned: if requested, or if there is CUDA."""
     if find_spec("torch") is None:
         if pin_memory:
-            raise MissingExtraError(
-                "pin_memory=True needs torch: pip install seqloom[torch]"
-            )
+            raise MissingExtraError("pin_memory=True needs torch: pip install torch")
         return False
     if pin_memory is not None or output != "torch":
         return bool(pin_memory)

@@ -378,9 +378,7 @@ class SequenceStream(Resumable):
         try:
             from seqloom.data.stream._torch_stream import TorchStream
         except ImportError as error:
-            raise MissingExtraError(
-                "to_torch() needs torch: pip install seqloom[torch]"
-            ) from error
+            raise MissingExtraError("to_torch() needs torch: pip install torch") from error
         own = find_rank(rank, world_size, "pad")
         return TorchStream(self, (own.number, own.world))
 

@@ -22,9 +22,7 @@ def import_onnx() -> Any:
     try:
         return import_module("onnx")
     except ImportError:
-        raise MissingExtraError(
-            'an export as ONNX needs onnx: pip install "seqloom[onnx]"'
-        ) from None
+        raise MissingExtraError("an export as ONNX needs onnx: pip install onnx") from None
 
 
 class Builder:

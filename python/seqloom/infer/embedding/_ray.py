@@ -46,7 +46,7 @@ def import_ray() -> Any:
         import ray
     except ImportError as error:
         raise MissingExtraError(
-            'engine="ray" needs Ray: pip install "seqloom[ray]"; or leave engine out: '
+            'engine="ray" needs Ray: pip install ray; or leave engine out: '
             "processes that share a folder need no scheduler"
         ) from error
     return ray

@@ -92,7 +92,7 @@ def import_arrow() -> Any:
         import pyarrow as pa
     except ImportError as error:
         raise MissingExtraError(
-            'format="parquet" needs pyarrow: pip install "seqloom[parquet]"'
+            'format="parquet" needs pyarrow: pip install pyarrow'
         ) from error
     return pa
 

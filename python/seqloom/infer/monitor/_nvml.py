@@ -46,7 +46,7 @@ def open_library() -> Any:
         except ImportError:
             continue
     raise MissingExtraError(
-        "sl.infer.GPUMonitor needs nvitop or pynvml: pip install 'seqloom[monitor]'"
+        "sl.infer.GPUMonitor needs nvitop or pynvml: pip install nvitop"
     )
 
 

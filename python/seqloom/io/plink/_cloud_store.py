@@ -103,7 +103,7 @@ def _import_library() -> Any:
         from obstore import store
     except ImportError as error:
         raise MissingExtraError(
-            "a URL of the cloud needs obstore: pip install 'seqloom[cloud]'; or download "
+            "a URL of the cloud needs obstore: pip install obstore; or download "
             "the file and give its path"
         ) from error
     return store

@@ -33,9 +33,7 @@ def check_sparse(form: str, batch_size: int | None) -> None:
     try:
         import_module("scipy.sparse")
     except ImportError as error:
-        raise MissingExtraError(
-            "a sparse matrix needs scipy: pip install 'seqloom[sparse]'"
-        ) from error
+        raise MissingExtraError("a sparse matrix needs scipy: pip install scipy") from error
 
 
 def to_sparse(

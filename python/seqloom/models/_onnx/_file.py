@@ -58,7 +58,7 @@ def import_onnx() -> Any:
         import onnx
     except ImportError:
         raise MissingExtraError(
-            'from_onnx needs the package onnx: pip install "seqloom[onnx]"'
+            "from_onnx needs the package onnx: pip install onnx"
         ) from None
     return onnx
 
