@@ -1,9 +1,13 @@
-"""One switch of the documentation says how to install; the README follows it."""
+"""How seqloom is installed: by one switch of the documentation, and in the public CI."""
 
 import re
 from pathlib import Path
 
+import yaml
+
 HOME = Path(__file__).parents[2]
+# A step that calls make, by its name on that system.
+MAKE = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 
 def switch():
@@ -27,3 +31,22 @@ def test_nothing_installs_a_wheel_before_one_is_published():
     texts = {path.name: path.read_text("utf-8") for path in (*pages, *modules)}
     found = [name for name, text in texts.items() if named.search(text)]
     assert switch()[0] == "pip" or found == []
+
+
+def test_each_command_of_the_public_ci_is_one_of_the_makefile():
+    targets = set(
+        re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE)
+    )
+    words: set[str] = set()
+    for file in (HOME / ".github/workflows").glob("*.yml"):
+        text = file.read_text("utf-8")
+        assert "://" not in text
+        jobs = yaml.safe_load(text)["jobs"].values()
+        steps = [step.get("run", "") for job in jobs for step in job["steps"]]
+        for line in filter(None, map(MAKE.fullmatch, steps)):
+            words.update(re.sub(r"\$\{\{.*\}\}", "", line[1]).split())
+        for job in jobs:
+            matrix = job.get("strategy", {}).get("matrix", {})
+            words.update(" ".join(matrix.get("command", [])).split())
+    assert words <= targets
+    assert {"test", "wheels", "soak", "audit"} <= words

@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection, Pipe
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from seqloom._system import after_fork
 from seqloom.errors import RemoteError
@@ -45,8 +45,9 @@ class ForkedObject:
     """An object that a new process fetches."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
-        ours, theirs = cast("tuple[Connection, Connection]", Pipe())
-        self._connection = ours
+        pair: Any = Pipe()  # its type differs between systems
+        ours, theirs = pair
+        self._connection: Connection = ours
         process = _start(theirs)
         self._lock, self._numbers = threading.Lock(), count()
         self._pending: Pending = {}
