@@ -1,15 +1,10 @@
-"""What Windows does in its own way; no other system imports it."""
+"""What Windows does in its own way; no other system calls it."""
 
 import errno
 import os
 import sys
 import time
 from pathlib import Path
-
-assert sys.platform == "win32"  # noqa: S101 - for the checker of types
-
-import _winapi  # noqa: E402 - no other system has it
-import msvcrt  # noqa: E402 - see above
 
 _SHARE_ALL = 1 | 2 | 4  # reading, writing, and a new name or none
 _BACKUP_SEMANTICS = 0x02000000  # without it, no folder can be opened
@@ -22,6 +17,10 @@ _SYNCHRONIZE, _STILL_RUNNING = 0x100000, 258
 
 def open_shared(path: Path, flags: int) -> int:
     """Opens a file or a folder so that it can be renamed and removed meanwhile."""
+    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    import _winapi
+    import msvcrt
+
     writes = flags & (os.O_RDWR | os.O_WRONLY)
     access = _winapi.GENERIC_READ | (_winapi.GENERIC_WRITE if writes else 0)
     creation = _OPEN_EXISTING
@@ -35,6 +34,9 @@ def open_shared(path: Path, flags: int) -> int:
 
 def lock_byte(handle: int, *, wait: bool) -> None:
     """Locks one byte of an open file."""
+    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    import msvcrt
+
     while True:
         os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
         try:
@@ -51,6 +53,9 @@ def lock_byte(handle: int, *, wait: bool) -> None:
 
 def is_running(pid: int) -> bool:
     """Tells whether a process exists."""
+    assert sys.platform == "win32"  # noqa: S101 - for the checker of types
+    import _winapi
+
     try:
         handle = _winapi.OpenProcess(_SYNCHRONIZE, False, pid)  # noqa: FBT003 - no keyword
     except PermissionError:
