@@ -151,8 +151,8 @@ faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make every call fail that write
 	python -m faults --publish
 
 .PHONY: bench
-bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2]
-	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD))
+bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2] [QUICK=1] [AGAINST=commit]
+	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD)) $(if $(QUICK),--quick) $(addprefix --against ,$(AGAINST))
 
 .PHONY: gpu-kit
 gpu-kit: $(STAMPS)/dev $(EXTENSION) ## Make gpu/, which measures a machine with a GPU and no network: gpu/run OUT

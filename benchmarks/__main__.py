@@ -1,9 +1,12 @@
 """Runs the suites that are named, or all; --simd avx2 caps every library at AVX2."""
 
 import argparse
+import os
 import sys
 from importlib import import_module
 
+from benchmarks._against import compare_with
+from benchmarks._measure import QUICK
 from benchmarks._processor import CAPS, cap
 
 # The name that a person types, and the module that does it, quickest first.
@@ -44,6 +47,11 @@ def main() -> None:
     wanted = _arguments()
     if wanted.simd:
         cap(wanted.simd)
+    if wanted.quick or wanted.against:
+        os.environ[QUICK] = "1"  # before a suite is imported
+    if wanted.against:
+        compare_with(wanted.against, wanted.suites)
+        return
     for name in wanted.suites or SUITES:
         import_module(SUITES[name]).main()
 
@@ -52,6 +60,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--simd", choices=CAPS, help="the instruction set of every library")
+    parser.add_argument(
+        "--quick", action="store_true", help="at most 3 minutes a suite; writes no page"
+    )
+    parser.add_argument(
+        "--against",
+        metavar="COMMIT",
+        help="measure seqloom alone, on this commit and on the working tree in turn",
+    )
     wanted = parser.parse_args()
     unknown = sorted(set(wanted.suites) - set(SUITES))
     if unknown:

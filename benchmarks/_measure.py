@@ -1,16 +1,37 @@
 """Clocks and scales that the suites share."""
 
 import json
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 HOME = Path(__file__).parents[1]
+# Set to 1 in a quick run, for the processes of the suites too.
+QUICK = "SEQLOOM_BENCH_QUICK"
+T = TypeVar("T")
+
+
+def is_quick() -> bool:
+    """Returns True in a quick run: `python -m benchmarks --quick`."""
+    return os.environ.get(QUICK) == "1"
+
+
+def pick(full: T, quick: T) -> T:
+    """Returns the rounds, cases or sizes of a full run, or those of a quick one."""
+    return quick if is_quick() else full
+
+
+def clock(work: Callable[[], object]) -> float:
+    """Times one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def interleave(
@@ -20,14 +41,30 @@ def interleave(
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
-            seconds[name].append(_clock(work))
+            seconds[name].append(clock(work))
     return seconds
 
 
-def ask_fresh(module: str, *arguments: str) -> Any:
-    """Runs a module in an interpreter of its own and reads the JSON on its last line."""
+def ask_fresh(module: str, *arguments: str, **variables: str) -> Any:
+    """Runs a module in a fresh interpreter and reads the JSON on its last line.
+
+    Args:
+        module: The module.
+        arguments: The arguments of its command line.
+        variables: Environment variables in addition to those of this process.
+
+    Returns:
+        The value of the JSON.
+    """
     command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=HOME)
+    done = subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=HOME,
+        env={**os.environ, **variables},
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -50,13 +87,6 @@ def read_blocks(path: Path) -> None:
     with path.open("rb", buffering=0) as file:
         while file.readinto(block):
             pass
-
-
-def _clock(work: Callable[[], object]) -> float:
-    """Times one call."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def _resident(key: str) -> int:

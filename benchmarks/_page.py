@@ -9,15 +9,26 @@ from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from benchmarks._measure import is_quick
 from benchmarks._processor import describe_processor, name_processor
 
+QUICK_NOTE = (
+    "This was a quick run, with fewer rounds, fewer cases or smaller files. "
+    "It does not write docs/benchmarks.md."
+)
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 
 
 def publish(suite: str, text: str, *, kind: str | None = None) -> None:
-    """Prints a suite's results and puts them into its section, under the processor."""
+    """Prints a suite's results and puts them into its section, under the processor.
+
+    A quick run prints its results, but does not put them on the page.
+    """
     # Or under another kind of device.
     print(f"\n== {suite}\n\n{text}")
+    if is_quick():
+        print(f"\n{QUICK_NOTE}")
+        return
     before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- begin {suite} -->\n")
     section, end, after = rest.partition(f"<!-- end {suite} -->")
     assert begin, f"{PAGE.name} has no place for {suite}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TextIO, TypeAlias
 
-from benchmarks._measure import HOME, interleave, touch_memory
+from benchmarks._measure import HOME, interleave, pick, touch_memory
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_proteins, write_reads
 from seqloom.io import open_sequences
@@ -22,9 +22,9 @@ Sums: TypeAlias = tuple[int, int]
 Side: TypeAlias = Callable[[Path], Sums]
 Seconds: TypeAlias = dict[str, float]
 
-READS, PROTEINS = 1_000_000, 50_000
+READS, PROTEINS = pick((1_000_000, 50_000), (150_000, 10_000))
 BATCH = 4096
-ROUNDS = 5
+ROUNDS = pick(5, 3)
 THREADS = os.cpu_count() or 1
 FLOORS = {
     "read": "floor: reading the file in blocks",

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from benchmarks._measure import interleave
+from benchmarks._measure import interleave, pick
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_proteins, write_reads
 from benchmarks.fastx import build_floors, read_by_dnaio
 from seqloom.io import build_index, open_sequences
 
-READS, PROTEINS = 600_000, 150_000
+READS, PROTEINS = pick((600_000, 150_000), (200_000, 50_000))
 BATCH = 4096
-ROUNDS = 5
+ROUNDS = pick(5, 3)
 THREADS = os.cpu_count() or 1
 FLOORS = {
     "unpack": "unpacking alone, one thread",

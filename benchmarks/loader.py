@@ -3,7 +3,7 @@
 import gc
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from itertools import islice
@@ -23,15 +23,15 @@ from benchmarks._loader_sides import (
     loop,
     read_and_fill,
 )
-from benchmarks._measure import interleave
+from benchmarks._measure import interleave, pick
 from benchmarks._page import machine, publish, table
 from seqloom.data import DataLoader, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 
 Epoch: TypeAlias = Callable[[], object]
 
-READS = 1_000_000
-FEW = 100_000
+READS, FEW = pick((1_000_000, 100_000), (200_000, 20_000))
+OWN_READS = 100_000  # compared with an older commit
 ROUNDS = 3
 EPOCHS = 10
 HEAD = ("one epoch", "seconds", "reads a second", "its time / ours")
@@ -189,6 +189,26 @@ def _notes() -> str:
         "again.\n\n"
         f"{machine('numpy', 'torch', 'dnaio', 'pyfastx', 'seqloom')}"
     )
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
+    """Yields the epochs of our loader, with one worker and with two."""
+    names = ("stream", "dataset, opened", "dataset, held")
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder), OWN_READS)
+        for workers in (1, 2):
+            for number, name in enumerate(names):
+                yield f"{name}, {workers}", partial(_own, path, number, workers)
+            yield f"dataset, shuffled, {workers}", partial(_own_shuffled, path, workers)
+
+
+def _own(path: str, number: int, workers: int) -> Epoch:
+    return ours(path, num_workers=workers)[number]
+
+
+def _own_shuffled(path: str, workers: int) -> Epoch:
+    data = SequenceDataset(path, encoder=OneHot("dna"))
+    return partial(drain, DataLoader(data, BATCH, shuffle=True, num_workers=workers))
 
 
 if __name__ == "__main__":

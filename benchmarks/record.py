@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME, ask_fresh, interleave, read_blocks, touch_memory
+from benchmarks._measure import (
+    HOME,
+    ask_fresh,
+    interleave,
+    pick,
+    read_blocks,
+    touch_memory,
+)
 from benchmarks._page import machine, publish, table
 from benchmarks._record_sides import (
     OURS,
@@ -24,7 +31,7 @@ from benchmarks._record_sides import (
     touch,
 )
 
-ROUNDS = 5
+ROUNDS = pick(5, 3)
 TENSOR = SIDE * SIDE * 4
 MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"

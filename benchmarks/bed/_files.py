@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks._measure import pick
+
 
 class File(NamedTuple):
     """A .bed, its individuals and its variants."""
@@ -16,6 +18,7 @@ class File(NamedTuple):
         return f"{self.shape[0]:,} x {self.shape[1]:,}"
 
 
+SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000)))
 # So many lines are made at once.
 BLOCK = 1000
 

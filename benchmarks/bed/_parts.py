@@ -2,15 +2,18 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from pathlib import Path
 from statistics import median
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave, read_blocks
-from benchmarks.bed import _sides
+from benchmarks._measure import interleave, pick, read_blocks
+from benchmarks.bed import _files, _sides
 from benchmarks.bed._files import File
 from benchmarks.bed._sides import Side
 from benchmarks.bed._whole import KINDS, THREADS, touch
@@ -27,17 +30,14 @@ HEAD = (
 Floors: TypeAlias = Mapping[str, Callable[[], object]]
 
 NO_FLOORS: Floors = MappingProxyType({})
-ROUNDS = 7
+ROUNDS = pick(7, 3)
 SAMPLES = 256
 CALLS = 50  # of one variant, in a row
 
 
 def rows(file: File) -> list[Sequence[object]]:
     """Times parts of a file that are read into new memory."""
-    rng = np.random.default_rng(1)
-    subset = tuple(
-        rng.permutation(n)[:m] for n, m in zip(file.shape, (1000, 5000), strict=True)
-    )
+    subset = _subset(file)
     chosen = [
         (f"random 1,000 x {len(subset[1]):,}", subset, kind, threads)
         for threads in THREADS
@@ -48,6 +48,13 @@ def rows(file: File) -> list[Sequence[object]]:
         ("one individual", np.s_[file.shape[0] // 2, :], ("int8", "F"), 1),
     ]
     return [_row(file, part) for part in [*chosen, *single]]
+
+
+def _subset(file: File) -> tuple[Any, ...]:
+    """Draws individuals and variants."""
+    rng = np.random.default_rng(1)
+    sizes = zip(file.shape, (1000, 5000), strict=True)
+    return tuple(rng.permutation(count)[:most] for count, most in sizes)
 
 
 def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
@@ -108,3 +115,34 @@ def samples(file: File) -> tuple[Sequence[object], float]:
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
         name = f"{file}: {SAMPLES} random samples, float32, by the copy"
         return [name, *_without_floors(compared(ours, theirs, rounds=3))], copied
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
+    """Yields whole files and parts of them, for each type, order and number of threads."""
+    with tempfile.TemporaryDirectory() as folder:
+        for shape in _files.SHAPES:
+            yield from _own_cases(_files.write(Path(folder), shape))
+
+
+def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
+    """Yields the cases of one file; parts are read into new memory."""
+    parts = {
+        "whole": np.s_[:, :],
+        "random part": _subset(file),
+        "one variant": np.s_[:, file.shape[1] // 2],
+        "one individual": np.s_[file.shape[0] // 2, :],
+    }
+    for threads, (dtype, order) in product(THREADS, KINDS):
+        options: dict[str, Any] = {"dtype": dtype, "order": order}
+        label = f"{dtype} {order}, {threads}"
+        used = partial(_prepare_used, file, threads, **options)
+        yield f"{file}: whole, into used memory, {label}", used
+        for name, index in parts.items():
+            new = partial(_sides.ours, file, threads, index=index, **options)
+            yield f"{file}: {name}, {label}", new
+
+
+def _prepare_used(file: File, threads: int, **options: Any) -> Side:
+    """Makes the memory that is read into."""
+    out = np.zeros(file.shape, **options)
+    return _sides.ours(file, threads, out=out, **options)

@@ -3,11 +3,11 @@
 import tempfile
 from pathlib import Path
 
+from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks.bed import _curve, _files, _parts, _tables, _whole
 
-SHAPES = ((4_000, 50_000), (50_000, 4_000))
-SQUARE = (50_000, 50_000)
+SQUARE = pick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
 
 
@@ -20,7 +20,7 @@ def main() -> None:
 
 def _sections(folder: Path) -> list[str]:
     """Measures every table."""
-    files = [_files.write(folder, shape) for shape in SHAPES]
+    files = [_files.write(folder, shape) for shape in _files.SHAPES]
     used = [row for file in files for row in _whole.into_used(file)]
     new = [row for file in files for row in _whole.into_new(file)]
     parts = [row for file in files for row in _parts.rows(file)]

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave
+from benchmarks._measure import interleave, pick
 from benchmarks.bed import _sides
 from benchmarks.bed._files import File
 
@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = (
     ("float64", "F"),
 )
 THREADS = (1, 2)
-ROUNDS = 5
+ROUNDS = pick(5, 3)
 HEAD_USED = (
     "whole file into used memory, ms",
     "seqloom",

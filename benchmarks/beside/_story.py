@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import ask_fresh
+from benchmarks._measure import ask_fresh, is_quick, pick
 from benchmarks._page import machine, table
 from benchmarks.beside._pages import (
     BEGIN,
@@ -22,7 +22,7 @@ from benchmarks.beside._pages import (
     read_pages,
 )
 
-ROUNDS = 5
+ROUNDS = pick(5, 1)
 INDEX = HOME / "index.md"
 # A telephone shows the first columns: the ratio is one of them.
 HEAD = ("tool", "task", "theirs / ours", "theirs, s", "ours, s")
@@ -35,7 +35,8 @@ def main(names: Sequence[str] = ()) -> None:
     for page in pages:
         if page.path.stem in (names or [page.path.stem]):
             measure_page(page)
-    write_index(pages)
+    if not is_quick():
+        write_index(pages)
 
 
 def write_index(pages: list[Page]) -> None:
@@ -53,16 +54,17 @@ def index_text(pages: list[Page]) -> str:
 
 
 def measure_page(page: Page) -> None:
-    """Measures each task of a page."""
+    """Measures each task of a page; a quick run only prints the times of the first one."""
     if not page.is_runnable:
         print(f"{page.path.name} is skipped: {', '.join(page.packages)} must be installed")
         return
     with TemporaryDirectory() as folder:
         inputs = _make_inputs(page, Path(folder))
-        for pair in page.pairs():
+        for pair in page.pairs()[: pick(None, 1)]:
             arguments = (page.threads, *inputs)
             seconds = _measure(pair, Path(folder), arguments)
-            page.write(pair.task, _result(page, seconds))
+            if not is_quick():
+                page.write(pair.task, _result(page, seconds))
             print(page.tool, pair.task, *seconds)
 
 

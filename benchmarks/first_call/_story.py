@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import ask_fresh
+from benchmarks._measure import ask_fresh, pick
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._networks import ON_PROCESSORS
 
 # Rounds of each side: torch's compiler takes up to a minute.
 SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
+NETWORKS = pick(ON_PROCESSORS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 Calls = dict[str, float]
@@ -30,7 +31,7 @@ def main() -> None:
     with _compiled_sources():
         rows = [
             _row(network, {side: _calls(side, network) for side in SIDES})
-            for network in ON_PROCESSORS
+            for network in NETWORKS
         ]
     head = [
         *("added by the first call, s", "floor: trace", "plan", "plan again"),

@@ -1,13 +1,19 @@
 """ESM2 of ours on packed batches."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from benchmarks.infer._inputs import Ids, Task, budgeted
+from benchmarks._measure import HOME
+from benchmarks.infer._inputs import Ids, Task, budgeted, mix, write_network
 
 BUDGET = 4096
+# What is compared with an older commit: a network that is written once, and some proteins.
+OWN_SIZE, OWN_PROTEINS = "8M", 4
 
 
 def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
@@ -42,3 +48,31 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
         "cu_seqlens": np.cumsum([0, *lengths], dtype="int32"),
         "max_seqlen": max(lengths),
     }
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
+    """Yields the hidden states in each type of numbers, and the whole loop."""
+    from seqloom._rust import _native
+
+    folder = HOME / f"target/against/esm2-{OWN_SIZE}"
+    if not (folder / "model.safetensors").exists():
+        write_network(OWN_SIZE, folder)
+    task = Task(OWN_SIZE, folder, mix(OWN_PROTEINS))
+    halves = ("bfloat16",) if _native.has_bfloat16() else ()
+    for dtype in ("float32", "int8", *halves):
+        yield f"{OWN_SIZE}, {dtype}", partial(prepare, task, "numpy", dtype)
+    yield f"{OWN_SIZE}, embed", partial(_prepare_embed, task)
+
+
+def _prepare_embed(task: Task) -> Callable[[], object]:
+    """Loads the network; the work embeds a file of proteins."""
+    import seqloom as sl
+    from benchmarks.infer._whole import run_loop
+
+    network = sl.models.ESM2.load(task.folder, sl.tensor.backend("numpy", num_threads=1))
+
+    def work() -> None:
+        with TemporaryDirectory() as folder:
+            run_loop(network, task.records, Path(folder), num_threads=1)
+
+    return work

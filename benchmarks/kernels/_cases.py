@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks._measure import pick
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
 K = 6  # letters of a k-mer
+ENCODERS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
 SEQUENCES = (120, 256, 200, 64, 256, 180, 248, 96)  # the lengths of a packed batch
 
 
@@ -159,35 +161,32 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
     """A kernel and its gradient at each shape; in double precision at the first one."""
     kinds = (kind, f"{kind}_grad")
-    single = [Case(each, shape) for shape in shapes for each in kinds]
-    return [*single, *(Case(each, shapes[0], "float64") for each in kinds)]
+    double = [Case(each, shapes[0], "float64") for each in kinds]
+    return [*_each_of(kinds, *shapes), *pick(double, [])]
 
 
 def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    kinds = (kind, f"{kind}_input_grad", f"{kind}_weight_grad")
-    return [Case(each, shape) for shape in shapes for each in kinds]
+    return _each_of((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
 
 
-def _each_of(kinds: Iterable[str], shape: tuple[Any, ...]) -> list[Case]:
-    return [Case(kind, shape) for kind in kinds]
+def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
+    """Each kernel at each shape, in a quick run at the first one."""
+    return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
 
 def cases() -> list[Case]:
     """Lists the kernels at the shapes of the networks and at large ones."""
     return [
         *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
-        *(Case("cross_entropy", shape) for shape in [(2048, 33), (64, 10), (2048, 8192)]),
+        *_each_of(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
         *_both("layer_norm", (2048, 320), (8192, 1024)),
         *_both("batch_norm", (64, 32, 60), (64, 320, 993)),
         *_both("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
-        *_each_of(("relu", "relu_grad"), (64, 512)),
-        *_each_of(("relu", "relu_grad"), (4096, 4096)),
+        *_each_of(("relu", "relu_grad"), (64, 512), (4096, 4096)),
         *_both("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
-        *_each_of(("dropout", "normal", "uniform"), (2048, 1280)),
-        *_each_of(("dropout", "normal", "uniform"), (64, 512)),
-        *(Case("adamw", (network,)) for network in ("MLP", "SequenceCNN", "encoder")),
-        *_each_of(("embedding", "embedding_grad"), (33, 2048, 320)),
-        *_each_of(("embedding", "embedding_grad"), (30000, 8192, 320)),
+        *_each_of(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
+        *_each_of(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
+        *_each_of(("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)),
         *_convolution("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
         *_convolution("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
         *_convolution("conv1d", (4, 480, 960, 8, 60)),
@@ -195,9 +194,7 @@ def cases() -> list[Case]:
         *_both("attention", (8, 5, 256, 64)),
         *_each_of(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
         *_each_of(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
-        *_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)),
-        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320)),
-        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (4096, 2048)),
-        *_each_of(("encode_one_hot", "encode_kmers", "encode_kmer_counts"), (512, 150)),
-        *_each_of(("encode_one_hot", "encode_kmers", "encode_kmer_counts"), (64, 4096)),
+        *pick(_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)), []),
+        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)),
+        *_each_of(ENCODERS, (512, 150), (64, 4096)),
     ]

@@ -3,12 +3,13 @@
 # A maker takes the inputs of its case one by one.
 # ruff: noqa: PLR0917
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.kernels._cases import SEQUENCES, Case, K, draw
+from benchmarks.kernels._cases import SEQUENCES, Case, K, cases, draw
 from seqloom import Key
 from seqloom._ragged import Ragged
 from seqloom.encode import Kmer, OneHot
@@ -25,6 +26,13 @@ def work_of(case: Case, threads: int) -> Work:
     """Makes the inputs, and what a measured call does with them."""
     b: Any = backend("numpy", num_threads=threads)
     return WORKS[case.kind](b, case, *draw(case))
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
+    """Yields every kernel with one thread and with two."""
+    for threads in (1, 2):
+        for case in cases():
+            yield f"{case.label}, {threads}", partial(work_of, case, threads)
 
 
 def _on(name: str, *places: int, **options: Any) -> Make:

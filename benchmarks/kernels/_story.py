@@ -4,11 +4,12 @@ from statistics import geometric_mean
 
 import numpy as np
 
+from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks.kernels._cases import FAMILIES, Case, cases
 from benchmarks.kernels._sides import SIDES, Side
 
-ROUNDS = 7
+ROUNDS = pick(7, 3)
 # So long a side works at a time, and so many calls at most.
 SECONDS, MOST = 0.01, 500
 # By how much of its greatest number a result may differ; the moments of random numbers may

@@ -29,6 +29,9 @@ class Shape(NamedTuple):
     columns: int
     dtype: str = "float32"
 
+    def __str__(self) -> str:
+        return f"{self.layout} {self.rows} x {self.depth} x {self.columns}"
+
     @property
     def operations(self) -> int:
         """Returns the number of multiplications and additions."""

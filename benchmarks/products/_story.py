@@ -2,13 +2,14 @@
 
 from statistics import geometric_mean, median
 
+from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks.products._sides import CRATES, LIBRARIES, Shape, Side
 
 SIDES = (*LIBRARIES, *CRATES)
-ROUNDS = 5
+ROUNDS = pick(5, 3)
 # So long a side works at a time, and so many products at most.
-SECONDS, MOST = 0.03, 200
+SECONDS, MOST = pick(0.03, 0.02), 200
 
 
 def _dense(rows: int, before: int, after: int) -> list[Shape]:
@@ -22,13 +23,36 @@ def _dense(rows: int, before: int, after: int) -> list[Shape]:
 
 # Rows, inputs and outputs: an MLP's layers, an encoder's, windows of convolutions by their
 # channels (SequenceCNN's and DeepSEA's), and the square that everybody measures.
-LAYERS = {
-    "MLP": [(64, 784, 512), (64, 512, 512)],
-    "encoder": [(2048, 320, 960), (2048, 320, 320), (2048, 320, 1280), (2048, 1280, 320)],
-    "SequenceCNN": [(960, 160, 32), (64, 480, 3)],
-    "DeepSEA": [(3856, 2560, 480), (848, 3840, 960), (64, 50880, 925)],
-    "others": [(64, 1024, 1024), (4096, 512, 2048), (1024, 1024, 1024)],
-}
+LAYERS = pick(
+    {
+        "MLP": [(64, 784, 512), (64, 512, 512)],
+        "encoder": [
+            (2048, 320, 960),
+            (2048, 320, 320),
+            (2048, 320, 1280),
+            (2048, 1280, 320),
+        ],
+        "SequenceCNN": [(960, 160, 32), (64, 480, 3)],
+        "DeepSEA": [(3856, 2560, 480), (848, 3840, 960), (64, 50880, 925)],
+        "others": [(64, 1024, 1024), (4096, 512, 2048), (1024, 1024, 1024)],
+    },
+    {
+        "MLP": [(64, 784, 512)],
+        "encoder": [(2048, 320, 960), (2048, 1280, 320)],
+        "SequenceCNN": [(960, 160, 32), (64, 480, 3)],
+        "others": [(64, 1024, 1024), (1024, 1024, 1024)],
+    },
+)
+
+
+def shapes(dtype: str) -> list[tuple[str, Shape]]:
+    """Lists the products of every layer, with the name of its network."""
+    return [
+        (name, shape._replace(dtype=dtype))
+        for name, layers in LAYERS.items()
+        for layer in layers
+        for shape in _dense(*layer)
+    ]
 
 
 def main() -> None:
@@ -49,12 +73,7 @@ def _table(threads: int, dtype: str) -> str:
     """One row a product, in GF/s, and the ratio to the best of the others."""
     sides = {name: Side(name, threads) for name in SIDES}
     try:
-        rows = [
-            _row(name, shape._replace(dtype=dtype), sides)
-            for name, layers in LAYERS.items()
-            for layer in layers
-            for shape in _dense(*layer)
-        ]
+        rows = [_row(name, shape, sides) for name, shape in shapes(dtype)]
     finally:
         for side in sides.values():
             side.close()
@@ -74,7 +93,7 @@ def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
             seconds[side].append(process.measure(shape, times))
     speeds = {side: shape.operations / median(each) / 1e9 for side, each in seconds.items()}
     best = max(speed for side, speed in speeds.items() if side != "ours")
-    label = f"{name} {shape.layout} {shape.rows} x {shape.depth} x {shape.columns}"
+    label = f"{name} {shape}"
     print(label, {side: round(speed) for side, speed in speeds.items()}, flush=True)
     return [
         label,

@@ -2,7 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -38,6 +39,17 @@ def _of_torch(shape: Shape, threads: int) -> Callable[[], object]:
     torch.set_num_threads(threads)
     left, right, out = map(torch.from_numpy, _arrays(shape))
     return lambda: torch.mm(left, right, out=out)
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
+    """Yields every product in single and double precision, with one thread and with two."""
+    from benchmarks.products._story import shapes
+
+    for threads in (1, 2):
+        for dtype in ("float32", "float64"):
+            for name, shape in shapes(dtype):
+                label = f"{name} {shape}, {dtype}, {threads}"
+                yield label, partial(_of_ours, shape, threads)
 
 
 def _answer(name: str, threads: int) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks.ribodetector._pairs import LENGTH, write_pairs
 from benchmarks.ribodetector._sides import (
@@ -17,7 +18,7 @@ from benchmarks.ribodetector._sides import (
     run_theirs,
 )
 
-PAIRS = int(os.environ.get("SEQLOOM_PAIRS", "50000"))
+PAIRS = int(os.environ.get("SEQLOOM_PAIRS", pick("50000", "8000")))
 ROUNDS = 3
 CHUNKS = (16, 64, 256)  # times 1,024 reads; the quickest is measured
 TRIAL = 16_384  # pairs by which it is chosen

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import seqloom as sl
-from benchmarks._measure import HOME, interleave
+from benchmarks._measure import HOME, interleave, pick
 from benchmarks._page import machine, publish, table
 from benchmarks._reads import write_reads
 from benchmarks.run._arrays import tell_arrays, write_models
@@ -20,7 +20,7 @@ from benchmarks.run._networks import OF_READS, READ, make
 from benchmarks.run._web import tell_web
 from seqloom.cli._run import PROGRAM
 
-READS = 100_000
+READS = pick(100_000, 20_000)
 LEAST_OF_FILE = 4
 MOST_BINARY = 6e6
 WINDOWS = 20_000  # that the module of the browser scores

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME, touch_memory
+from benchmarks._measure import HOME, is_quick, touch_memory
 from benchmarks._page import machine, publish, table
 from benchmarks.scale._growth import LAST, LEAST_BYTES, Point, Points, slope
 from benchmarks.scale._picture import draw
@@ -43,7 +43,8 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for sweep in sweeps:
             points = _measure(sweep, Path(folder))
-            pictures.append(draw(sweep, points))
+            if not is_quick():
+                pictures.append(draw(sweep, points))
             rows += [_row(sweep, side, points) for side in points]
     publish("scale", "\n\n".join([table(HEAD, rows), _notes(), *pictures]))
 

@@ -3,6 +3,8 @@
 import os
 from typing import NamedTuple
 
+from benchmarks._measure import pick
+
 FLOOR = "floor"
 # Ours first, then the rivals, then what any program must do at least.
 SIDES = {
@@ -61,8 +63,8 @@ class Sweep(NamedTuple):
 
 
 def _decades(first: int) -> tuple[int, ...]:
-    """Three decades from the first size on."""
-    return tuple(first * 10**power for power in range(4))
+    """Three decades from the first size on; two in a quick run."""
+    return tuple(first * 10**power for power in range(pick(4, 3)))
 
 
 def _threads() -> tuple[int, ...]:

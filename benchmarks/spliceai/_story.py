@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME
+from benchmarks._measure import HOME, pick
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._sides import environment
 
 SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
-ROUNDS = 20
+ROUNDS = pick(20, 7)
 COUNTS = (1000, 5000)
 HEAD = ("least ms a thousand letters", *SIDES, "seqloom / torch", "compiled / torch")
 

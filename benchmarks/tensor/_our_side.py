@@ -1,9 +1,11 @@
 """Our side: one step function for every backend, as it is or compiled."""
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from benchmarks.tensor._modules import MODULES
-from benchmarks.tensor._networks import Arrays, Setup, weights_of
+from benchmarks.tensor._networks import Arrays, Setup, batch_of, weights_of
 from seqloom import Key
 from seqloom._threads import limit_blas
 from seqloom.nn import value_and_grad
@@ -36,6 +38,9 @@ def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
     with autocast("bfloat16", allow_slow=True):
         return model.loss(batch, key).astype("float32")
 
+
+# What is compared with an older commit; the rows keep a step of the large ones short.
+OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
 STEPS = {"float32": train, "bfloat16": train_in_half}
 
@@ -94,3 +99,19 @@ def _compiled(step: Any) -> Any:
     from seqloom.tensor import compile as compile_step
 
     return compile_step(step)
+
+
+def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
+    """Yields a step of each network, eager and compiled, with one thread and with two."""
+    for threads in (1, 2):
+        for name, rows in OWN_ROWS.items():
+            for compiled in (False, True):
+                setup = Setup(name=name, threads=threads, dropout=0.1, rows=rows)
+                label = f"{name}, {'compiled' if compiled else 'eager'}, {threads}"
+                yield label, partial(_prepare, setup, compiled=compiled)
+
+
+def _prepare(setup: Setup, *, compiled: bool) -> Callable[[], float]:
+    side = OurSide(setup, on="numpy", compiled=compiled)
+    batch = side.prepare(batch_of(setup.network))
+    return lambda: side.step(batch)

@@ -1,0 +1,216 @@
+"""The cases of seqloom alone, on an older commit and on this working tree, in turn.
+
+`python -m benchmarks --against COMMIT SUITE` builds the extension of the commit. Each round
+then runs the cases of a suite twice, with either package, each in a fresh interpreter. The
+code of the cases is that of this working tree.
+"""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from statistics import geometric_mean, median, quantiles
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, TypeAlias
+
+from benchmarks._measure import HOME, ask_fresh, clock
+from benchmarks._page import machine, table
+from benchmarks.tensor._sides import environment
+
+# A suite, and the module whose `own_cases` yields the name of each case of seqloom with a
+# function that prepares its work.
+MODULES = {
+    "kernels": "benchmarks.kernels._ours",
+    "products": "benchmarks.products._worker",
+    "tensor": "benchmarks.tensor._our_side",
+    "infer": "benchmarks.infer._ours",
+    "loader": "benchmarks.loader",
+    "bed": "benchmarks.bed._parts",
+}
+BUILDS = HOME / "target/against"
+ROUNDS = 7
+# A ratio is marked if it exceeds this by more than the spread.
+TOLERATED = 1.03
+# Each round calls a case for so long, and so often at least, and takes the least time.
+SECONDS, CALLS = 0.05, 3
+THREADS = 2  # the threads of the libraries; a case has its own number
+HEAD = ("ms", "old", "new", "new / old", "spread", "")
+
+Prepare: TypeAlias = Callable[[], Callable[[], object]]
+# The seconds of each case, or the message of its error.
+Times: TypeAlias = Mapping[str, float | str]
+
+
+class Comparison(NamedTuple):
+    """The medians of one case with either package, and how far its times spread."""
+
+    old: float
+    new: float
+    spread: float
+
+    @property
+    def ratio(self) -> float:
+        """Returns the new time as a multiple of the old one."""
+        return self.new / self.old
+
+    @property
+    def mark(self) -> str:
+        """Returns "slower" or "faster" if the ratio exceeds tolerance and spread."""
+        limit = TOLERATED + self.spread
+        if self.ratio > limit:
+            return "**slower**"
+        return "faster" if self.ratio < 1 / limit else ""
+
+
+def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
+    """Compares the times of one case; the spread is the larger one of both packages."""
+    return Comparison(median(old), median(new), max(_spread(old), _spread(new)))
+
+
+def _spread(seconds: Sequence[float]) -> float:
+    """Returns the interquartile range as a share of the median."""
+    first, middle, third = quantiles(seconds, n=4, method="inclusive")
+    return (third - first) / middle
+
+
+def report(old: Sequence[Times], new: Sequence[Times]) -> str:
+    """Returns a table of all cases, and the mean of their ratios."""
+    rows: list[tuple[str, ...]] = []
+    ratios: list[float] = []
+    for name in dict.fromkeys(name for times in (*new, *old) for name in times):
+        sides = [[times.get(name, "no such case") for times in each] for each in (old, new)]
+        errors = [next((it for it in side if isinstance(it, str)), "") for side in sides]
+        if any(errors):
+            rows.append(
+                (name, *(f"failed: {it}" if it else "" for it in errors), "", "", "")
+            )
+            continue
+        found = compare(*([float(it) for it in side] for side in sides))
+        ratios.append(found.ratio)
+        times = (f"{1e3 * found.old:.4g}", f"{1e3 * found.new:.4g}")
+        rows.append(
+            (name, *times, f"{found.ratio:.3f}", f"{100 * found.spread:.1f} %", found.mark)
+        )
+    if ratios:
+        mean = f"{geometric_mean(ratios):.3f}"
+        rows.append(("geometric mean", "", "", mean, "", ""))
+    return table(HEAD, rows)
+
+
+def compare_with(commit: str, suites: Sequence[str]) -> None:
+    """Builds a commit, measures the cases of each suite in turn, and prints the tables."""
+    unknown = sorted(set(suites) - set(MODULES))
+    if unknown:
+        sys.exit(
+            f"--against has no cases of {', '.join(unknown)}; it has those of: "
+            f"{', '.join(MODULES)}"
+        )
+    folder = build(commit)
+    packages = {"old": folder / "python", "new": HOME / "python"}
+    print(f"old: {folder.name}; new: the working tree. {machine('numpy', 'seqloom')}")
+    print(
+        f"Medians of {ROUNDS} rounds; a round takes the least time of several calls. The "
+        "spread is the interquartile range over the median. A case is marked if it is "
+        f"slower or faster by more than {100 * (TOLERATED - 1):.0f} % and the spread."
+    )
+    for suite in suites or MODULES:
+        times = _measure(suite, packages)
+        print(f"\n== {suite}\n\n{report(times['old'], times['new'])}", flush=True)
+
+
+def build(commit: str) -> Path:
+    """Builds the extension of a commit, once, and returns the folder of its sources."""
+    found = _git("rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}")
+    if not found:
+        sys.exit(f"--against got {commit!r}, which is no commit of this repository")
+    folder = BUILDS / found.decode().strip()
+    extension = folder / "python/seqloom/_rust/_native.abi3.so"
+    if extension.exists():
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    with tarfile.open(fileobj=io.BytesIO(_git("archive", folder.name))) as sources:
+        sources.extractall(folder, filter="data")
+    print(f"building {folder.name}, which takes minutes the first time", flush=True)
+    # All commits share one folder, so that dependencies are compiled once.
+    variables = {
+        "CARGO_TARGET_DIR": str(BUILDS / "build"),
+        "PYO3_BUILD_EXTENSION_MODULE": "1",
+        "PYO3_PYTHON": sys.executable,
+    }
+    command = ["cargo", "build", "--release", "--locked", "--package", "seqloom-py"]
+    subprocess.run(command, check=True, cwd=folder, env={**os.environ, **variables})
+    part = extension.with_suffix(".part")
+    shutil.copyfile(BUILDS / "build/release/lib_native.so", part)
+    part.replace(extension)
+    return folder
+
+
+def _git(*arguments: str) -> bytes:
+    """Returns what git prints; nothing if it fails."""
+    command = ["git", *arguments]
+    return subprocess.run(command, check=False, cwd=HOME, capture_output=True).stdout
+
+
+def _measure(suite: str, packages: Mapping[str, Path]) -> dict[str, list[Times]]:
+    """Runs all cases of a suite with each package, in turn."""
+    times: dict[str, list[Times]] = {side: [] for side in packages}
+    with TemporaryDirectory() as cache:
+        for number in range(ROUNDS):
+            # The package that runs first changes from round to round.
+            for side in sorted(packages, reverse=number % 2 == 0):
+                found = _measure_once(suite, packages[side], f"{cache}/{side}")
+                times[side].append(found)
+            print(f"{suite}: {number + 1} of {ROUNDS} rounds", file=sys.stderr, flush=True)
+    return times
+
+
+def _measure_once(suite: str, package: Path, cache: str) -> Times:
+    """Runs all cases of a suite in a fresh interpreter with one package."""
+    variables = {"PYTHONPATH": str(package), "SEQLOOM_CACHE": cache}
+    try:
+        return ask_fresh(
+            "benchmarks._against",
+            suite,
+            str(package),
+            **{**environment(THREADS), **variables},
+        )
+    except subprocess.CalledProcessError as error:
+        return {"all cases": (error.stderr.strip() or "it ended").splitlines()[-1]}
+
+
+def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:
+    """Yields each case with its least seconds, or with the message of its error."""
+    for name, prepare in cases:
+        try:
+            yield name, _least(prepare())
+        except Exception as error:  # noqa: BLE001  # an older package may lack anything
+            yield name, f"{type(error).__name__}: {error}"
+
+
+def _least(work: Callable[[], object]) -> float:
+    """Returns the least seconds of several calls; the first one is not counted."""
+    work()
+    count, total, least = 0, 0.0, float("inf")
+    while count < CALLS or total < SECONDS:
+        seconds = clock(work)
+        count, total, least = count + 1, total + seconds, min(least, seconds)
+    return least
+
+
+def _main(suite: str, package: str) -> None:
+    """Prints the times of all cases of a suite, with the package that is expected."""
+    import seqloom
+
+    assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"
+    cases = import_module(MODULES[suite]).own_cases()
+    print(json.dumps(dict(time_cases(cases))))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Quick runs of the benchmarks, and the comparison with an older commit."""
+
+from collections.abc import Callable
+
+import pytest
+from benchmarks import _against, _page
+from benchmarks._measure import QUICK, pick
+
+EMPTY = "<!-- begin demo -->\n<!-- end demo -->\n"
+
+
+@pytest.fixture
+def page(tmp_path, monkeypatch):
+    path = tmp_path / "benchmarks.md"
+    path.write_text(EMPTY)
+    monkeypatch.setattr(_page, "PAGE", path)
+    monkeypatch.delenv(QUICK, raising=False)
+    return path
+
+
+def test_a_quick_run_prints_its_table_and_writes_no_page(page, monkeypatch, capsys):
+    monkeypatch.setenv(QUICK, "1")
+    _page.publish("demo", "the table")
+    assert "the table" in capsys.readouterr().out
+    assert page.read_text() == EMPTY
+
+
+def test_a_full_run_writes_the_page(page):
+    _page.publish("demo", "the table")
+    assert "the table" in page.read_text()
+
+
+@pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
+def test_a_quick_run_has_its_own_sizes(value, size, monkeypatch):
+    monkeypatch.setenv(QUICK, value)
+    assert pick(5, 3) == size
+
+
+def test_a_comparison_has_medians_their_ratio_and_the_larger_spread():
+    # Quartiles of 1 to 5 are 2 and 4: the range 2 over the median 3.
+    found = _against.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
+    assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
+    assert found.spread == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("new", "mark"),
+    [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
+)
+def test_steady_times_are_marked_beyond_three_percent(new, mark):
+    assert _against.compare([1.0] * 7, [new] * 7).mark == mark
+
+
+def test_a_ratio_within_the_spread_is_not_marked():
+    # The spread is 0.2 / 1: the limit is 1.23.
+    spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
+    assert _against.compare(spread, [1.22] * 7).mark == ""
+    assert _against.compare(spread, [1.24] * 7).mark == "**slower**"
+
+
+def test_a_case_that_fails_on_one_package_is_reported_and_not_compared():
+    old = [{"one": 1.0, "two": "TypeError: no such option"}] * 7
+    new = [{"one": 0.5, "two": 2.0}] * 7
+    _, _, one, two, mean = _against.report(old, new).splitlines()
+    assert one == "| one | 1000 | 500 | 0.500 | 0.0 % | faster |"
+    assert two == "| two | failed: TypeError: no such option |  |  |  |  |"
+    assert mean.startswith("| geometric mean |  |  | 0.500 |")
+
+
+def test_cases_are_timed_one_by_one_and_a_failing_one_keeps_its_message(monkeypatch):
+    monkeypatch.setattr(_against, "SECONDS", 0.0)
+    calls: list[str] = []
+
+    def prepare(name: str) -> Callable[[], object]:
+        if name == "bad":
+            raise AttributeError("no attribute 'bad'")
+        return lambda: calls.append(name)
+
+    cases = [(name, lambda name=name: prepare(name)) for name in ("good", "bad", "last")]
+    times = dict(_against.time_cases(cases))
+    assert times["bad"] == "AttributeError: no attribute 'bad'"
+    assert calls == ["good"] * (1 + _against.CALLS) + ["last"] * (1 + _against.CALLS)
+    assert isinstance(times["last"], float)
