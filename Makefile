@@ -22,6 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps live in .venv, so that they go when it goes.
 STAMPS := .venv/.stamps
+# Cargo's profile of tests, lints and generators, which shares other crates with the extension.
+CHECKED := --profile bench
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 EXTENSION := $(STAMPS)/extension
 # What `seqloom run` becomes: it lies beside the extension.
@@ -61,7 +63,7 @@ check: lint docs test ## What CI runs: lint, docs, test (which looks at the page
 
 .PHONY: test
 test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example; or some: make test ARGS='tests/io -x'
-	$(if $(ARGS),,cargo test --quiet --workspace --exclude seqloom-py)
+	$(if $(ARGS),,cargo test $(CHECKED) --quiet --workspace --exclude seqloom-py)
 	pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 .PHONY: soak
@@ -96,9 +98,9 @@ lint-python: $(STAMPS)/dev $(EXTENSION)
 
 lint-rust: $(STAMPS)/base
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features seqloom-py/stubs,seqloom-c/header --quiet -- -D warnings
+	cargo clippy $(CHECKED) --workspace --all-targets --features seqloom-py/stubs,seqloom-c/header --quiet -- -D warnings
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
-	cargo run --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
+	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
 
 # Types as on systems that this machine is not: what Windows or macOS lacks is an error.
@@ -131,13 +133,13 @@ audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and judge every crate by
 	$(DENY) --offline check advisories
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
-	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
+	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
 	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
 .PHONY: docs
 docs: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Execute the notebooks, and build site/ and target/doc; a broken link fails
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS='-D warnings' cargo doc $(CHECKED) --workspace --no-deps --quiet
 	python -m notebooks
 	SEQLOOM_BUILT="seqloom $$(python -c 'import seqloom; print(seqloom.__version__)'), built $$(date -u +%F)" \
 		zensical build --clean --strict
@@ -174,8 +176,8 @@ STUB := python/seqloom/_rust/_native.pyi
 HEADER := crates/seqloom-c/include/seqloom.h
 .PHONY: stubs
 stubs: $(STAMPS)/base ## Write the extension's stub, and the header for C, from their Rust source
-	cargo run --quiet --package seqloom-c --features header --bin header_gen -- $(HEADER)
-	cargo run --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
+	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- $(HEADER)
+	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
 
 .PHONY: pins
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
@@ -224,7 +226,8 @@ $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
 	uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# After the extension, whose crates it shares. `make wheel` builds a smaller one, which takes longer.
 $(PROGRAM): $(RUST) | $(STAMPS)/base
-	cargo build --quiet --profile small --package seqloom-run
-	cp target/small/seqloom-run python/seqloom/_rust/
+	cargo build --quiet --release --package seqloom-run
+	cp target/release/seqloom-run python/seqloom/_rust/
 	@touch $@

@@ -93,7 +93,8 @@ def library():
     cargo = shutil.which("cargo")
     if cargo is None:
         pytest.skip("the Rust toolchain is not installed")
-    command = [cargo, "build", "--quiet", "--package", "seqloom-c", "--message-format=json"]
+    command = [cargo, "build", "--profile", "bench", "--quiet", "--package", "seqloom-c"]
+    command.append("--message-format=json")
     built = subprocess.run(command, cwd=HOME, capture_output=True, check=True)
     names = [word for word in built.stdout.decode().split('"') if "libseqloom." in word]
     return Path(next(name for name in names if name.endswith((".so", ".dylib"))))

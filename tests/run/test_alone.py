@@ -53,6 +53,22 @@ def test_an_empty_root_is_enough(program, exported, tmp_path):
     assert found.stdout == program(export, _demo.path("test.fa.gz")).stdout
 
 
+@pytest.mark.soak
+def test_the_smaller_program_of_a_wheel_writes_the_same_scores(program, exported):
+    _, export = exported("splice")
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    home = Path(__file__).parents[2]
+    build = ["cargo", "build", "--quiet", "--profile", "small", "--package", "seqloom-run"]
+    build.append("--message-format=json")
+    built = subprocess.run(build, cwd=home, capture_output=True, check=True)
+    names = re.findall(r'"executable":"([^"]*)"', built.stdout.decode())
+    found = subprocess.run(
+        [names[-1], export, _demo.path("test.fa.gz")], capture_output=True, check=True
+    )
+    assert found.stdout == program(export, _demo.path("test.fa.gz")).stdout
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_no_socket_and_no_other_file_is_opened(program, exported, tmp_path, threads):
     del program

@@ -39,5 +39,6 @@ def test_what_runs_in_kernels_passes_its_tests(cap):
 def test_the_crates_pass_their_tests(cap):
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
-    command = ["cargo", "test", "--quiet", "--workspace", "--exclude", "seqloom-py"]
+    command = ["cargo", "test", "--profile", "bench", "--quiet"]
+    command += ["--workspace", "--exclude", "seqloom-py"]
     assert not complaint_of(command, cap)

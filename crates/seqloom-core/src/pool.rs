@@ -28,18 +28,28 @@ pub fn run<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> std::result::Result<Result<T>, String> {
+    let (mut work, mut answer) = (Some(work), None);
+    call(threads, &mut || answer = work.take().map(|work| work()))?;
+    Ok(answer.unwrap_or_else(|| Err(Error::argument("the work was lost"))))
+}
+
+/// [`run`] without its types, so that it is compiled once.
+fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
-        0 | 1 => Ok(Stop::asking().during(work)),
+        0 | 1 => {
+            Stop::asking().during(work);
+            Ok(())
+        }
         _ => pool(threads).map(|pool| beside(&pool, work)),
     }));
     match outcome {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Ok(done) => done.map_err(|error| error.to_string()),
         Err(panic) => Err(message(&*panic).to_owned()),
     }
 }
 
 /// Lets a pool work, and looks for signals meanwhile: only the thread that called may.
-fn beside<T: Send>(pool: &ThreadPool, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+fn beside(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     let stop = Stop::default();
     let (done, outcome) = sync_channel(1);
     let outcome = pool.in_place_scope(|scope| {
@@ -55,10 +65,8 @@ fn beside<T: Send>(pool: &ThreadPool, work: impl FnOnce() -> Result<T> + Send) -
             }
         }
     });
-    match outcome {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(panic)) => resume_unwind(panic),
-        Err(_) => Err(Error::argument("the work was lost")),
+    if let Ok(Err(panic)) = outcome {
+        resume_unwind(panic);
     }
 }
 

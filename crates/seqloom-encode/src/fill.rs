@@ -7,6 +7,7 @@ use seqloom_core::{Ragged, Result};
 
 pub use block::{Block, Kernel, Rows};
 
+use crate::Word;
 use crate::letters::{Counts, Letters};
 
 /// Below this many output bytes, waking other threads costs more than it saves.
@@ -19,7 +20,16 @@ const ROWS: usize = 8;
 /// not said.
 ///
 /// Inside a rayon pool the rows are shared among its threads.
-pub fn fill<T: Send>(
+pub fn fill<T: Word>(
+    kernel: (&Letters, &dyn Kernel<T>),
+    sequences: &Ragged<'_>,
+    out: &mut [T],
+    rows: Rows<'_>,
+) -> Result<Counts> {
+    T::fill_rows(kernel, sequences, out, rows)
+}
+
+pub(crate) fn fill_rows<T: Send>(
     (letters, kernel): (&Letters, &dyn Kernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],

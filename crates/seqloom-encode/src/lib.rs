@@ -25,4 +25,4 @@ pub use letters::{Counts, Judge, Letters};
 pub use lookup::Lookup;
 pub use one_hot::OneHot;
 pub use policy::{Case, Policy, Rare, Symbols};
-pub use word::Word;
+pub use word::{AnyKernel, Word};

@@ -27,7 +27,7 @@ pub struct OneHot<T> {
     channels_first: bool,
 }
 
-impl<T: Word + PartialEq> OneHot<T> {
+impl<T: Word> OneHot<T> {
     /// `rows` has a number for each of 256 bytes and each member.
     pub fn new(letters: &Letters, rows: Vec<T>, channels_first: bool) -> Result<Self> {
         let (members, count) = (letters.members(), rows.len());
@@ -79,7 +79,7 @@ impl<T: Word + PartialEq> OneHot<T> {
     }
 }
 
-impl<T: Word + PartialEq> Kernel<T> for OneHot<T> {
+impl<T: Word> Kernel<T> for OneHot<T> {
     #[inline(always)]
     fn size(&self, letters: usize) -> usize {
         letters * self.width()

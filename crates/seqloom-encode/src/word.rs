@@ -1,7 +1,13 @@
 //! Numbers as the bits that an array holds.
 
+use seqloom_core::{Ragged, Result};
+
+use crate::fill::{self, Kernel, Rows};
+use crate::letters::{Counts, Letters};
+use crate::{KmerCounts, Kmers, Lookup, OneHot};
+
 /// The bits of one number of an array, whatever its type: kernels copy them from tables.
-pub trait Word: Copy + Default + Send + Sync {
+pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     /// The low bits of a wider word, or of an integer.
     fn cut(bits: u64) -> Self;
 
@@ -13,6 +19,31 @@ pub trait Word: Copy + Default + Send + Sync {
     /// such float type, the number itself.
     #[must_use]
     fn to_float(self) -> Self;
+
+    /// A kernel for numbers of this type, which is compiled in this crate alone.
+    fn boxed(kernel: AnyKernel<Self>) -> Box<dyn Kernel<Self>>;
+
+    /// Fills rows, as [`fill`](crate::fill) does.
+    fn fill_rows(
+        kernel: (&Letters, &dyn Kernel<Self>),
+        sequences: &Ragged<'_>,
+        out: &mut [Self],
+        rows: Rows<'_>,
+    ) -> Result<Counts>;
+}
+
+/// One of the kernels.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "each is the kernel that it names")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once, into a box of the kernel alone"
+)]
+pub enum AnyKernel<T> {
+    OneHot(OneHot<T>),
+    Lookup(Lookup<T>),
+    Kmers(Kmers<T>),
+    KmerCounts(KmerCounts),
 }
 
 macro_rules! word {
@@ -32,6 +63,26 @@ macro_rules! word {
             #[inline(always)]
             fn to_float(self) -> Self {
                 $to_float(self)
+            }
+
+            #[inline(never)]
+            fn boxed(kernel: AnyKernel<Self>) -> Box<dyn Kernel<Self>> {
+                match kernel {
+                    AnyKernel::OneHot(kernel) => Box::new(kernel),
+                    AnyKernel::Lookup(kernel) => Box::new(kernel),
+                    AnyKernel::Kmers(kernel) => Box::new(kernel),
+                    AnyKernel::KmerCounts(kernel) => Box::new(kernel),
+                }
+            }
+
+            #[inline(never)]
+            fn fill_rows(
+                kernel: (&Letters, &dyn Kernel<Self>),
+                sequences: &Ragged<'_>,
+                out: &mut [Self],
+                rows: Rows<'_>,
+            ) -> Result<Counts> {
+                fill::fill_rows(kernel, sequences, out, rows)
             }
         }
     };

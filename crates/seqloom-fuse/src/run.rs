@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 use seqloom_core::{Error, Result};
+use seqloom_kernels::{Float, Instances};
+use seqloom_macros::compiled_once;
 
 use crate::Number;
 use crate::array::{Numbers, NumbersMut};
@@ -50,6 +52,7 @@ const BLOCK: usize = 4096;
 ///
 /// # Errors
 /// Arrays that are fewer than the program says, or too short for the shape.
+#[compiled_once]
 pub fn run<T: Number>(
     program: &Program,
     shape: &[usize],

@@ -106,7 +106,7 @@ impl Model {
         };
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run(wanted, || {
-            act(is_joined, || {
+            act(is_joined, &mut || {
                 found = by.compute(program, slices.as_ref(), &given);
             });
             Ok(())

@@ -1,22 +1,26 @@
 //! What stands between two layers: relu, gelu, sigmoid, and their derivatives.
 
 use pulp::Simd;
+use seqloom_macros::compiled_once;
 
 use crate::lanes::Lanes;
 use crate::map::{self, Binary, Unary};
-use crate::{Float, special};
+use crate::{Float, Instances, special};
 
 /// Fills `out` with `max(x, 0)`; a NaN stays one.
+#[compiled_once]
 pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Relu, x, out, threads);
 }
 
 /// Fills `out` with zero where relu's output was zero, else with the gradient: at NaN too.
+#[compiled_once]
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(ReluGrad, grad, output, out, threads);
 }
 
 /// Fills `out` with `x * P(normal <= x)`: the exact gelu, not its tanh likeness.
+#[compiled_once]
 pub fn gelu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Gelu, x, out, threads);
 }
@@ -27,21 +31,25 @@ pub(crate) fn replace_by_gelu<T: Float>(values: &mut [T]) {
 }
 
 /// Fills `out` with the gradient times gelu's derivative at x.
+#[compiled_once]
 pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
     map::binary(GeluGrad, grad, x, out, threads);
 }
 
 /// Fills `out` with `1 / (1 + exp(-x))`.
+#[compiled_once]
 pub fn sigmoid<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Sigmoid, x, out, threads);
 }
 
 /// Fills `out` with `x / (1 + exp(-x))`.
+#[compiled_once]
 pub fn silu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Silu, x, out, threads);
 }
 
 /// Fills `out` with the gradient times `output * (1 - output)`.
+#[compiled_once]
 pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(SigmoidGrad, grad, output, out, threads);
 }

@@ -1,10 +1,10 @@
 //! One step of Adam with decoupled weight decay, in one pass over each tensor.
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, parallel};
+use crate::{Float, Instances, lanes::Lanes, parallel};
 
 /// What every tensor of a step shares.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,7 @@ pub struct Tensor<'a, T> {
 }
 
 /// Changes parameters and their moments as `torch.optim.AdamW` does.
+#[compiled_once]
 pub fn adamw<T: Float>(step: Step, tensors: Vec<Tensor<'_, T>>, threads: usize) {
     if parallel::is_alone(threads) {
         for tensor in tensors {

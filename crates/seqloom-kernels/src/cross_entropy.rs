@@ -1,10 +1,10 @@
 //! The loss of a classifier and its gradient, in one pass over the logits.
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, parallel, softmax};
+use crate::{Float, Instances, parallel, softmax};
 
 /// What is to be judged: rows of logits, the class of each, and the weight of a class.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,7 @@ pub struct Problem<'a, T> {
 
 /// Fills each row's loss, `-weight * log(probability of its class)`, and what it is
 /// differentiated by the row's logits.
+#[compiled_once]
 pub fn cross_entropy<T: Float>(
     problem: Problem<'_, T>,
     loss: &mut [T],

@@ -2,11 +2,11 @@
 
 use seqloom_core::key::Key;
 
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
 use crate::random::{self, words};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// A share of numbers that become zero, the others growing in turn.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,7 @@ impl<T: Float> Dropout<T> {
 }
 
 /// Fills `out` with x, dropped.
+#[compiled_once]
 pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usize) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         let start = number * parallel::CHUNK;

@@ -1,9 +1,11 @@
 //! Sums of rows by number: the gradient of looking rows up.
 
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
+use seqloom_macros::compiled_once;
 
 /// Fills `out`, rows of `width` numbers, with the sums of the rows of `grad` that have its
 /// rows' numbers, in their order; the caller has checked the numbers.
+#[compiled_once]
 pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
     let width = width.max(1);
     let rows = (out.len() / width).div_ceil(threads.max(1)).max(1);

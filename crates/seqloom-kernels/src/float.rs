@@ -46,6 +46,9 @@ pub trait Float:
     /// The truth of a comparison, lane by lane.
     type Mask<S: Simd>: Copy;
 
+    /// Calls the instance of a function that is compiled for this type.
+    fn call<I: Instances>(arguments: I::Arguments<'_, Self>) -> I::Output;
+
     /// Rounds a double to this type.
     fn of(value: f64) -> Self;
     /// Widens to a double.
@@ -111,4 +114,16 @@ pub trait Float:
     /// The probability that a standard normal variable is at most `a`, where `bell` is
     /// `exp(-a^2 / 2)`.
     fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
+}
+
+/// A function that is compiled for both types, as the attribute `compiled_once` writes it.
+pub trait Instances {
+    /// Its arguments.
+    type Arguments<'a, T: Float>;
+    /// What it returns.
+    type Output;
+    /// The function of single floats.
+    fn single(arguments: Self::Arguments<'_, f32>) -> Self::Output;
+    /// The function of double floats.
+    fn double(arguments: Self::Arguments<'_, f64>) -> Self::Output;
 }

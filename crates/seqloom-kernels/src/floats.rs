@@ -3,11 +3,11 @@
 use paste::paste;
 use pulp::Simd;
 
-use crate::Float;
 use crate::scratch::Spare;
+use crate::{Float, Instances};
 
 macro_rules! float {
-    ($float:ident, $bits:ident, $mask:ident, $mantissa:literal, $($constants:tt)*) => {
+    ($float:ident, $instance:ident, $bits:ident, $mask:ident, $mantissa:literal, $($constants:tt)*) => {
         paste! {
             impl Float for $float {
                 const ZERO: Self = 0.0;
@@ -17,6 +17,11 @@ macro_rules! float {
 
                 type Vector<S: Simd> = S::[<$float s>];
                 type Mask<S: Simd> = S::[<$mask s>];
+
+                #[inline]
+                fn call<I: Instances>(arguments: I::Arguments<'_, Self>) -> I::Output {
+                    I::$instance(arguments)
+                }
 
                 #[inline(always)]
                 fn wide(self) -> f64 {
@@ -149,7 +154,7 @@ macro_rules! float {
     };
 }
 
-float! { f32, u32, m32, 23,
+float! { f32, single, u32, m32, 23,
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
     fn of(value: f64) -> Self {
@@ -167,7 +172,7 @@ float! { f32, u32, m32, 23,
     ];
     const EXP2_LOWEST: Self = -126.0;
 }
-float! { f64, u64, m64, 52,
+float! { f64, double, u64, m64, 52,
     #[inline(always)]
     fn of(value: f64) -> Self {
         value

@@ -4,6 +4,9 @@
 //! chosen when a kernel is called. A kernel fills the slices that it is given, takes a
 //! number of `threads` last, and with more than one works in rayon's current pool. What
 //! it writes depends on its arguments only, the number of threads among them.
+//!
+//! A public kernel of any [`Float`] has the attribute `compiled_once`: without it, every crate
+//! that calls the kernel would compile it again for each instruction set.
 
 #![expect(
     clippy::inline_always,
@@ -39,5 +42,5 @@ mod scratch;
 pub mod softmax;
 pub mod special;
 
-pub use float::Float;
+pub use float::{Float, Instances};
 pub use parallel::{each, is_alone, worth_waking};

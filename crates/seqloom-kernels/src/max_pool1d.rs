@@ -1,10 +1,11 @@
 //! The greatest number under a sliding window, and where it stood.
 
+use seqloom_macros::compiled_once;
 use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use crate::{Float, machine, parallel};
+use crate::{Float, Instances, machine, parallel};
 
 /// The rows of an array and the window that slides over each.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,7 @@ impl Window {
 
 /// Fills the greatest number of every window and its position in its row; of equal ones the
 /// first, and a NaN before all.
+#[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,
     x: &[T],
@@ -204,6 +206,7 @@ fn index(position: usize) -> i64 {
 }
 
 /// Fills the gradient of the input: what came to a window goes to its greatest number.
+#[compiled_once]
 pub fn max_pool1d_grad<T: Float>(
     lengths: (usize, usize),
     grad: &[T],

@@ -1,11 +1,11 @@
 //! Normalisation of rows: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich 2019).
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// How rows are normalised.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,7 @@ pub struct Rule<'a, T> {
 }
 
 /// Fills the normalised rows, and each row's mean and the inverse of its deviation.
+#[compiled_once]
 pub fn normalise<T: Float>(rule: Rule<'_, T>, x: &[T], outs: [&mut [T]; 3], threads: usize) {
     let [out, means, inverses] = outs;
     let width = rule.weight.len();
@@ -118,6 +119,7 @@ pub struct Given<'a, T> {
 
 /// Fills the gradients by the input, the weight and the bias. Sums over rows are made of
 /// the sums over tiles of them, which do not depend on the threads.
+#[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
     given: Given<'_, T>,

@@ -28,6 +28,17 @@ pub(crate) fn chunks<T: Send>(
     threads: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
+    chunks_by(out, size, threads, &fill);
+}
+
+/// [`chunks`] without the type of the function, so that it is compiled once for each type of
+/// numbers.
+fn chunks_by<T: Send>(
+    out: &mut [T],
+    size: usize,
+    threads: usize,
+    fill: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
     let size = size.max(1);
     if is_alone(threads) || out.len() <= size {
         out.chunks_mut(size)
@@ -46,6 +57,19 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
     sizes: (usize, usize),
     threads: usize,
     fill: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+) {
+    chunk_pairs_by((firsts, seconds), sizes, threads, &fill);
+}
+
+/// What fills a chunk of each output, given their number.
+type FillPair<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
+
+/// [`chunk_pairs`] without the type of the function.
+fn chunk_pairs_by<T: Send, U: Send>(
+    (firsts, seconds): (&mut [T], &mut [U]),
+    sizes: (usize, usize),
+    threads: usize,
+    fill: &FillPair<'_, T, U>,
 ) {
     let sizes = (sizes.0.max(1), sizes.1.max(1));
     let fill =

@@ -47,7 +47,7 @@ fn join(threads: usize) -> Option<JoinedPool> {
 }
 
 /// Does work in the pool that this thread has joined, or without one.
-pub fn act(is_joined: bool, work: impl FnOnce() + Send) {
+pub fn act(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
     JOINED.with(|joined| match joined.get() {
         Some(Some(pool)) if is_joined => {
             pool.pool.install(work);

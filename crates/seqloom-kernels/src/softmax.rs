@@ -1,28 +1,32 @@
 //! Softmax and its logarithm over the rows of a matrix.
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, parallel, special};
+use crate::{Float, Instances, lanes::Lanes, parallel, special};
 
 /// Fills every row of `width` numbers with the probabilities that its scores stand for.
+#[compiled_once]
 pub fn softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, softmax_row);
 }
 
 /// Fills every row of `width` numbers with the logarithms of those probabilities.
+#[compiled_once]
 pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, log_softmax_row);
 }
 
 /// Fills `out` with softmax's gradient, from its output: `y * (grad - sum(grad * y))`.
+#[compiled_once]
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
     row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
 /// Fills `out` with its logarithm's gradient, from that's output:
 /// `grad - exp(y) * sum(grad)`.
+#[compiled_once]
 pub fn log_softmax_grad<T: Float>(
     grad: &[T],
     y: &[T],
@@ -34,6 +38,7 @@ pub fn log_softmax_grad<T: Float>(
 }
 
 /// Fills `out` with the logarithm of each row's sum of exponentials.
+#[compiled_once]
 pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     let rows = parallel::rows_per_chunk(width);
     parallel::chunks(out, rows, threads, |number, out| {

@@ -1,6 +1,8 @@
 //! The attributes of seqloom's crates: of items that Python sees, and of functions that are
 //! compiled anew for each instruction set.
 
+mod function;
+mod once;
 mod vectorized;
 
 use proc_macro::{TokenStream, TokenTree};
@@ -14,6 +16,15 @@ use proc_macro::{TokenStream, TokenTree};
 #[proc_macro_attribute]
 pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
     vectorized::rewrite(item)
+}
+
+/// Compiles a function of any `T: Float` for `f32` and for `f64` in the crate that it is written in,
+/// where otherwise each crate that calls it would compile it again.
+///
+/// The trait `Instances` and `Float` must be in scope. The function is generic over `T` alone.
+#[proc_macro_attribute]
+pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
+    once::rewrite(item)
 }
 
 /// Shows a function, a class (`struct`) or its methods (`impl`) to Python, and describes it to

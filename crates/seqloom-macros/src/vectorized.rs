@@ -1,6 +1,10 @@
 //! Functions that are compiled anew for each instruction set.
 
-use proc_macro::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use proc_macro::TokenStream;
+
+use crate::function::{
+    Function, Tokens, fill, is_word, join, numbered, parse, tokens_of, typed, word,
+};
 
 /// What a function becomes: a kernel, which holds the arguments, and a call that runs it.
 const TEMPLATE: &str = "
@@ -17,51 +21,10 @@ __head fn __name<__generics>(__parameters) -> __output {
     dispatch(Arguments(__names))
 }";
 
-type Tokens = Vec<TokenTree>;
-
-/// The parts of a function.
-struct Function {
-    /// Attributes and visibility.
-    head: Tokens,
-    name: TokenTree,
-    generics: Vec<Tokens>,
-    /// Patterns and types.
-    parameters: Vec<(Tokens, Tokens)>,
-    output: Tokens,
-    body: Tokens,
-}
-
 /// Rewrites a function.
 pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
     let tokens: Tokens = item.into_iter().collect();
     parse(&tokens).map_or_else(TokenStream::new, Function::into_kernel)
-}
-
-/// The parts of a function; nothing where it is none.
-fn parse(tokens: &[TokenTree]) -> Option<Function> {
-    let keyword = tokens.iter().position(|token| is_word(token, "fn"))?;
-    let mut angles = Angles::default();
-    let is_list = |token: &TokenTree| angles.pass(token) && is_group(token, Delimiter::Parenthesis);
-    let arguments = keyword + tokens[keyword..].iter().position(is_list)?;
-    let (body, _) = tokens.split_last()?;
-    let generics = &tokens[keyword + 2..arguments];
-    let unit = TokenTree::Group(Group::new(Delimiter::Parenthesis, TokenStream::new()));
-    let output = tokens.get(arguments + 3..tokens.len() - 1);
-    Some(Function {
-        head: tokens[..keyword].to_vec(),
-        name: tokens[keyword + 1].clone(),
-        generics: split(
-            generics
-                .get(1..generics.len().max(2) - 1)
-                .unwrap_or_default(),
-        ),
-        parameters: split(&inside(&tokens[arguments]))
-            .iter()
-            .map(|one| halves(one))
-            .collect(),
-        output: output.map_or_else(|| vec![unit], <[_]>::to_vec),
-        body: inside(body),
-    })
 }
 
 impl Function {
@@ -77,14 +40,11 @@ impl Function {
         });
         let (patterns, kinds): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();
         let names: Vec<Tokens> = numbered("argument", kinds.len());
-        let colon: TokenStream = ":".parse().unwrap_or_default();
-        let named = names.iter().zip(&kinds);
-        let signature = named.map(|(name, kind)| [&name[..], &tokens_of(&colon), kind].concat());
         let parts = [
             ("__head", self.head),
             ("__name", vec![self.name]),
             ("__generics", join(generics)),
-            ("__parameters", join(signature)),
+            ("__parameters", join(typed(&names, &kinds))),
             ("__output", self.output),
             ("__types", join(numbered("Type", kinds.len()))),
             ("__arguments", join(kinds)),
@@ -96,95 +56,4 @@ impl Function {
         ];
         fill(TEMPLATE.parse().unwrap_or_default(), &parts)
     }
-}
-
-/// So many different names.
-fn numbered(name: &str, count: usize) -> Vec<Tokens> {
-    (0..count)
-        .map(|number| vec![word(&format!("{name}{number}"))])
-        .collect()
-}
-
-fn tokens_of(stream: &TokenStream) -> Tokens {
-    stream.clone().into_iter().collect()
-}
-
-/// Puts tokens in the position of the words that stand for them.
-fn fill(template: TokenStream, parts: &[(&str, Tokens)]) -> TokenStream {
-    let fill_one = |token: TokenTree| -> TokenStream {
-        if let TokenTree::Group(group) = &token {
-            let filled = fill(group.stream(), parts);
-            return TokenTree::Group(Group::new(group.delimiter(), filled)).into();
-        }
-        let part = parts.iter().find(|(name, _)| is_word(&token, name));
-        part.map_or_else(
-            || token.into(),
-            |(_, tokens)| tokens.iter().cloned().collect(),
-        )
-    };
-    template.into_iter().flat_map(fill_one).collect()
-}
-
-/// How many angle brackets are open.
-#[derive(Default)]
-struct Angles {
-    depth: i32,
-    was_minus: bool,
-}
-
-impl Angles {
-    /// Goes on behind a token; says whether no bracket is open there.
-    fn pass(&mut self, token: &TokenTree) -> bool {
-        let is = |wanted: char| matches!(token, TokenTree::Punct(mark) if mark.as_char() == wanted);
-        self.depth += i32::from(is('<')) - i32::from(is('>') && !self.was_minus);
-        self.was_minus = is('-');
-        self.depth == 0
-    }
-}
-
-/// Splits at the commas that stand in no angle brackets.
-fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
-    let mut angles = Angles::default();
-    let is_comma = |token: &TokenTree| {
-        let is_outside = angles.pass(token);
-        is_outside && matches!(token, TokenTree::Punct(mark) if mark.as_char() == ',')
-    };
-    let parts = tokens.split(is_comma).map(<[_]>::to_vec);
-    parts.filter(|part| !part.is_empty()).collect()
-}
-
-/// The pattern and the type of a parameter.
-fn halves(parameter: &[TokenTree]) -> (Tokens, Tokens) {
-    let is_colon =
-        |token: &TokenTree| matches!(token, TokenTree::Punct(mark) if mark.as_char() == ':');
-    let colon = parameter.iter().position(is_colon).unwrap_or(0);
-    (parameter[..colon].to_vec(), parameter[colon + 1..].to_vec())
-}
-
-/// Puts commas between lists of tokens.
-fn join(lists: impl IntoIterator<Item = Tokens>) -> Tokens {
-    let comma: TokenStream = ",".parse().unwrap_or_default();
-    lists
-        .into_iter()
-        .flat_map(|list| list.into_iter().chain(comma.clone()))
-        .collect()
-}
-
-fn inside(token: &TokenTree) -> Tokens {
-    match token {
-        TokenTree::Group(group) => group.stream().into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn is_group(token: &TokenTree, delimiter: Delimiter) -> bool {
-    matches!(token, TokenTree::Group(group) if group.delimiter() == delimiter)
-}
-
-fn is_word(token: &TokenTree, wanted: &str) -> bool {
-    matches!(token, TokenTree::Ident(word) if word.to_string() == wanted)
-}
-
-fn word(name: &str) -> TokenTree {
-    TokenTree::Ident(Ident::new(name, Span::call_site()))
 }

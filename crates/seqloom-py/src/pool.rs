@@ -30,6 +30,13 @@ pub(crate) fn run_kernel(
     threads: usize,
     work: impl FnOnce() + Send,
 ) -> PyResult<()> {
+    let mut work = Some(work);
+    let mut once = || work.take().map_or((), |work| work());
+    call_kernel(py, threads, &mut once)
+}
+
+/// [`run_kernel`] without the type of the work, so that it is compiled once.
+fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let is_joined = threads > 1 && joins(threads);
     let wanted = if is_joined { 1 } else { threads };
     run(py, wanted, || {

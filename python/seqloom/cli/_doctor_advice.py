@@ -113,8 +113,8 @@ def _check_program() -> Iterator[Advice]:
     if not PROGRAM.is_file():
         yield Advice(
             "seqloom run is not built.",
-            "In a checkout: cargo build --profile small --package seqloom-run, and copy "
-            f"target/small/seqloom-run to {PROGRAM}.",
+            "In a checkout: cargo build --release --package seqloom-run, and copy "
+            f"target/release/seqloom-run to {PROGRAM}.",
         )
 
 

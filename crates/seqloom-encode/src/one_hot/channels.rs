@@ -12,7 +12,7 @@ const RUN: usize = 16;
 /// What a line of the cache begins on.
 const LINE: usize = 64;
 
-impl<T: Word + PartialEq> OneHot<T> {
+impl<T: Word> OneHot<T> {
     /// Writes a row as a comparison with each member gives it, and tells what was seen.
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> Seen {

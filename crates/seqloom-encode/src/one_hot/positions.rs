@@ -3,7 +3,7 @@
 use super::OneHot;
 use crate::Word;
 
-impl<T: Word + PartialEq> OneHot<T> {
+impl<T: Word> OneHot<T> {
     /// Writes a row from the table of rows.
     #[inline(always)]
     pub(super) fn fill_positions(&self, letters: &[u8], row: &mut [T]) {

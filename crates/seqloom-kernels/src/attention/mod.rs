@@ -17,9 +17,10 @@ mod tests;
 pub mod varlen;
 
 use crate::matrix::MatrixMut;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 use backward::{Grads, Result};
 use head::{Head, queries_at_once};
+use seqloom_macros::compiled_once;
 
 pub use head::Rule;
 pub use heads::{Heads, HeadsMut};
@@ -60,6 +61,7 @@ impl<'a, T: Float> Inputs<'a, T> {
 
 /// Fills the answers `(batch, head, query, width)`, and the logarithms of the sums of
 /// exponentials `(batch, head, query)`.
+#[compiled_once]
 pub fn forward<T: Float>(
     inputs: &Inputs<'_, T>,
     out: HeadsMut<'_, T>,
@@ -133,6 +135,7 @@ pub struct Answers<'a, T> {
 }
 
 /// Fills the gradients by queries, keys and values.
+#[compiled_once]
 pub fn backward<T: Float>(
     inputs: &Inputs<'_, T>,
     answers: &Answers<'_, T>,

@@ -1,16 +1,18 @@
 //! Attention within sequences that lie end to end in one row.
 
+use seqloom_macros::compiled_once;
 use std::ops::Range;
 
 use super::backward::{self, Grads, Result};
 use super::head::Head;
 use super::{Answers, HeadsMut, Inputs, blocks, forward as answers_to};
 use crate::matrix::MatrixMut;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// Fills the answers (1, head, position, width) and the logarithms of the sums (head, position).
 /// Sequence i goes from the position `bounds[i]` to `bounds[i + 1]`; the bounds rise from 0
 /// to the number of positions.
+#[compiled_once]
 pub fn forward<T: Float>(
     inputs: &Inputs<'_, T>,
     bounds: &[usize],
@@ -35,6 +37,7 @@ pub fn forward<T: Float>(
 }
 
 /// Fills the gradients by queries, keys and values.
+#[compiled_once]
 pub fn backward<T: Float>(
     inputs: &Inputs<'_, T>,
     bounds: &[usize],

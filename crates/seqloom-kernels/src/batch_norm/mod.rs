@@ -4,8 +4,9 @@ mod each;
 mod line;
 mod sums;
 
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 use line::combine;
+use seqloom_macros::compiled_once;
 use sums::{Deviation, Slope, sum_channel};
 
 pub use each::Positions;
@@ -23,6 +24,7 @@ pub struct Affine<'a, T> {
 
 /// Fills the normalised array and every channel's mean and biased variance over the
 /// positions that count.
+#[compiled_once]
 pub fn normalise<T: Float>(
     positions: Positions<'_, T>,
     x: &[T],
@@ -77,6 +79,7 @@ fn moments<T: Float>(
 }
 
 /// Fills `out` with `x * scale + shift` by channel, and zero where a position does not count.
+#[compiled_once]
 pub fn scale_shift<T: Float>(
     positions: Positions<'_, T>,
     x: &[T],
@@ -90,6 +93,7 @@ pub fn scale_shift<T: Float>(
 }
 
 /// Fills the gradients of the input, the weight and the bias.
+#[compiled_once]
 pub fn gradients<T: Float>(
     positions: Positions<'_, T>,
     (x, grad): (&[T], &[T]),

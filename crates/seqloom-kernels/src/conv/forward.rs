@@ -2,10 +2,12 @@
 
 use super::{Shape, direct, windows::ByWindow};
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
+use seqloom_macros::compiled_once;
 
 /// Fills `out` (batch, outputs, positions) with the convolution of x (batch, channels,
 /// positions) by the weights (outputs, channels of a group, taps), plus the bias.
+#[compiled_once]
 pub fn forward<T: Float>(
     shape: &Shape,
     (x, weight): (&[T], &[T]),

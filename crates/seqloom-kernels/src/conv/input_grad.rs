@@ -7,9 +7,11 @@ use super::{
     windows::ByWindow,
 };
 use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
+use seqloom_macros::compiled_once;
 
 /// Fills `out`, shaped as x, with the gradient of the input.
+#[compiled_once]
 pub fn input_grad<T: Float>(
     shape: &Shape,
     grad: &[T],

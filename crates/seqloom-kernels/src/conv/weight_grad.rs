@@ -3,9 +3,11 @@
 use super::{Shape, direct, windows::ByTap};
 use crate::matrix::MatrixMut;
 use crate::product::{self, Goal};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
+use seqloom_macros::compiled_once;
 
 /// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
+#[compiled_once]
 pub fn weight_grad<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),

@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
+use seqloom_macros::compiled_once;
+
 use super::{Layer, each_band, rows, start};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, Rule};
 use crate::product::{Factor, Goal, KeptFactor, Matrix, blocks};
-use crate::{Float, activation};
+use crate::{Float, Instances, activation};
 
 /// Layer norm, a linear layer, gelu and a second linear layer, added to what went in.
 ///
@@ -22,9 +24,18 @@ pub struct FeedForward<'a, T> {
     pub outer: Layer<'a, T>,
 }
 
+#[compiled_once]
+fn apply<T: Float>(layers: &FeedForward<'_, T>, x: &[T], out: &mut [T], threads: usize) {
+    layers.fill_bands(x, out, threads);
+}
+
 impl<T: Float> FeedForward<'_, T> {
     /// Fills `out` for the rows of `x`.
     pub fn apply(&self, x: &[T], out: &mut [T], threads: usize) {
+        apply(self, x, out, threads);
+    }
+
+    fn fill_bands(&self, x: &[T], out: &mut [T], threads: usize) {
         let width = self.inner.inputs;
         T::with_scratch(self.parts().map(|part| self.room(&part)).sum(), |packed| {
             let parts = self.pack(packed, threads);

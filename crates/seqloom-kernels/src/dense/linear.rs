@@ -1,12 +1,14 @@
 //! One linear layer.
 
 use super::{Layer, each_band, rows, start};
-use crate::Float;
 use crate::matrix::MatrixMut;
 use crate::product::{Goal, KeptFactor};
+use crate::{Float, Instances};
+use seqloom_macros::compiled_once;
 
 /// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
 /// there are some.
+#[compiled_once]
 pub fn linear<T: Float>(
     layer: Layer<'_, T>,
     x: &[T],

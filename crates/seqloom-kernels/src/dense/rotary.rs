@@ -1,11 +1,11 @@
 //! A linear layer whose outputs are turned by their positions (Su et al. 2021).
 
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use super::Layer;
 use super::linear::over_bands;
-use crate::Float;
 use crate::machine::dispatch;
+use crate::{Float, Instances};
 
 /// Turns of pairs of numbers: the first half of a head's numbers, each with its partner in the
 /// second half.
@@ -23,6 +23,7 @@ pub struct Rotation<'a, T> {
 
 /// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
 /// turned.
+#[compiled_once]
 pub fn linear_then_rotate<T: Float>(
     layer: Layer<'_, T>,
     rotation: Rotation<'_, T>,

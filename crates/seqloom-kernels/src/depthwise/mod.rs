@@ -11,8 +11,9 @@ mod taps;
 mod tests;
 
 use crate::conv::Shape;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 use frame::Frame;
+use seqloom_macros::compiled_once;
 use taps::{Products, Sums, add_products, fill_sums};
 
 /// Whether a convolution is one of these.
@@ -21,6 +22,7 @@ pub fn suits(shape: &Shape) -> bool {
 }
 
 /// Fills `out` as `conv::forward` does.
+#[compiled_once]
 pub fn forward<T: Float>(
     shape: &Shape,
     (x, weight): (&[T], &[T]),
@@ -49,6 +51,7 @@ pub fn forward<T: Float>(
 }
 
 /// Fills `out` as `conv::input_grad` does.
+#[compiled_once]
 pub fn input_grad<T: Float>(
     shape: &Shape,
     grad: &[T],
@@ -83,6 +86,7 @@ pub fn input_grad<T: Float>(
 }
 
 /// Fills `out` and `bias` as `conv::weight_grad` does.
+#[compiled_once]
 pub fn weight_grad<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),

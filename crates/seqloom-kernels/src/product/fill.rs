@@ -4,16 +4,18 @@
 //! thread from its own packed copies: some rows of the left factor, which stay in a
 //! second-level cache, and, panel by panel, the columns of the right one.
 
+use seqloom_macros::compiled_once;
 use std::ops::Range;
 
 use super::kernel::{Tiles, near, take_tiles};
 use super::rows::Rows;
 use super::{Goal, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// The products of as many pairs of matrices as stand one after the other in memory: to
 /// `out` (pairs, left lines, right lines), each line of it plus `bias`.
+#[compiled_once]
 pub fn products<T: Float>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,

@@ -6,10 +6,10 @@
 use seqloom_core::key::Key;
 
 use super::uniform::Random;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// What normal numbers are made of, and where they end.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,7 @@ pub struct Truncation<T> {
 }
 
 /// Fills `out` with numbers of mean 0 and deviation 1, given that they lie between two.
+#[compiled_once]
 pub fn truncated_normal<T: Normal>(
     key: Key,
     truncation: Truncation<T>,

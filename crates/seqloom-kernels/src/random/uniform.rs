@@ -1,9 +1,10 @@
 //! Bits, uniform numbers and coins.
 
 use seqloom_core::key::Key;
+use seqloom_macros::compiled_once;
 
 use super::words::{self, PLACES};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// Fills `out` with words of 32 random bits.
 pub fn bits(key: Key, out: &mut [u32], threads: usize) {
@@ -14,6 +15,7 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
 
 /// Fills `out` with numbers from 0 (included) to 1 (excluded), as fine as the type's
 /// numbers below 2 are.
+#[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
     parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
         T::uniform(key, position(number), out);

@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
-use super::cell::{Cell, StepBack};
+use super::cell::{Cell, Gru, Lstm, StepBack};
 use super::{Layer, share};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::product::{Goal, KeptFactor, Matrix};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// What came out, and the gradient by every state.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,30 @@ pub struct Grads<'a, T> {
 /// Fills the gradients by what the gates sum, and by the first states.
 pub fn backward<C: Cell, T: Float>(
     _: C,
+    layer: &Layer<'_, T>,
+    answers: &Answers<'_, T>,
+    grads: Grads<'_, T>,
+    threads: usize,
+) {
+    backward_of(C::HAS_CELLS, layer, answers, grads, threads);
+}
+
+#[compiled_once]
+fn backward_of<T: Float>(
+    has_cells: bool,
+    layer: &Layer<'_, T>,
+    answers: &Answers<'_, T>,
+    grads: Grads<'_, T>,
+    threads: usize,
+) {
+    if has_cells {
+        fill::<Lstm, T>(layer, answers, grads, threads);
+    } else {
+        fill::<Gru, T>(layer, answers, grads, threads);
+    }
+}
+
+fn fill<C: Cell, T: Float>(
     layer: &Layer<'_, T>,
     answers: &Answers<'_, T>,
     grads: Grads<'_, T>,

@@ -1,14 +1,14 @@
 //! From the inputs to every state.
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
-use super::cell::{Cell, Step};
+use super::cell::{Cell, Gru, Lstm, Step};
 use super::{Layer, share};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::product::{Goal, KeptFactor, Matrix};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// What a layer fills.
 #[derive(Debug)]
@@ -32,6 +32,30 @@ pub struct Sums<'a, T> {
 /// Fills every state.
 pub fn forward<C: Cell, T: Float>(
     _: C,
+    layer: &Layer<'_, T>,
+    sums: Sums<'_, T>,
+    outputs: Outputs<'_, T>,
+    threads: usize,
+) {
+    forward_of(C::HAS_CELLS, layer, sums, outputs, threads);
+}
+
+#[compiled_once]
+fn forward_of<T: Float>(
+    has_cells: bool,
+    layer: &Layer<'_, T>,
+    sums: Sums<'_, T>,
+    outputs: Outputs<'_, T>,
+    threads: usize,
+) {
+    if has_cells {
+        fill::<Lstm, T>(layer, sums, outputs, threads);
+    } else {
+        fill::<Gru, T>(layer, sums, outputs, threads);
+    }
+}
+
+fn fill<C: Cell, T: Float>(
     layer: &Layer<'_, T>,
     sums: Sums<'_, T>,
     outputs: Outputs<'_, T>,

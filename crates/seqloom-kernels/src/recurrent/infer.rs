@@ -7,14 +7,14 @@
 use std::marker::PhantomData;
 
 use pulp::Simd;
-use seqloom_macros::vectorized;
+use seqloom_macros::{compiled_once, vectorized};
 
 use super::Layer;
-use super::cell::{Cell, Step};
+use super::cell::{Cell, Gru, Lstm, Step};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::product::{Goal, KeptFactor, Matrix};
-use crate::{Float, parallel};
+use crate::{Float, Instances, parallel};
 
 /// What a layer reads at each position, with its weights.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,30 @@ pub enum Wanted<'a, T> {
 /// Fills the wanted states: the bits of [`forward`](super::forward).
 pub fn infer<C: Cell, T: Float>(
     _: C,
+    layer: &Layer<'_, T>,
+    inputs: &Inputs<'_, T>,
+    wanted: Wanted<'_, T>,
+    threads: usize,
+) {
+    infer_of(C::HAS_CELLS, layer, inputs, wanted, threads);
+}
+
+#[compiled_once]
+fn infer_of<T: Float>(
+    has_cells: bool,
+    layer: &Layer<'_, T>,
+    inputs: &Inputs<'_, T>,
+    wanted: Wanted<'_, T>,
+    threads: usize,
+) {
+    if has_cells {
+        fill::<Lstm, T>(layer, inputs, wanted, threads);
+    } else {
+        fill::<Gru, T>(layer, inputs, wanted, threads);
+    }
+}
+
+fn fill<C: Cell, T: Float>(
     layer: &Layer<'_, T>,
     inputs: &Inputs<'_, T>,
     wanted: Wanted<'_, T>,

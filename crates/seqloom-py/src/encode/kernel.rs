@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
-    Counts, Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill,
+    AnyKernel, Counts, Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill,
 };
 use seqloom_macros::native;
 
@@ -45,12 +45,12 @@ impl pyo3_stub_gen::PyStubType for Bits<'_> {
 
 /// Makes a kernel for the type of the numbers in an array.
 macro_rules! typed {
-    ($bits:expr, |$numbers:ident| $kernel:expr) => {
+    ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
-            Bits::One($numbers) => Ok(Typed::One(Box::new($kernel))),
-            Bits::Two($numbers) => Ok(Typed::Two(Box::new($kernel))),
-            Bits::Four($numbers) => Ok(Typed::Four(Box::new($kernel))),
-            Bits::Eight($numbers) => Ok(Typed::Eight(Box::new($kernel))),
+            Bits::One($numbers) => Ok(Typed::One(Word::boxed(AnyKernel::$kind($kernel)))),
+            Bits::Two($numbers) => Ok(Typed::Two(Word::boxed(AnyKernel::$kind($kernel)))),
+            Bits::Four($numbers) => Ok(Typed::Four(Word::boxed(AnyKernel::$kind($kernel)))),
+            Bits::Eight($numbers) => Ok(Typed::Eight(Word::boxed(AnyKernel::$kind($kernel)))),
         }
     };
 }
@@ -73,7 +73,7 @@ impl SequenceKernel {
         channels_first: bool,
     ) -> PyResult<Self> {
         let known = &letters.get().inner;
-        let typed = typed!(rows, |rows| raise(
+        let typed = typed!(rows, OneHot, |rows| raise(
             py,
             OneHot::new(known, rows.as_slice()?.to_vec(), channels_first)
         )?);
@@ -89,7 +89,7 @@ impl SequenceKernel {
         values: Bits<'_>,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
-        let typed = typed!(values, |values| raise(
+        let typed = typed!(values, Lookup, |values| raise(
             py,
             Lookup::new(values.as_slice()?, frame(&specials))
         )?);
@@ -111,7 +111,7 @@ impl SequenceKernel {
     ) -> PyResult<Self> {
         let words = Words::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
-        let typed = typed!(like, |_like| Kmers {
+        let typed = typed!(like, Kmers, |_like| Kmers {
             words,
             first,
             unknown: Word::cut(at(&specials, 1)),
@@ -134,7 +134,7 @@ impl SequenceKernel {
     ) -> PyResult<Self> {
         let words = Words::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
-        let typed = typed!(like, |_like| KmerCounts { words, is_float });
+        let typed = typed!(like, KmerCounts, |_like| KmerCounts { words, is_float });
         Self::new(letters, typed)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use seqloom_core::Result;
 use seqloom_core::number::as_u64;
 use seqloom_encode::{
-    Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Policy, Word, Words,
+    AnyKernel, Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Policy, Word, Words,
 };
 use seqloom_graph::Dtype;
 use serde_json::{Number, Value};
@@ -102,7 +102,7 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    fn make<T: Word + PartialEq + 'static>(&self) -> Result<Made<T>> {
+    fn make<T: Word>(&self) -> Result<Made<T>> {
         match self.kernel.text("kind")? {
             "one_hot" => self.one_hot(),
             "lookup" | "quality" => self.lookup(),
@@ -115,7 +115,7 @@ impl Plan<'_> {
         }
     }
 
-    fn one_hot<T: Word + PartialEq + 'static>(&self) -> Result<Made<T>> {
+    fn one_hot<T: Word>(&self) -> Result<Made<T>> {
         let is_first = self.kernel.flag("channels_first")?;
         let rows = self.words("rows")?;
         let width = self.letters.members().len();
@@ -125,16 +125,16 @@ impl Plan<'_> {
         } else {
             Layout::ChannelsLast(width)
         };
-        Ok((Box::new(kernel), layout))
+        Ok((T::boxed(AnyKernel::OneHot(kernel)), layout))
     }
 
-    fn lookup<T: Word + 'static>(&self) -> Result<Made<T>> {
+    fn lookup<T: Word>(&self) -> Result<Made<T>> {
         let values: Vec<T> = self.words("values")?;
         let kernel = self.say(Lookup::new(&values, frame(&self.specials()?)))?;
-        Ok((Box::new(kernel), Layout::Flat))
+        Ok((T::boxed(AnyKernel::Lookup(kernel)), Layout::Flat))
     }
 
-    fn kmers<T: Word + 'static>(&self) -> Result<Made<T>> {
+    fn kmers<T: Word>(&self) -> Result<Made<T>> {
         let specials = self.specials()?;
         let words = self.words_of_letters()?;
         let kernel = Kmers {
@@ -143,15 +143,15 @@ impl Plan<'_> {
             unknown: specials.get(1).copied().unwrap_or_default(),
             frame: frame(&specials),
         };
-        Ok((Box::new(kernel), Layout::Flat))
+        Ok((T::boxed(AnyKernel::Kmers(kernel)), Layout::Flat))
     }
 
-    fn kmer_counts<T: Word + 'static>(&self) -> Result<Made<T>> {
+    fn kmer_counts<T: Word>(&self) -> Result<Made<T>> {
         let kernel = KmerCounts {
             words: self.words_of_letters()?,
             is_float: self.dtype.is_float(),
         };
-        Ok((Box::new(kernel), Layout::Counts))
+        Ok((T::boxed(AnyKernel::KmerCounts(kernel)), Layout::Counts))
     }
 
     /// The token of the first word; those of all words are numbers of the type.
