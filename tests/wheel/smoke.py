@@ -145,11 +145,13 @@ def version_of(path: Path) -> str | None:
 
 def try_wheel(wheel: Path, python: Path) -> None:
     """Installs the wheel into an empty environment, trains two epochs and predicts."""
+    # ml_dtypes has no wheel for musl: it is compiled there.
     with TemporaryDirectory(prefix="seqloom-wheel-") as folder:
         run("uv", "venv", "--quiet", "--python", python, "venv", folder=folder)
         run(
             *("uv", "pip", "install", "--quiet", "--python", "venv"),
-            *("--only-binary", ":all:", wheel),
+            *(() if "musllinux" in wheel.name else ("--only-binary", ":all:")),
+            wheel,
             folder=folder,
         )
         place = "Scripts" if sys.platform == "win32" else "bin"
