@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu import _run
-from benchmarks.gpu._read import tell
-from benchmarks.gpu._results import RESULTS, read_results
-from benchmarks.gpu._training import tables
+from benchmarks.gpu._device import RATES, find_published_rate
+from benchmarks.gpu._read import make_page
+from benchmarks.gpu._results import RESULTS, has_failed, read_results
+from benchmarks.gpu._training import make_tables
 from benchmarks.tensor._networks import Setup, batch_of
 from benchmarks.tensor._sides import SIDES
 
@@ -39,17 +40,17 @@ COMPARED = {
 
 
 def test_a_comparison_is_a_row_for_each_side():
-    (steps,) = tables([COMPARED])
+    steps, _ = make_tables([COMPARED])
     ours, theirs = steps.splitlines()[2:]
     first = "encoder, 64 x 256 | bfloat16, eager"
     assert ours.startswith(f"| {first} | ours on torch | 2,000 | 3 % | 5 MiB |")
     assert theirs.startswith(f"| {first} | torch eager | 1,500 | 3 % | 5 MiB |")
-    assert "**0.75**" in theirs
+    assert "**1.33**" in theirs  # 2,000 samples a second by 1,500
 
 
 MACHINE = {
     "what": "machine",
-    "device": "Card",
+    "device": "some GPU",
     "processor": "some CPU",
     "python": "3.12",
     "versions": {"torch": "2.11", "jax": None},
@@ -58,7 +59,7 @@ MACHINE = {
 
 def test_losses_that_differ_are_listed_as_a_failure():
     result = COMPARED | {"part": "training", "failed": "the losses differ"}
-    *_, steps, rest, _ = tell([result], MACHINE)
+    steps, _, rest, _ = make_page([result], MACHINE)
     assert "1.0e-03, too large (2e-02)" in steps
     name = "training, training step, encoder, bfloat16, eager"
     assert f"- {name}: **failed**: the losses differ" in rest
@@ -66,9 +67,9 @@ def test_losses_that_differ_are_listed_as_a_failure():
 
 def test_a_skipped_item_is_listed_with_its_reason():
     item = {"part": "training", "what": "one item", "skipped": "3 s are left"}
-    *_, rest, machine = tell([item], MACHINE)
+    *_, rest, machine = make_page([item], MACHINE)
     assert rest.endswith("- training, one item: skipped: 3 s are left")
-    assert machine == "Measured on Card, some CPU, CPython 3.12, torch 2.11."
+    assert machine == "Measured on some GPU, some CPU, CPython 3.12, torch 2.11."
 
 
 def is_running(pid):
@@ -101,10 +102,75 @@ def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch
 
 def test_a_step_that_waits_is_reported_with_its_place():
     side = {"synchronises": True, "message": "item (a.py:3)"}
-    facts = {"network": "encoder", "dtype": "float32", "is_detected": True}
-    (loops,) = tables(
-        [{"what": "training synchronisation", **facts, "ours on torch": side}]
+    fields = {"network": "encoder", "dtype": "float32", "is_detected": True}
+    result = {"what": "training synchronisation", **fields, "ours on torch": side}
+    (line,) = make_tables([result])
+    assert line.endswith(
+        "encoder in float32 waits for the GPU: ours on torch: yes, item (a.py:3)."
     )
-    assert (
-        "encoder in float32 waits for the GPU: ours on torch: yes, item (a.py:3)" in loops
+
+
+def test_a_folder_with_results_is_not_written_again(tmp_path):
+    (tmp_path / RESULTS).write_text("an earlier run")
+    with pytest.raises(SystemExit, match="exists: choose another folder"):
+        _run.run_parts(tmp_path, ["check"], "cpu", is_tiny=True)
+    assert (tmp_path / RESULTS).read_text() == "an earlier run"
+
+
+SUMMARY = {
+    "part": "tests",
+    "what": "summary",
+    "passed": 1,
+    "failed": 0,
+    "skipped": 0,
+    "unfinished": 0,
+    "not_run": 7,
+}
+
+
+def test_a_summary_without_failed_tests_is_no_failure():
+    assert not has_failed(SUMMARY)
+
+
+def test_tests_that_did_not_run_are_counted():
+    test = {"part": "tests", "what": "test_a.py::test_b", "outcome": "passed"}
+    counts, _ = make_page([test, SUMMARY], MACHINE)
+    assert counts == (
+        "Tests on the device: 1 passed, 0 skipped, 0 failed, 0 unfinished, 7 not run."
     )
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        ("NVIDIA H100 80GB HBM3", "H100"),
+        ("NVIDIA H200 NVL", "H200 NVL"),
+        ("NVIDIA A100-SXM4-80GB", "A100"),
+        ("NVIDIA L40S", "L40S"),
+    ],
+)
+def test_a_device_has_the_rate_of_its_data_sheet(device, words):
+    assert find_published_rate(device) == RATES[words]
+
+
+@pytest.mark.parametrize(
+    "device", ["NVIDIA A10G", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA H100 MIG 1g.10gb"]
+)
+def test_a_device_with_a_similar_name_has_no_rate(device):
+    assert find_published_rate(device) is None
+
+
+def test_inference_names_the_side_that_is_too_far_from_seqloom():
+    common = {"part": "inference", "what": "inference", "size": "8M", "dtype": "float16"}
+    figures = {"tokens": 100, "operations": 1e9, "product_rate": 1e9, "peak": None}
+    ours, theirs = (
+        common | figures | {"side": side, "seconds": [1.0, 1.0, 2.0], **fields}
+        for side, fields in (
+            ("seqloom, packed", {"cosine": 1.0, "ok": True}),
+            ("Hugging Face", {"cosine": 0.5, "ok": False}),
+        )
+    )
+    sides, _, rest, _ = make_page([ours, theirs], MACHINE)
+    row = "| 8M, float16 | Hugging Face | 100 | 100.0% | **1.00** |  | 1.000 |  |"
+    assert f"{row} 0.5000 (too low) |" in sides
+    assert "- inference, inference, 8M, float16, Hugging Face: **failed**" in rest

@@ -1,4 +1,4 @@
-"""A GPU in eight minutes: its tests, inference, training, and a job that is killed."""
+"""Measures a GPU in eight minutes: tests, inference, training, and a killed command."""
 
 from benchmarks.gpu._run import main
 

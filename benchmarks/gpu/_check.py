@@ -1,9 +1,10 @@
-"""The machine and its libraries, one product, and packed attention in each type."""
+"""The machine, a matrix product by each library, and packed attention in each type."""
 
 import platform
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from importlib import metadata
 from itertools import pairwise
 from typing import Any
@@ -14,102 +15,108 @@ from benchmarks._processor import describe_processor
 from benchmarks.gpu._results import Results
 
 PACKAGES = ("seqloom", "torch", "jax", "transformers", "numpy", "safetensors", "triton")
-# Offsets of packed sequences, one of them empty, and the greatest error in each type.
-ENDS, LONGEST, HEADS, WIDTH = (0, 3, 3, 300, 1324), 1024, 4, 64
-ERRORS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
+# Offsets of packed sequences, one of them empty; the longest has 1,024 positions.
+OFFSETS, LONGEST, HEADS, WIDTH = (0, 3, 3, 300, 1324), 1024, 4, 64
+PRODUCT_LIMIT = 2e-2  # of the error in bfloat16
+ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 
 
 def run(results: Results) -> None:
-    """Writes the machine's facts, and whether a few results are right."""
+    """Describes the machine, and writes the errors of two operations."""
     results.add("machine", **describe_machine(results.device))
-    for name in ("torch", "jax"):
-        _attempt(results, f"product, {name}", lambda name=name: _multiply(results, name))
-    for dtype, limit in ERRORS.items():
-        _attempt(
-            results,
-            f"packed attention, {dtype}",
-            lambda dtype=dtype, limit=limit: _attend(results, dtype, limit),
-        )
+    for library in ("torch", "jax"):
+        measure = partial(_multiply, results.device, library)
+        _check(results, f"product, {library}", measure, limit=PRODUCT_LIMIT)
+    for dtype, limit in ATTENTION_LIMITS.items():
+        measure = partial(_attend, results.device, dtype)
+        _check(results, f"packed attention, {dtype}", measure, limit=limit)
 
 
 def describe_machine(device: str) -> dict[str, Any]:
     """The device, its driver and memory, the processor, and the versions of packages."""
-    import torch
-
-    facts: dict[str, Any] = {
+    machine: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": describe_processor(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {name: _find_version(name) for name in PACKAGES},
         "device": "CPU",
     }
     if device == "cuda":
-        card: Any = torch.cuda.get_device_properties(0)
-        facts |= {
-            "device": card.name,
-            "memory": card.total_memory,
-            "capability": f"{card.major}.{card.minor}",
+        import torch
+
+        properties: Any = torch.cuda.get_device_properties(0)
+        machine |= {
+            "device": properties.name,
+            "memory": properties.total_memory,
+            "capability": f"{properties.major}.{properties.minor}",
             "cuda": torch.version.cuda,
-            "driver": _ask_driver(),
+            "driver": _find_driver_version(),
         }
-    return facts
+    return machine
 
 
-def _version(name: str) -> str | None:
+def _find_version(package: str) -> str | None:
     try:
-        return metadata.version(name)
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
 
-def _ask_driver() -> str | None:
-    """The version of the NVIDIA driver."""
+def _find_driver_version() -> str | None:
+    """The version of the NVIDIA driver; None without an answer from nvidia-smi."""
     if not (program := shutil.which("nvidia-smi")):
         return None
     command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=10)
-    return done.stdout.strip() or None
+    try:
+        answer = subprocess.run(
+            command, check=False, capture_output=True, text=True, timeout=5
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return answer.stdout.partition("\n")[0].strip() or None
 
 
-def _attempt(results: Results, what: str, work: Callable[[], tuple[float, float]]) -> None:
-    """Writes the error that `work` measures and its limit, or why there is none."""
+def _check(
+    results: Results, what: str, measure: Callable[[], float], *, limit: float
+) -> None:
+    """Writes an error and whether it is within the limit, or why it was not measured."""
     from seqloom.errors import BackendError
 
     try:
-        error, limit = work()
+        error = measure()
     except BackendError as problem:
         results.skip(what, str(problem))
-    except Exception as problem:  # noqa: BLE001 - one failure must not hide other results
-        results.add(what, failed=repr(problem))
+    except Exception as problem:  # noqa: BLE001 - the other checks may still work
+        results.add(what, failed=f"{type(problem).__name__}: {problem}")
     else:
         results.add(what, error=error, limit=limit, ok=error <= limit)
 
 
-def _multiply(results: Results, name: str) -> tuple[float, float]:
+def _multiply(device: str, library: str) -> float:
     """The error of a product in bfloat16, relative to float64 on the host."""
     import seqloom as sl
 
-    on = sl.tensor.backend(name if results.device == "cpu" else f"{name}:cuda")
+    backend = sl.tensor.backend(library if device == "cpu" else f"{library}:cuda")
     x, y = np.random.default_rng(0).normal(size=(2, 256, 256)).astype("float32")
-    rows, columns = (on.tensor(each).astype("bfloat16") for each in (x, y))
-    found = (rows @ columns).astype("float32").numpy()
+    rows, columns = (backend.tensor(array).astype("bfloat16") for array in (x, y))
+    product = (rows @ columns).astype("float32").numpy()
     expected = x.astype(float) @ y.astype(float)
-    return float(abs(found - expected).max() / abs(expected).max()), 2e-2
+    return float(abs(product - expected).max() / abs(expected).max())
 
 
-def _attend(results: Results, dtype: str, limit: float) -> tuple[float, float]:
-    """The error of packed attention, relative to dense attention of each sequence."""
+def _attend(device: str, dtype: str) -> float:
+    """The greatest difference of packed attention to dense attention in float64."""
     import torch
 
     import seqloom as sl
 
-    on: Any = sl.tensor.backend("torch" if results.device == "cpu" else "torch:cuda")
-    made = torch.Generator().manual_seed(0)
-    drawn = torch.randn((3, ENDS[-1], HEADS, WIDTH), generator=made)
-    inputs = drawn.to(results.device, getattr(torch, dtype))
-    ends = torch.tensor(ENDS, dtype=torch.int32, device=results.device)
-    found, _ = on.attention_varlen(*inputs, ends, max_seqlen=LONGEST)
-    expected = torch.cat([_attend_dense(inputs[:, a:b]) for a, b in pairwise(ENDS)])
-    return float((found.double().cpu() - expected).abs().max()), limit
+    backend: Any = sl.tensor.backend("torch" if device == "cpu" else "torch:cuda")
+    generator = torch.Generator().manual_seed(0)
+    normal = torch.randn((3, OFFSETS[-1], HEADS, WIDTH), generator=generator)
+    inputs = normal.to(device, getattr(torch, dtype))
+    offsets = torch.tensor(OFFSETS, dtype=torch.int32, device=device)
+    packed, _ = backend.attention_varlen(*inputs, offsets, max_seqlen=LONGEST)
+    expected = torch.cat([_attend_dense(inputs[:, a:b]) for a, b in pairwise(OFFSETS)])
+    return float((packed.double().cpu() - expected).abs().max())
 
 
 def _attend_dense(inputs: Any) -> Any:

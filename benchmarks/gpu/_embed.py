@@ -1,4 +1,4 @@
-"""`seqloom embed` on the device: killed in the middle and resumed, equal in every byte."""
+"""`seqloom embed` on the device: a run that is killed and resumed gives the same files."""
 
 import subprocess
 import sys
@@ -12,15 +12,15 @@ from benchmarks.gpu._results import Results
 from benchmarks.infer._inputs import mix, query, write_fasta
 
 # Network, copies of the file, and records in a shard.
-WHOLE, TINY = ("150M", 20, 500), ("8M", 1, 4)
-FEW = 12  # proteins of a tiny run
+FULL, TINY = ("150M", 20, 500), ("8M", 1, 4)
+PROTEINS, TINY_PROTEINS = 600, 12  # without QUERY.fasta, and in a tiny run
 
 
 def run(results: Results) -> None:
-    """Embeds a file without and with a kill, and compares the files."""
+    """Embeds a file twice, once with a kill, and compares the embeddings."""
     with TemporaryDirectory() as folder:
         job = Job(Path(folder), results)
-        source, count = job.write()
+        source, count = job.write_proteins()
         seconds = job.embed("whole")
         results.add("embed", model=job.size, file=source, proteins=count, seconds=seconds)
         shards = job.kill_after_first_shard("resumed")
@@ -38,29 +38,33 @@ def run(results: Results) -> None:
 
 
 class Job:
-    """One command over one file.
+    """The command that embeds one file of proteins.
 
     Args:
-        folder: Holds the model, the proteins and the embeddings.
-        results: Says which device to use.
+        folder: Where the model, the proteins and the embeddings are written.
+        results: The results, with the device and whether the run is tiny.
     """
 
     def __init__(self, folder: Path, results: Results) -> None:
         self.folder, self.is_tiny = folder, results.is_tiny
-        self.size, self.copies, shard = TINY if results.is_tiny else WHOLE
-        cuda = ["--backend", "torch:cuda", "--dtype", "bfloat16", "--max-tokens", "16384"]
-        device = cuda if results.device == "cuda" else ["--backend", "torch"]
+        self.size, self.copies, shard = TINY if results.is_tiny else FULL
+        options = ["--backend", "torch"]
+        if results.device == "cuda":
+            options = ["--backend", "torch:cuda", "--dtype", "bfloat16"]
+            options += ["--max-tokens", "16384"]
         model = sl.models.ESM2Config.of(self.size).init("numpy", sl.Key(0))
         model.save(folder / "model")
         paths = [str(folder / "proteins.fa"), "--model", str(folder / "model")]
-        self.command = [sys.executable, "-m", "seqloom", "embed", *paths, *device]
+        self.command = [sys.executable, "-m", "seqloom", "embed", *paths, *options]
         self.command += ["--shard-size", str(shard), "--quiet"]
 
-    def write(self) -> tuple[str, int]:
-        """Writes the proteins several times under different names; which, and how many."""
+    def write_proteins(self) -> tuple[str, int]:
+        """Writes each protein under several names; returns their source and number."""
         records = query(10**6)
         source = "QUERY.fasta" if records else "UniProt-like mix"
-        records = (records or mix(600))[: FEW if self.is_tiny else None]
+        records = records or mix(PROTEINS)
+        if self.is_tiny:
+            records = records[:TINY_PROTEINS]
         write_fasta(records, self.folder / "proteins.fa", self.copies)
         return source, self.copies * len(records)
 
@@ -71,7 +75,7 @@ class Job:
         return time.perf_counter() - start
 
     def kill_after_first_shard(self, out: str) -> int:
-        """Kills the command when it has published a shard; returns how many it has."""
+        """Kills the command after its first shard; returns the number of its shards."""
         command = [*self.command, "--out", str(self.folder / out)]
         with subprocess.Popen(command) as process:
             while process.poll() is None and not self.find_shards(out):
@@ -80,11 +84,11 @@ class Job:
         return len(self.find_shards(out))
 
     def find_shards(self, out: str) -> list[Path]:
-        """The marks of published shards."""
+        """The files that mark finished shards."""
         return sorted((self.folder / out).glob("*.done"))
 
     def hash_files(self, out: str) -> dict[str, str]:
-        """A hash of each file of embeddings, by name."""
+        """A hash of each file of embeddings, by the file's name."""
         return {
             path.name: sha256(path.read_bytes()).hexdigest()
             for path in (self.folder / out).glob("*.safetensors")

@@ -1,23 +1,36 @@
-"""Embeddings by networks of ESM-2's shapes with random weights, in turns with rivals."""
+"""Embeddings by networks of ESM-2's shapes: seqloom compared with Hugging Face."""
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from benchmarks._measure import interleave
 from benchmarks._page import table
-from benchmarks.gpu._card import SQUARE, find_peak, measure_rate, peak_since, start_peak
-from benchmarks.gpu._results import Results
-from benchmarks.gpu._sides import BUDGET, OURS, Case, make_sides
+from benchmarks.gpu._device import (
+    SQUARE,
+    find_published_rate,
+    measure_rate,
+    peak_memory_above,
+    reset_peak_memory,
+)
+from benchmarks.gpu._results import Result, Results
 from benchmarks.infer._inputs import SHAPES, mix, write_network
 from benchmarks.infer._whole import run_loop
 
-# What is measured, the most important first; the seconds that it is expected to take.
+if TYPE_CHECKING:  # they import torch, which a machine that reads results may lack
+    from benchmarks.gpu._sides import Case, Work
+
+OURS = "seqloom, packed"
+BUDGET = 16_384  # tokens of a batch
+
+# Network, type and expected seconds of each case, the most important first.
 CASES = (
     ("650M", "bfloat16", 70),
     ("150M", "bfloat16", 25),
@@ -26,89 +39,78 @@ CASES = (
     ("8M", "bfloat16", 15),
     ("150M", "float32", 40),
 )
-TINY = (("8M", "float32", 30),)
-PROTEINS, LOOP, FEW = 1_000, 5_000, 4
-ROUNDS = 5
-# Least cosine of a protein's mean states between two sides.
-LEAST = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
+TINY_CASES = (("8M", "float32", 30),)
+# Proteins that all sides embed, that the loop embeds, and of a tiny run.
+PROTEINS, LOOP_PROTEINS, TINY_PROTEINS = 1_000, 5_000, 4
+ROUNDS, TINY_ROUNDS = 5, 2
+# Least cosine of a protein's mean state between two sides.
+LEAST_COSINES = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
+
+
+class Side(NamedTuple):
+    """A side that has embedded all proteins once.
+
+    Args:
+        work: Embeds all proteins.
+        peak: Bytes of memory beyond the weights; None on a CPU.
+        means: The mean state of each protein, scaled to length 1.
+    """
+
+    work: "Work"
+    peak: int | None
+    means: Any
 
 
 def run(results: Results) -> None:
-    """Measures one case after another while there is time."""
-    for size, dtype, seconds in TINY if results.is_tiny else CASES:
-        what = f"{size}, {dtype}"
-        if results.seconds_left() < seconds:
-            results.skip(what, f"{results.seconds_left():.0f} s were left")
-            continue
-        with TemporaryDirectory() as folder:
-            network = Path(folder, "network")
-            records = mix(FEW if results.is_tiny else PROTEINS)
-            try:
-                write_network(size, network, device=results.device, dtype=dtype)
-                _measure(results, Case(size, results.device, dtype, network, records))
-            except Exception as problem:  # noqa: BLE001 - other cases may still work
-                results.add(what, failed=repr(problem))
+    """Measures one case after another while the time suffices."""
+    if not find_spec("transformers"):
+        results.skip("all networks", "transformers, which writes them, is not installed")
+        return
+    for size, dtype, seconds in TINY_CASES if results.is_tiny else CASES:
+        measure = partial(_measure, results, size, dtype)
+        results.attempt(f"{size}, {dtype}", measure, seconds=seconds)
+        _free_memory(results.device)
 
 
-def _measure(results: Results, case: Case) -> None:
-    """One network in one type: the sides in turns, then the whole loop."""
-    sides = make_sides(case)
-    peaks, cosines = _run_once(sides, case)
-    rate = measure_rate(case.device, case.dtype)
-    seconds = interleave(sides, rounds=2 if results.is_tiny else ROUNDS)
-    del sides
-    _free(case.device)
-    common = {"size": case.size, "dtype": case.dtype, "product_rate": rate}
-    for side, each in seconds.items():
-        results.add(
-            "inference",
-            **common,
-            **_count_work(case),
-            side=side,
-            seconds=each,
-            peak=peaks[side],
-            cosine=cosines[side],
-            ok=cosines[side] >= LEAST[case.dtype],
-        )
-    case = case._replace(records=mix(FEW if results.is_tiny else LOOP))
-    folder = case.folder.parent
-    summary = run_loop(case.load_ours(), case.records, folder, max_tokens=BUDGET)
-    results.add(
-        "loop",
-        **common,
-        **_count_work(case),
-        seconds=summary.seconds,
-        shares=dict(summary.shares),
-        verdict=summary.verdict,
-    )
-    _free(case.device)
+def _measure(results: Results, size: str, dtype: str) -> None:
+    """Measures one network in one type: the sides in turns, then the whole loop."""
+    from benchmarks.gpu._sides import Case
+
+    with TemporaryDirectory() as folder:
+        network = Path(folder, "network")
+        write_network(size, network, device=results.device, dtype=dtype)
+        records = mix(TINY_PROTEINS if results.is_tiny else PROTEINS)
+        case = Case(size, results.device, dtype, network, records)
+        sides = _start_sides(results, case)
+        if OURS not in sides:  # its failure is a result already
+            return
+        rate = measure_rate(case.device, dtype)
+        _measure_sides(results, case, sides, product_rate=rate)
+        sides.clear()
+        _free_memory(case.device)
+        records = mix(TINY_PROTEINS if results.is_tiny else LOOP_PROTEINS)
+        case = case._replace(records=records)
+        _measure_loop(results, case, product_rate=rate)
 
 
-def _free(device: str) -> None:
-    """Gives the memory of networks that are no longer used back to the device."""
-    import torch
+def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
+    """Loads and runs each side once; writes the failure of a side that cannot run."""
+    from benchmarks.gpu._sides import make_sides
 
-    gc.collect()
-    if device == "cuda":
-        torch.cuda.empty_cache()
-
-
-def _run_once(
-    sides: Mapping[str, Any], case: Case
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The peak memory of each side beyond its weights, and its agreement with ours."""
     lengths = [len(ids) for ids in case.records]
-    peaks: dict[str, Any] = {}
-    means: dict[str, Any] = {}
-    for name, work in sides.items():
-        start = start_peak(case.device)
+    sides: dict[str, Side] = {}
+
+    def start(name: str, load: Callable[[], "Work"]) -> None:
+        work = load()
+        weights = reset_peak_memory(case.device)
         states = work()
-        peaks[name] = peak_since(start, case.device)
-        means[name] = _mean_states(states, lengths)
-    cosines = {
-        name: float((each * means[OURS]).sum(1).min()) for name, each in means.items()
-    }
-    return peaks, cosines
+        peak = peak_memory_above(weights, case.device)
+        sides[name] = Side(work, peak, _mean_states(states, lengths))
+
+    for name, load in make_sides(case).items():
+        what = f"{case.size}, {case.dtype}, {name}"
+        results.attempt(what, partial(start, name, load), seconds=0)
+    return sides
 
 
 def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
@@ -121,80 +123,150 @@ def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
     return torch.nn.functional.normalize(means).cpu().numpy()
 
 
-def _count_work(case: Case) -> dict[str, float]:
-    """Tokens without padding, and the operations of all products over them."""
+def _measure_sides(
+    results: Results, case: "Case", sides: dict[str, Side], *, product_rate: float
+) -> None:
+    """Times the sides in turns, and compares their states with those of seqloom."""
+    works = {name: side.work for name, side in sides.items()}
+    rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
+    for name, seconds in interleave(works, rounds=rounds).items():
+        side = sides[name]
+        cosine = float((side.means * sides[OURS].means).sum(1).min())
+        results.add(
+            "inference",
+            size=case.size,
+            dtype=case.dtype,
+            product_rate=product_rate,
+            **_count_work(case),
+            side=name,
+            seconds=seconds,
+            peak=side.peak,
+            cosine=cosine,
+            ok=cosine >= LEAST_COSINES[case.dtype],
+        )
+
+
+def _measure_loop(results: Results, case: "Case", *, product_rate: float) -> None:
+    """Times `embed` from a FASTA file to files on disk."""
+    folder = case.folder.parent
+    summary = run_loop(case.load_seqloom(), case.records, folder, max_tokens=BUDGET)
+    results.add(
+        "loop",
+        size=case.size,
+        dtype=case.dtype,
+        product_rate=product_rate,
+        **_count_work(case),
+        seconds=summary.seconds,
+        shares=dict(summary.shares),
+        verdict=summary.verdict,
+    )
+
+
+def _free_memory(device: str) -> None:
+    """Returns the memory of networks that are no longer used to the device."""
+    import torch
+
+    gc.collect()
+    if device == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _count_work(case: "Case") -> dict[str, float]:
+    """The tokens without padding, and the operations of all matrix products on them."""
     layers, width, _ = SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
+    # Four projections of attention, and two layers of four times the width.
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
     attention = 4 * width * (lengths**2).sum()
     return {"tokens": lengths.sum(), "operations": layers * (linear + attention)}
 
 
-HEAD = (
+SHARES_HEAD = ("of the data sheet's rate", "of the product's rate")
+SIDES_HEAD = (
     "network",
     "side",
     "tokens/s",
     "spread",
-    "seqloom / it",
-    "of the data sheet's rate",
-    "of the product's rate",
+    "time / seqloom's",
+    *SHARES_HEAD,
     "peak beyond weights, MiB",
     "least cosine",
 )
-LOOPS = ("FASTA to shards", "tokens/s", "waiting for input", *HEAD[5:7], "verdict")
+LOOPS_HEAD = (
+    "FASTA to shards",
+    "tokens/s",
+    "waiting for input",
+    *SHARES_HEAD,
+    "verdict",
+)
 
 
-def tell(results: Sequence[dict[str, Any]], device: str) -> list[str]:
-    """Tables of the sides and of the whole loop."""
-    sides = [each for each in results if each["what"] == "inference"]
-    loops = [each for each in results if each["what"] == "loop"]
-    ours = {_name(it): median(it["seconds"]) for it in sides if it["side"] == OURS}
-    rows = [_row(it, ours[_name(it)], device) for it in sides]
-    tables = [table(HEAD, rows, texts=("side",))] if rows else []
-    rows = [_loop_row(it, device) for it in loops]
-    return tables + ([table(LOOPS, rows, texts=("verdict",))] if rows else [])
+def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
+    """Tables of the sides and of the whole loop, and what their figures mean."""
+    sides = [result for result in results if result["what"] == "inference"]
+    loops = [result for result in results if result["what"] == "loop"]
+    ours = {
+        _describe_network(result): median(result["seconds"])
+        for result in sides
+        if result["side"] == OURS
+    }
+    rows = [_side_row(it, ours[_describe_network(it)], device_name) for it in sides]
+    tables = [table(SIDES_HEAD, rows, texts=("side",))] if rows else []
+    if loops:
+        rows = [_loop_row(result, device_name) for result in loops]
+        tables.append(table(LOOPS_HEAD, rows, texts=("verdict",)))
+    return [*tables, " ".join(NOTES.split())] if tables else []
 
 
-def _name(result: Mapping[str, Any]) -> str:
+def _describe_network(result: Result) -> str:
     return f"{result['size']}, {result['dtype']}"
 
 
-def _row(it: Mapping[str, Any], ours: float, device: str) -> list[str]:
-    seconds = median(it["seconds"])
-    spread = (max(it["seconds"]) - min(it["seconds"])) / seconds
+def _side_row(result: Result, our_seconds: float, device_name: str) -> list[str]:
+    seconds = median(result["seconds"])
+    spread = (max(result["seconds"]) - min(result["seconds"])) / seconds
     return [
-        _name(it),
-        it["side"],
-        f"{it['tokens'] / seconds:,.0f}",
+        _describe_network(result),
+        result["side"],
+        f"{result['tokens'] / seconds:,.0f}",
         f"{spread:.1%}",
-        f"**{seconds / ours:.2f}**",
-        *_shares(it, seconds, device),
-        "" if it["peak"] is None else f"{it['peak'] / 2**20:,.0f}",
-        f"{it['cosine']:.4f}" + ("" if it["ok"] else " (too low)"),
+        f"**{seconds / our_seconds:.2f}**",
+        *_shares(result, seconds, device_name),
+        "" if result["peak"] is None else f"{result['peak'] / 2**20:,.0f}",
+        f"{result['cosine']:.4f}" + ("" if result["ok"] else " (too low)"),
     ]
 
 
-def _loop_row(it: Mapping[str, Any], device: str) -> list[str]:
-    seconds = it["seconds"]
-    speed, waits = f"{it['tokens'] / seconds:,.0f}", f"{it['shares']['input']:.2%}"
-    return [_name(it), speed, waits, *_shares(it, seconds, device), it["verdict"]]
+def _loop_row(result: Result, device_name: str) -> list[str]:
+    seconds = result["seconds"]
+    return [
+        _describe_network(result),
+        f"{result['tokens'] / seconds:,.0f}",
+        f"{result['shares']['input']:.2%}",
+        *_shares(result, seconds, device_name),
+        result["verdict"],
+    ]
 
 
-def _shares(it: Mapping[str, Any], seconds: float, device: str) -> list[str]:
+def _shares(result: Result, seconds: float, device_name: str) -> list[str]:
     """The operations a second, relative to the two rates of the device."""
-    peak = find_peak(device) if it["dtype"] != "float32" else None
-    rates = (peak, it["product_rate"])
-    return [f"{it['operations'] / seconds / rate:.3f}" if rate else "" for rate in rates]
+    is_half = result["dtype"] != "float32"
+    published = find_published_rate(device_name) if is_half else None
+    rates = (published, result["product_rate"])
+    speed = result["operations"] / seconds
+    return [f"{speed / rate:.3f}" if rate else "" for rate in rates]
 
 
 NOTES = f"""
 Networks of ESM-2's shapes with random weights; {PROTEINS:,} proteins whose lengths are
-distributed as those of UniProt. Tokens a second without padding, medians of {ROUNDS}
-rounds in which the sides take turns in one process; the spread is that of the rounds. The
-two shares divide the operations of the network's products by the dense bfloat16 rate of
-the device's data sheet, and by that of a square product of {SQUARE["cuda"]:,} of random
-numbers in the same type, measured just before. The least cosine is that of a protein's
-mean state with seqloom's. Hugging Face pads 16 proteins at a time in file order, or sorted
-ones within seqloom's budget of {BUDGET:,} tokens. The loop is `embed` from a FASTA file of
-{LOOP:,} proteins to files on disk.
+distributed as those of UniProt. Tokens a second do not count padding; they are medians of
+{ROUNDS} rounds in which the sides take turns in one process. The spread is the range of the
+rounds' times relative to their median. The ratio is a side's time relative to seqloom's:
+above 1, seqloom is faster. The two shares divide the operations of the network's matrix
+products by the dense bfloat16 rate in the device's data sheet, and by the rate of a product
+of two square matrices of {SQUARE["cuda"]:,} rows of random numbers in the same type,
+measured shortly before. The least cosine compares the mean state of each protein with
+seqloom's. Hugging Face pads 16 proteins at a time in file order, or sorted ones within
+seqloom's budget of {BUDGET:,} tokens. The loop is `embed` from a FASTA file of
+{LOOP_PROTEINS:,} proteins to files on disk.
 """

@@ -1,4 +1,4 @@
-"""A plugin of pytest: runs the chosen tests only, and reports each test into a pipe."""
+"""A pytest plugin: runs only the chosen tests, and reports each of them into a pipe."""
 
 import json
 import os
@@ -8,34 +8,40 @@ import pytest
 
 PIPE, CHOICE = "SEQLOOM_TESTS_PIPE", "SEQLOOM_TESTS_CHOICE"
 CONFORMANCE = "tests/conformance/"
-MOST = 1500  # characters of a failure
+MAX_TEXT = 1500  # characters of a failure
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reports from the process that pytest was started in, not from those of xdist."""
+    """Reports from the main process only, not from the workers of xdist."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(int(os.environ[PIPE])))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves out what was not chosen, and puts files in the order of the choice."""
+    """Selects the chosen tests, and sorts them by the chosen order of files."""
     choice = json.loads(os.environ[CHOICE])
-    places = {path: number for number, path in enumerate(choice["files"])}
-    conformance, first = set(choice["conformance"]), {}
+    order = {path: number for number, path in enumerate(choice["files"])}
+    conformance = set(choice["conformance"])
+    first_cases: dict[tuple[str, str], pytest.Item] = {}
     for item in items:
-        name = getattr(item, "originalname", item.name)
-        first.setdefault((_path(item), name), item)
+        first_cases.setdefault(_function(item), item)
 
     def is_chosen(item: pytest.Item) -> bool:
         if _path(item).startswith(CONFORMANCE):
             return item.name in conformance
-        name = getattr(item, "originalname", item.name)
+        if not choice["is_tiny"]:
+            return True
         # Tests without this mark run on any machine, in every run of all tests.
-        is_small = first[_path(item), name] is item and item.get_closest_marker("skipif")
-        return not choice["is_tiny"] or bool(is_small)
+        is_marked = item.get_closest_marker("skipif") is not None
+        return is_marked and first_cases[_function(item)] is item
 
     chosen = [item for item in items if is_chosen(item)]
-    items[:] = sorted(chosen, key=lambda item: places.get(_path(item), len(places)))
+    items[:] = sorted(chosen, key=lambda item: order.get(_path(item), len(order)))
+
+
+def _function(item: pytest.Item) -> tuple[str, str]:
+    """The file and the function of a test, which all its cases share."""
+    return _path(item), getattr(item, "originalname", item.name)
 
 
 def _path(item: pytest.Item) -> str:
@@ -56,7 +62,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Reports which tests will run; every process of xdist has the same."""
+        """Reports the collected tests, which are the same for every worker of xdist."""
         self._write(event="collected", ids=ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -65,11 +71,11 @@ class Reporter:
             self._write(event="finished", name=report.nodeid, **describe(report))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Reports a test that begins."""
+        """Reports the start of a test."""
         self._write(event="started", name=nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Reports a test that has ended, or a process that ended within it."""
+        """Reports the end of a test, or of the process that ran it."""
         name = report.nodeid
         self._seconds[name] = self._seconds.get(name, 0.0) + report.duration
         if not report.passed:
@@ -88,6 +94,6 @@ def describe(report: pytest.CollectReport | pytest.TestReport) -> dict[str, str]
         return {"outcome": "skipped", "skipped": reason}
     text = report.longreprtext.strip()
     crash = getattr(report.longrepr, "reprcrash", None)
-    why = getattr(crash, "message", "").partition("\n")[0]
-    last = text.rpartition("\n")[2]
-    return {"outcome": str(report.outcome), "why": why or last, "text": text[-MOST:]}
+    first_line = getattr(crash, "message", "").partition("\n")[0]
+    why = first_line or text.rpartition("\n")[2]
+    return {"outcome": str(report.outcome), "why": why, "text": text[-MAX_TEXT:]}

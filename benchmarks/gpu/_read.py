@@ -2,118 +2,127 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks._page import publish, table
 from benchmarks.gpu import _inference, _training
-from benchmarks.gpu._results import RESULTS, has_failed, read_results
-
-Found = Sequence[dict[str, Any]]
+from benchmarks.gpu._results import (
+    RESULTS,
+    Result,
+    explain_failure,
+    has_failed,
+    is_skipped,
+    read_results,
+)
 
 
 def publish_results(out: Path) -> None:
-    """Publishes the results in a folder; those of a tiny run are printed alone."""
+    """Publishes the results in a folder; those of a tiny run are only printed."""
     results = read_results(out / RESULTS)
-    settings = next(it for it in results if it["what"] == "settings")
-    machine = next((it for it in results if it["what"] == "machine"), None)
+    settings = next(result for result in results if result["what"] == "settings")
+    machine = next((result for result in results if result["what"] == "machine"), None)
     if machine is None:
-        raise SystemExit(f"{out / RESULTS} does not say which machine it is of")
-    text = "\n\n".join(tell(results, machine))
+        raise SystemExit(
+            f"{out / RESULTS} does not name the machine: run the part `check` too, "
+            "for example --parts check training"
+        )
+    text = "\n\n".join(make_page(results, machine))
     if settings["is_tiny"]:
         print(text)
     else:
         publish("gpu", text, kind=machine["device"])
 
 
-def tell(results: Found, machine: dict[str, Any]) -> list[str]:
-    """All tables, and what failed or was left out."""
+def make_page(results: Sequence[Result], machine: Result) -> list[str]:
+    """All tables, the failures and skipped measurements, and the machine."""
+    parts = {
+        part: [result for result in results if result["part"] == part]
+        for part in ("inference", "training", "embed", "check", "tests")
+    }
     return [
-        *_inference.tell(
-            [it for it in results if it["part"] == "inference"], machine["device"]
-        ),
-        " ".join(_inference.NOTES.split()),
-        *_training.tables([it for it in results if it["part"] == "training"]),
-        *_tell_embed([it for it in results if it["part"] == "embed"]),
-        *_tell_checks([it for it in results if it["part"] == "check"]),
-        *_tell_tests([it for it in results if it["part"] == "tests"]),
-        *_tell_rest(results),
-        _describe(machine),
+        *_inference.make_tables(parts["inference"], machine["device"]),
+        *_training.make_tables(parts["training"]),
+        *_describe_embed(parts["embed"]),
+        *_describe_checks(parts["check"]),
+        *_describe_tests(parts["tests"]),
+        *_list_skipped_and_failed(results),
+        _describe_machine(machine),
     ]
 
 
-def _tell_embed(results: Found) -> list[str]:
-    """The whole command, and whether a resumed run gives the same files."""
+def _describe_embed(results: Sequence[Result]) -> list[str]:
+    """The time of the command, and whether a resumed run gives the same files."""
     lines: list[str] = []
-    for it in results:
-        if it["what"] == "embed":
+    for result in results:
+        if result["what"] == "embed":
             lines.append(
-                f"`seqloom embed` with the {it['model']} shape embedded {it['proteins']:,} "
-                f"proteins ({it['file']}) in {it['seconds']:.1f} s, its start included."
+                f"`seqloom embed` with the {result['model']} shape embedded "
+                f"{result['proteins']:,} proteins ({result['file']}) in "
+                f"{result['seconds']:.1f} s, its start included."
             )
-        if "before_kill" in it:
-            same = "are the same in every byte" if it["ok"] else "**differ**"
+        if "before_kill" in result:
+            verb = "equal" if result["ok"] else "**differ from**"
             lines.append(
-                f"Killed after {it['before_kill']} of {it['shards']} files and resumed, "
-                f"its files {same} as those of a run that was not killed."
+                f"Killed after {result['before_kill']} of {result['shards']} files and "
+                f"resumed, it wrote files that {verb} those of a run without a kill."
             )
     return [" ".join(lines)] if lines else []
 
 
-def _tell_checks(results: Found) -> list[str]:
+def _describe_checks(results: Sequence[Result]) -> list[str]:
     """The errors of single operations."""
     rows = [
         [
-            it["what"],
-            f"{it['error']:.1e}",
-            f"{it['limit']:.0e}",
-            "yes" if it["ok"] else "**no**",
+            result["what"],
+            f"{result['error']:.1e}",
+            f"{result['limit']:.0e}",
+            "yes" if result["ok"] else "**no**",
         ]
-        for it in results
-        if "error" in it
+        for result in results
+        if "error" in result
     ]
     return [table(("operation", "error", "limit", "within"), rows)] if rows else []
 
 
-def _tell_tests(results: Found) -> list[str]:
-    """How many tests passed, were skipped, and failed."""
-    tests = [it for it in results if "outcome" in it]
+def _describe_tests(results: Sequence[Result]) -> list[str]:
+    """The number of tests with each outcome."""
+    tests = [result for result in results if "outcome" in result]
     counts = {
-        name: sum(it["outcome"] == name for it in tests)
-        for name in ("passed", "skipped", "failed")
+        outcome: sum(test["outcome"] == outcome for test in tests)
+        for outcome in ("passed", "skipped", "failed", "unfinished")
     }
-    text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    # Without a summary the part was killed, and the number is not known.
+    for result in results:
+        if result["what"] == "summary":
+            counts["not run"] = result["not_run"]
+    text = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
     return [f"Tests on the device: {text}."] if tests else []
 
 
-def _tell_rest(results: Found) -> list[str]:
-    """What was skipped or failed, apart from single tests that were skipped."""
+def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
+    """The measurements that were skipped or failed, and the tests that failed."""
     lines = [
-        f"- {_name(it)}: skipped: {it['skipped']}"
-        for it in results
-        if "skipped" in it and "outcome" not in it and it["what"] != "summary"
+        f"- {_describe_name(result)}: skipped: {result['skipped']}"
+        for result in results
+        if is_skipped(result) and "outcome" not in result
     ]
-    lines += [
-        f"- {_name(it)}: **failed**: {it.get('failed') or it.get('why', 'not as expected')}"
-        for it in results
-        if has_failed(it)
-    ]
+    for result in filter(has_failed, results):
+        why = explain_failure(result)
+        lines.append(f"- {_describe_name(result)}: **failed**: {why}")
     return ["Skipped or failed:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _name(it: dict[str, Any]) -> str:
-    """The part, what was done, and with which network."""
-    keys = ("part", "what", "network", "dtype", "mode")
-    return ", ".join(str(it[key]) for key in keys if it.get(key))
+def _describe_name(result: Result) -> str:
+    """The part and what it measured, with the network and the side."""
+    keys = ("part", "what", "network", "size", "dtype", "mode", "side")
+    return ", ".join(str(result[key]) for key in keys if result.get(key))
 
 
-def _describe(machine: dict[str, Any]) -> str:
+def _describe_machine(machine: Result) -> str:
     """The device, the processor and the versions of packages."""
+    names = [machine["device"]]
+    names += [f"driver {machine['driver']}"] if machine.get("driver") else []
+    names += [f"CUDA {machine['cuda']}"] if machine.get("cuda") else []
+    names += [machine["processor"], f"CPython {machine['python']}"]
     versions = machine["versions"].items()
-    packages = ", ".join(f"{name} {version}" for name, version in versions if version)
-    driver = (
-        f", driver {machine['driver']}, CUDA {machine['cuda']}" if "cuda" in machine else ""
-    )
-    return (
-        f"Measured on {machine['device']}{driver}, {machine['processor']}, "
-        f"CPython {machine['python']}, {packages}."
-    )
+    names += [f"{name} {version}" for name, version in versions if version]
+    return f"Measured on {', '.join(names)}."

@@ -1,15 +1,18 @@
-"""What a part of the run found: one line of JSON for each result, written at once."""
+"""The results of a run: one line of JSON for each, written as soon as it exists."""
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 RESULTS = "results.jsonl"
 
+Result = dict[str, Any]
+
 
 class Results:
-    """Appends results to a file, so that a part that is killed keeps what it had found.
+    """Appends results to a file, so that a part that is killed keeps its earlier results.
 
     Args:
         path: The file, which all parts of a run share.
@@ -27,27 +30,49 @@ class Results:
         self._end = time.monotonic() + seconds
 
     def add(self, what: str, **fields: Any) -> None:
-        """Writes one result: `what` was done, and its figures by name."""
+        """Writes one result: the name of the measurement, and its figures by name."""
         line = json.dumps({"part": self.part, "what": what, **fields}) + "\n"
         with self.path.open("a") as file:
             file.write(line)
         print(line, end="", flush=True)
 
     def skip(self, what: str, why: str) -> None:
-        """Writes that `what` was not done, and why."""
+        """Writes that a measurement was skipped, and why."""
         self.add(what, skipped=why)
 
+    def attempt(self, what: str, measure: Callable[[], None], *, seconds: float) -> None:
+        """Calls `measure` if the time suffices; writes why it was skipped or failed."""
+        left = max(self.seconds_left(), 0)
+        if left < seconds:
+            self.skip(what, f"needs about {seconds:.0f} s, {left:.0f} s are left")
+            return
+        try:
+            measure()
+        except Exception as error:  # noqa: BLE001 - the other measurements may still work
+            self.add(what, failed=f"{type(error).__name__}: {error}")
+
     def seconds_left(self) -> float:
-        """The seconds until the part is killed."""
+        """The seconds until the part has to end."""
         return self._end - time.monotonic()
 
 
-def read_results(path: Path) -> list[dict[str, Any]]:
-    """All results of a file, in the order in which they were found."""
+def read_results(path: Path) -> list[Result]:
+    """All results of a file, in the order in which they were written."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def has_failed(result: dict[str, Any]) -> bool:
-    """Whether a result is a failure, or not as expected."""
-    is_failure = "failed" in result or result.get("outcome") in {"failed", "unfinished"}
-    return is_failure or not result.get("ok", True)
+def is_skipped(result: Result) -> bool:
+    """Whether a measurement was skipped; in a summary, ``skipped`` is a number."""
+    return isinstance(result.get("skipped"), str)
+
+
+def has_failed(result: Result) -> bool:
+    """Whether a measurement failed; in a summary, ``failed`` is a number."""
+    has_reason = isinstance(result.get("failed"), str)
+    is_bad_test = result.get("outcome") in {"failed", "unfinished"}
+    return has_reason or is_bad_test or not result.get("ok", True)
+
+
+def explain_failure(result: Result) -> str:
+    """Why a measurement failed."""
+    return str(result.get("failed") or result.get("why") or "not as expected")

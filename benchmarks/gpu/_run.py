@@ -1,4 +1,4 @@
-"""Runs the parts one after another, each in a process of its own with a time limit."""
+"""Runs the parts one after another, each in its own process with a time limit."""
 
 import os
 import signal
@@ -10,10 +10,17 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import IO
 
-from benchmarks.gpu._results import RESULTS, Results, has_failed, read_results
+from benchmarks.gpu._results import (
+    RESULTS,
+    Results,
+    explain_failure,
+    has_failed,
+    is_skipped,
+    read_results,
+)
 
 # The module of each part, and the seconds after which it is killed. With 20 s for the
 # installation the whole run takes at most eight minutes.
@@ -25,9 +32,9 @@ PARTS = {
     "embed": ("benchmarks.gpu._embed", 35),
 }
 LOG = "log.txt"
-MARGIN = 3  # seconds that a part keeps to end by itself
-# JAX would take three quarters of the device's memory, which others need.
-SETTINGS = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
+MARGIN = 3  # seconds between the end that a part plans and its limit
+# By default JAX takes three quarters of the device's memory, which other libraries need.
+VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 
 
 def main() -> None:
@@ -37,16 +44,19 @@ def main() -> None:
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
         print("gpu: skipped: needs a CUDA device, and this machine has none")
         return
-    with TemporaryDirectory() as folder:
-        run_parts(Path(folder), list(PARTS), "cuda", is_tiny=False)
-        publish_results(Path(folder))
+    out = Path(
+        mkdtemp(prefix="seqloom-gpu-")
+    )  # remains, for `python -m benchmarks.gpu read`
+    run_parts(out, list(PARTS), "cuda", is_tiny=False)
+    publish_results(out)
 
 
 def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) -> int:
     """Writes results and a log into `out`; returns 1 if a part failed or was killed."""
-    out.mkdir(parents=True, exist_ok=True)
     path = out / RESULTS
-    path.write_text("")
+    if path.exists():
+        raise SystemExit(f"{path} exists: choose another folder, or move its results away")
+    out.mkdir(parents=True, exist_ok=True)
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
     start = time.monotonic()
@@ -58,21 +68,16 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:
-    """Runs one part and kills it at its limit, with the processes that it started."""
+    """Runs one part; at its limit, kills it and the processes of its group."""
     module, seconds = PARTS[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
-    settings = [str(path), part, module, str(seconds - MARGIN), "--device", device]
+    arguments = [str(path), part, module, str(seconds - MARGIN), "--device", device]
+    if is_tiny:
+        arguments.append("--tiny")
     start = time.monotonic()
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "benchmarks.gpu",
-            "part",
-            *settings,
-            *(["--tiny"] if is_tiny else []),
-        ],
-        env={**os.environ, **SETTINGS},
+        [sys.executable, "-m", "benchmarks.gpu", "part", *arguments],
+        env={**os.environ, **VARIABLES},
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -93,10 +98,10 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
 
 
 def _count(path: Path, part: str) -> str:
-    """The number of results of a part, and each that failed."""
-    found = [it for it in read_results(path) if it["part"] == part]
-    skipped = sum("skipped" in it for it in found)
-    failures = [it for it in found if has_failed(it)]
-    lines = [f"\n    {it['what']}: {it.get('failed', it)}" for it in failures]
-    counts = f"{len(found)} results, {skipped} skipped, {len(failures)} failed"
+    """The number of a part's results, and a line for each failure."""
+    results = [result for result in read_results(path) if result["part"] == part]
+    skipped = sum(map(is_skipped, results))
+    failures = [result for result in results if has_failed(result)]
+    lines = [f"\n    {it['what']}: {explain_failure(it)}" for it in failures]
+    counts = f"{len(results)} results, {skipped} skipped, {len(failures)} failed"
     return f"{counts}{''.join(lines)}"

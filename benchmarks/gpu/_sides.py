@@ -1,6 +1,7 @@
-"""The sides: each gives work that embeds all proteins, and their hidden states."""
+"""The sides: each is a function that embeds all proteins and returns their states."""
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,18 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from benchmarks.gpu._card import wait
+from benchmarks.gpu._device import wait
+from benchmarks.gpu._inference import BUDGET, OURS
 from benchmarks.infer._huggingface import ORDERS
 from benchmarks.infer._inputs import Ids, budgeted
 
-PAD, BUDGET = 1, 16_384
-OURS = "seqloom, packed"
+PAD = 1
 FILE, SORTED = "file order", "sorted within a budget"
 Work = Callable[[], list[torch.Tensor]]
 
 
 class Case(NamedTuple):
-    """A network, a device and some proteins."""
+    """A network, its device and type, and the proteins that it embeds."""
 
     size: str
     device: str
@@ -27,14 +28,14 @@ class Case(NamedTuple):
     folder: Path
     records: Sequence[Ids]
 
-    def load_ours(self) -> Any:
+    def load_seqloom(self) -> Any:
         """The network as `ESM2`."""
         import seqloom as sl
 
         backend = "torch:cuda" if self.device == "cuda" else "torch"
         return sl.models.ESM2.load(self.folder, backend, self.dtype).eval()
 
-    def load_theirs(self, attention: str) -> Any:
+    def load_huggingface(self, attention: str) -> Any:
         """The network as Hugging Face's `EsmModel`."""
         from transformers import EsmModel
 
@@ -47,25 +48,27 @@ class Case(NamedTuple):
         return network.eval().to(self.device)
 
 
-def make_sides(case: Case) -> dict[str, Work]:
-    """All sides that can run here; seqloom is the first."""
-    sides = {OURS: _pack_work(case, case.load_ours())}
+def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
+    """What loads each side, by name; seqloom is the first."""
+    sides: dict[str, Callable[[], Work]] = {OURS: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
         attentions["flash_attention_2"] = "flash attention"
     for attention, name in attentions.items():
-        network = case.load_theirs(attention)
+        load = cache(partial(case.load_huggingface, attention))
         for order in (FILE, SORTED):
-            work = _pad_work(case, network, order)
-            sides[f"Hugging Face, {name}, {order}"] = work
+            sides[f"Hugging Face, {name}, {order}"] = partial(
+                _load_padded, case, load, order
+            )
     return sides
 
 
-def _pack_work(case: Case, network: Any) -> Work:
-    """Packed batches; the work gives the states of each batch, in file order."""
+def _load_packed(case: Case) -> Work:
+    """Packed batches; the work returns the states of each batch, in file order."""
+    network = case.load_seqloom()
     lengths = [len(ids) for ids in case.records]
     batches = [
-        _pack([case.records[each] for each in batch], case.device)
+        _pack([case.records[number] for number in batch], case.device)
         for batch in budgeted(lengths, BUDGET, padded=False)
     ]
 
@@ -79,20 +82,23 @@ def _pack_work(case: Case, network: Any) -> Work:
 
 
 def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
-    """Some proteins end to end, on the device."""
+    """Proteins one after another in one row, on the device."""
     lengths = [len(ids) for ids in records]
-    ends = np.cumsum([0, *lengths], dtype="int32")
+    offsets = np.cumsum([0, *lengths], dtype="int32")
     return {
         "input_ids": torch.from_numpy(np.concatenate(records)).int().to(device),
-        "cu_seqlens": torch.from_numpy(ends).to(device),
+        "cu_seqlens": torch.from_numpy(offsets).to(device),
         "max_seqlen": max(lengths),
     }
 
 
-def _pad_work(case: Case, network: Any, order: str) -> Work:
-    """Padded batches; the work gives the states of each protein, in file order."""
-    batches = _cut([len(ids) for ids in case.records], order)
-    inputs = [_pad([case.records[each] for each in it], case.device) for it in batches]
+def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
+    """Padded batches; the work returns the states of each protein, in file order."""
+    network = load()
+    batches = _make_batches([len(ids) for ids in case.records], order)
+    inputs = [
+        _pad([case.records[number] for number in batch], case.device) for batch in batches
+    ]
 
     def work() -> list[torch.Tensor]:
         states: list[Any] = [None] * len(case.records)
@@ -107,18 +113,18 @@ def _pad_work(case: Case, network: Any, order: str) -> Work:
     return work
 
 
-def _cut(lengths: Sequence[int], order: str) -> list[list[int]]:
-    """Batches for padding: sixteen in file order, or sorted within our budget."""
+def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
+    """Batches to pad: 16 proteins in file order, or sorted ones within the budget."""
     if order == FILE:
         return ORDERS[order](lengths)
-    ranks = np.argsort(lengths, kind="stable").tolist()
-    batches = budgeted([lengths[each] for each in ranks], BUDGET, padded=True)
-    return [[ranks[each] for each in batch] for batch in batches]
+    by_length = np.argsort(lengths, kind="stable").tolist()
+    batches = budgeted([lengths[number] for number in by_length], BUDGET, padded=True)
+    return [[by_length[rank] for rank in batch] for batch in batches]
 
 
-def _pad(rows: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """The ids of a batch and the mask of its tokens that are no padding."""
-    ids = torch.full((len(rows), max(map(len, rows))), PAD)
-    for number, row in enumerate(rows):
-        ids[number, : len(row)] = torch.from_numpy(row)
+def _pad(records: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """The padded ids of a batch, and a mask that is 1 for real tokens."""
+    ids = torch.full((len(records), max(map(len, records))), PAD)
+    for row, record in zip(ids, records, strict=True):
+        row[: len(record)] = torch.from_numpy(record)
     return ids.to(device), (ids != PAD).long().to(device)

@@ -1,4 +1,4 @@
-"""The tests that need a card, and a fixed sample of conformance on it."""
+"""The tests that need a device, and a fixed sample of conformance on it."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.gpu._pytest_plugin import CHOICE, PIPE
-from benchmarks.gpu._results import Results
+from benchmarks.gpu._results import Result, Results
 
-# The distributions that the tests need besides those of the library and of the machine.
+# Packages that the tests need, apart from those of seqloom and of the machine.
 PACKAGES = (
     "pytest",
     "pytest-xdist",
@@ -33,10 +33,11 @@ PACKAGES = (
     "nvidia-ml-py",
 )
 ROOT = Path(__file__).parents[2]
-RESERVE = 4  # seconds for ending what still runs
-HANG = {"cuda": 60, "cpu": 90}  # seconds after which a test's process is ended
+RESERVE = 4  # seconds in which pytest has to end
+TEST_SECONDS = {"cuda": 60, "cpu": 90}  # after which the process of a test ends
+MAX_LOG = 1500  # characters
 
-# The most general use first; every other file of this kind follows, then conformance.
+# The most general use first; all other files test_cuda_*.py follow, then conformance.
 FIRST = (
     "tests/tensor/backends/test_cuda_attention.py",
     "tests/train/test_cuda_training.py",
@@ -46,14 +47,14 @@ FIRST = (
     "tests/tensor/test_cuda_autocast.py",
     "tests/tensor/compile/test_cuda_steps.py",
 )
-ALSO = ("tests/infer/monitor/test_gpu_monitor.py",)
+MONITOR = "tests/infer/monitor/test_gpu_monitor.py"
 CONFORMANCE = (
     "tests/conformance/test_torch_samples.py",
     "tests/conformance/test_differences.py",
     "tests/conformance/test_second_order.py",
     "tests/conformance/test_standard.py",
 )
-# Operations whose gradient is compared with central differences too.
+# Operations whose gradient is also compared with central differences, and others.
 _SMOOTH = """
     abs exp log log1p sqrt sin tanh erf rsqrt logaddexp maximum pow add subtract multiply
     divide clip where relu sigmoid silu gelu softplus sum mean prod max var std
@@ -72,26 +73,32 @@ _OTHERS = """
 """
 _NAMES = re.compile(r"\w+")
 SMOOTH, OTHERS = _NAMES.findall(_SMOOTH), _NAMES.findall(_OTHERS)
+STANDARD = (
+    "test_two_arrays_broadcast_and_promote",
+    "test_sums_over_axes_have_the_standards_shape_and_type",
+    "test_indexing_selects_what_numpy_selects",
+    "test_joining_promotes",
+)
 NETWORKS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
-# JAX compiles a program for each operation and shape, so it has fewer cases.
-EVERY_JAX = 2
-TINY = 6  # cases of each kind
+# JAX compiles a program for each operation and shape, so every second one is enough.
+JAX_STEP = 2
+TINY_CASES = 6  # of each test
 
 
 def run(results: Results) -> None:
-    """Runs the tests: a result for each, and the numbers of outcomes at the end."""
+    """Runs the tests: a result for each, and the number of each outcome at the end."""
     choice = choose(results.device, is_tiny=results.is_tiny)
     results.add("conformance sample", cases=len(choice["conformance"]))
     print(*choice["conformance"], sep="\n", flush=True)
     start = time.monotonic()
     with TemporaryDirectory(prefix="seqloom-tests-") as folder:
         log = Path(folder, "log")
-        listening, pipe = os.pipe()
+        events, pipe = os.pipe()
         with log.open("w") as file:
             process = subprocess.Popen(
-                _command(results.device, folder, choice["files"]),
+                _make_command(results.device, folder, choice["files"]),
                 cwd=ROOT,
-                env=_environment(results, choice, pipe),
+                env=_make_environment(results, choice, pipe),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
@@ -101,104 +108,101 @@ def run(results: Results) -> None:
         os.close(pipe)
         tally = Tally(results)
         try:
-            is_whole = _follow(listening, tally)
+            has_ended = _read_events(events, tally)
         finally:
-            _end(process, is_killed=results.seconds_left() < RESERVE)
-            os.close(listening)
-        tally.sum_up(choice, is_whole=is_whole)
-        seconds = round(time.monotonic() - start, 1)
-        code = process.returncode if process.returncode >= 0 else "killed"
-        end = {"code": code, "log": log.read_text(errors="replace")[-1500:]}
-        results.add("summary", seconds=seconds, **tally.facts(), **end)
+            _end(process, is_late=results.seconds_left() < RESERVE)
+            os.close(events)
+        tally.add_missing(choice, has_ended=has_ended)
+        results.add(
+            "summary",
+            seconds=round(time.monotonic() - start, 1),
+            **tally.count_outcomes(),
+            code=process.returncode if process.returncode >= 0 else "killed",
+            log=log.read_text(errors="replace")[-MAX_LOG:],
+        )
 
 
 def choose(device: str, *, is_tiny: bool) -> dict[str, Any]:
     """The files in their order, and the names of the cases of conformance."""
-    others = sorted(
+    cuda = sorted(
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tests").rglob("test_cuda_*.py")
     )
-    last = CONFORMANCE[:2] if is_tiny else (*ALSO, *CONFORMANCE)
-    files = dict.fromkeys((*FIRST, *others, *last))
+    last = CONFORMANCE[:2] if is_tiny else (MONITOR, *CONFORMANCE)
+    files = dict.fromkeys((*FIRST, *cuda, *last))
     torch, jax = f"torch:{device}", f"jax:{device}"
-    values, slopes = "test_computes_and_differentiates_as_torch", "test_gradients_equal"
-    slopes += "_central_differences"
-    kinds = [
-        [f"{values}[{torch}-{name}]" for name in (*SMOOTH, *OTHERS)],
-        [f"{values}[{jax}-{name}]" for name in (*SMOOTH, *OTHERS)[::EVERY_JAX]],
-        [f"{slopes}[{torch}-{name}]" for name in SMOOTH],
+    operations = (*SMOOTH, *OTHERS)
+    values = "test_computes_and_differentiates_as_torch"
+    gradients = "test_gradients_equal_central_differences"
+    groups = [
+        [f"{values}[{torch}-{name}]" for name in operations],
+        [f"{values}[{jax}-{name}]" for name in operations[::JAX_STEP]],
+        [f"{gradients}[{torch}-{name}]" for name in SMOOTH],
         [
-            f"test_hessian_vector_products_are_torchs[{library}-{name}]"
-            for name in NETWORKS
+            f"test_hessian_vector_products_are_torchs[{library}-{network}]"
+            for network in NETWORKS
             for library in (torch, jax)
         ],
-        [
-            f"{name}[{torch}]"
-            for name in (
-                "test_two_arrays_broadcast_and_promote",
-                "test_sums_over_axes_have_the_standards_shape_and_type",
-                "test_indexing_selects_what_numpy_selects",
-                "test_joining_promotes",
-            )
-        ],
+        [f"{name}[{torch}]" for name in STANDARD],
     ]
     if is_tiny:
-        kinds = [kind[:: max(1, len(kind) // TINY)][:TINY] for kind in kinds[:3]]
-    conformance = [name for kind in kinds for name in kind]
+        groups = [
+            group[:: max(1, len(group) // TINY_CASES)][:TINY_CASES] for group in groups[:3]
+        ]
+    conformance = [name for group in groups for name in group]
     return {"files": list(files), "conformance": conformance, "is_tiny": is_tiny}
 
 
-def _command(device: str, folder: str, files: list[str]) -> list[str]:
-    """Pytest with the plugins that are needed; warnings of other versions are no errors."""
-    words = [sys.executable, "-m", "pytest", *files]
+def _make_command(device: str, folder: str, files: list[str]) -> list[str]:
+    """Pytest with only the plugins that it needs; warnings are not errors."""
+    command = [sys.executable, "-m", "pytest", *files]
     for plugin in ("no:cacheprovider", "xdist.plugin", "benchmarks.gpu._pytest_plugin"):
-        words += ["-p", plugin]
-    words += ["-n", "4" if device == "cuda" else "2", "--maxschedchunk", "4"]
-    words += ["-q", "-W", "default", "--tb", "short", "--continue-on-collection-errors"]
-    return [
-        *words,
-        "-o",
-        f"faulthandler_timeout={HANG[device]}",
-        "--basetemp",
-        folder + "/t",
-    ]
+        command += ["-p", plugin]
+    command += ["-n", "4" if device == "cuda" else "2", "--maxschedchunk", "4"]
+    command += ["-q", "-W", "default", "--tb", "short"]
+    command += ["--continue-on-collection-errors", "--basetemp", f"{folder}/t"]
+    return [*command, "-o", f"faulthandler_timeout={TEST_SECONDS[device]}"]
 
 
-def _environment(results: Results, choice: dict[str, Any], pipe: int) -> dict[str, str]:
+def _make_environment(
+    results: Results, choice: dict[str, Any], pipe: int
+) -> dict[str, str]:
     """The variables of pytest's processes."""
-    found = {
+    environment = {
         **os.environ,
         "SEQLOOM_TEST_DEVICE": results.device,
         "SEQLOOM_PROGRAMS": "0",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else each process starts many
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # the default starts many in each process
         "OMP_NUM_THREADS": "4" if results.device == "cuda" else "1",
         PIPE: str(pipe),
         CHOICE: json.dumps(choice),
     }
-    return found | ({"JAX_PLATFORMS": "cpu"} if results.device == "cpu" else {})
+    if results.device == "cpu":
+        environment["JAX_PLATFORMS"] = "cpu"
+    return environment
 
 
-def _follow(listening: int, tally: "Tally") -> bool:
-    """Reads events until all tests have ended, or until the time is over: then False."""
+def _read_events(events: int, tally: "Tally") -> bool:
+    """Counts events; True if all tests or pytest have ended, False if the time is over."""
     text = b""
     while (seconds := tally.results.seconds_left() - RESERVE) > 0:
-        if not select.select([listening], [], [], seconds)[0]:
+        if not select.select([events], [], [], seconds)[0]:
             return False
-        if not (piece := os.read(listening, 1 << 16)):
+        if not (piece := os.read(events, 1 << 16)):
             return True
         *lines, text = (text + piece).split(b"\n")
         for line in lines:
             tally.count(json.loads(line))
-        if tally.is_whole():
+        if tally.is_complete():
             return True
     return False
 
 
-def _end(process: "subprocess.Popen[bytes]", *, is_killed: bool) -> None:
-    """Waits for pytest to end, and ends what is left of its group."""
-    if not is_killed:
+def _end(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
+    """Waits for pytest to end unless it is late, and kills the rest of its group."""
+    if not is_late:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=RESERVE)
     with suppress(ProcessLookupError):
@@ -213,9 +217,9 @@ class Tally:
         self.results = results
         self._collected: list[str] = []
         self._running: dict[str, None] = {}
-        self._done: dict[str, str] = {}
+        self._outcomes: dict[str, str] = {}
 
-    def count(self, event: dict[str, Any]) -> None:
+    def count(self, event: Result) -> None:
         """Counts one event of the plugin."""
         kind = event.pop("event")
         if kind == "collected":
@@ -226,30 +230,33 @@ class Tally:
             self._running[name] = None
             return
         self._running.pop(name, None)
-        self._done[name] = event["outcome"]
+        self._outcomes[name] = event["outcome"]
         self.results.add(name, **event)
 
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether every collected test has ended."""
-        return bool(self._collected) and self._done.keys() >= set(self._collected)
+        return bool(self._collected) and self._outcomes.keys() >= set(self._collected)
 
-    def sum_up(self, choice: dict[str, Any], *, is_whole: bool) -> None:
-        """Writes what did not run, and why."""
+    def add_missing(self, choice: dict[str, Any], *, has_ended: bool) -> None:
+        """Writes which tests did not end or were not collected, and why."""
+        if not self._outcomes and not self._running:
+            why = "no test ran: see the log of the summary"
+            self.results.add("pytest", failed=why)
         for name in self._running:
-            why = "the time was over before it ended" if not is_whole else "pytest ended"
+            why = "pytest ended" if has_ended else "the time was over before it ended"
             self.results.add(name, outcome="unfinished", why=why)
-        names = {name.partition("::")[0] for name in (*self._collected, *self._done)}
+        names = {name.partition("::")[0] for name in (*self._collected, *self._outcomes)}
         names |= {name.partition("::")[2] for name in self._collected}
         for name in (*choice["files"], *choice["conformance"]):
             if name not in names:
                 self.results.skip(name, "it was not collected")
 
-    def facts(self) -> dict[str, Any]:
-        """The number of each outcome."""
-        waiting = set(self._collected) - set(self._done) - set(self._running)
+    def count_outcomes(self) -> dict[str, int]:
+        """The number of tests with each outcome."""
+        not_run = set(self._collected) - set(self._outcomes) - set(self._running)
         return {
             **dict.fromkeys(("passed", "failed", "skipped"), 0),
-            **Counter(self._done.values()),
+            **Counter(self._outcomes.values()),
             "unfinished": len(self._running),
-            "not_run": len(waiting),
+            "not_run": len(not_run),
         }

@@ -1,4 +1,4 @@
-"""Compiled training steps, each side in its own process, and the loader's wait share."""
+"""Compiled training steps, each side in its own process, and waits for the loader."""
 
 import json
 import os
@@ -13,9 +13,11 @@ import numpy as np
 from benchmarks.gpu._results import Results
 from benchmarks.gpu._training import (
     FIRST_STEPS,
+    OURS,
     ROUND_SECONDS,
     ROUNDS,
     WAIT,
+    Sides,
     write_step,
 )
 from benchmarks.tensor._crew import Failed, Late, Member, begin
@@ -25,87 +27,99 @@ PAIRS = (
     ("ours on torch compiled", "torch.compile"),
     ("ours on jax compiled", "jax.jit"),
 )
-# Seconds that are left to the items that follow the compiled steps.
-RESERVE = {True: 8.0, False: 35.0}
 COMPILE_SECONDS = 70.0
+# Seconds that compilation leaves for later items: on a GPU, and in a tiny run.
+RESERVE = (35.0, 8.0)
 THREADS = (4, 8, 16)
 # Records of the file, and seconds that each number of threads is measured.
-RECORDS, PASS_SECONDS, TINY_RECORDS = 400_000, 3.0, 200
-
-Found = dict[str, dict[str, Any]]
+RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
 
 
 def measure_compiled(results: Results, setup: Setup) -> None:
     """Compiles all sides at the same time, then times them in turns."""
-    sides = [side for pair in PAIRS for side in pair]
+    names = [name for pair in PAIRS for name in pair]
     with TemporaryDirectory() as folder, ExitStack() as stack:
-        crew = {
-            side: stack.enter_context(begin(side, setup, **_variables(results, path)))
-            for side in sides
-            for path in [Path(folder, side)]
+        members = {
+            name: stack.enter_context(
+                begin(name, setup, **_make_variables(results, Path(folder, name)))
+            )
+            for name in names
         }
-        found = _compile(results, crew)
-        _time(results, crew, found)
+        sides = _compile(results, members)
+        _time(results, members, sides)
     for pair in PAIRS:
-        write_step(results, setup, found, mode="compiled", pair=pair)
+        write_step(results, setup, sides, mode="compiled", pair=pair)
 
 
-def _variables(results: Results, cache: Path) -> dict[str, str]:
-    """The environment of a side: JAX leaves memory to the others."""
-    found = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    if results.is_tiny:
-        return found
-    # Nothing that was compiled earlier is used.
-    caches = {
-        "TORCHINDUCTOR_CACHE_DIR": f"{cache}",
-        "JAX_ENABLE_COMPILATION_CACHE": "false",
-    }
-    return found | caches
+def _make_variables(results: Results, cache: Path) -> dict[str, str]:
+    """The environment of a side: JAX leaves memory for the others, and caches are empty."""
+    variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    if not results.is_tiny:
+        variables["TORCHINDUCTOR_CACHE_DIR"] = str(cache)
+        variables["JAX_ENABLE_COMPILATION_CACHE"] = "false"
+    return variables
 
 
-def _compile(results: Results, crew: dict[str, Member]) -> Found:
-    """Has all sides make their first steps; those that fail or are late are left out."""
-    found: Found = {}
-    deadline = results.seconds_left() - RESERVE[results.is_tiny]
-    end = time.monotonic() + min(deadline, COMPILE_SECONDS)
-    for member in crew.values():
+def _compile(results: Results, members: dict[str, Member]) -> Sides:
+    """Makes the first steps of all sides; notes the sides that fail or take too long."""
+    seconds = min(results.seconds_left() - RESERVE[results.is_tiny], COMPILE_SECONDS)
+    end = time.monotonic() + seconds
+    for member in members.values():
         member.send("first", FIRST_STEPS)
-    for side, member in crew.items():
+    sides: Sides = {}
+    for name, member in members.items():
+        is_ready = False
         try:
-            member.answer(max(1.0, end - time.monotonic()))  # it is ready
-        except Failed as failure:
-            found[side] = {"skipped": str(failure)}
-            continue
-        try:
+            member.answer(max(1.0, end - time.monotonic()))  # it has started
+            is_ready = True
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
-        except Late as failure:
-            found[side] = {"skipped": str(failure)}
-            continue
+        except Late:
+            sides[name] = {"skipped": f"its first steps took more than {seconds:.0f} s"}
         except Failed as failure:
-            found[side] = {"failed": str(failure)}
-            continue
-        found[side] = {"losses": answer["losses"], "compile_seconds": answer["seconds"]}
-    return found
+            sides[name] = {"failed" if is_ready else "skipped": str(failure)}
+        else:
+            sides[name] = {
+                "losses": answer["losses"],
+                "compile_seconds": answer["seconds"],
+            }
+    return sides
 
 
-def _time(results: Results, crew: dict[str, Member], found: Found) -> None:
-    """Times the sides in turns."""
-    ready = {side: crew[side] for side in crew if "losses" in found[side]}
-    steps = {side: 1 if results.is_tiny else _count_steps(ready[side]) for side in ready}
-    rounds = [
-        {side: ready[side].ask("burst", steps[side]) for side in ready}
-        for _ in range(ROUNDS[results.is_tiny])
-    ]
-    for side, member in ready.items():
-        found[side]["seconds"] = [each[side] for each in rounds]
-        if (peak := member.ask("peak", 2)) is not None:
-            found[side]["peak_bytes"] = peak
+def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
+    """Times the compiled sides in turns; notes a side that fails meanwhile."""
+    is_tiny = results.is_tiny
+    compiled = {name: members[name] for name in members if "losses" in sides[name]}
+    steps = {
+        name: 1 if is_tiny else _count_steps(sides[name], member)
+        for name, member in compiled.items()
+    }
+    for _ in range(ROUNDS[is_tiny]):
+        for name, member in compiled.items():
+            seconds = _ask(sides[name], member, "burst", steps=steps[name])
+            if seconds is not None:
+                sides[name].setdefault("seconds", []).append(seconds)
+    for name, member in compiled.items():
+        peak = _ask(sides[name], member, "peak", steps=2)
+        if peak is not None:
+            sides[name]["peak_bytes"] = peak
 
 
-def _count_steps(member: Member) -> int:
+def _count_steps(side: dict[str, Any], member: Member) -> int:
     """The number of steps that make a round long enough for the clock."""
-    member.ask("burst", 3)
-    return max(3, round(ROUND_SECONDS / member.ask("burst", 3)))
+    _ask(side, member, "burst", steps=3)
+    seconds = _ask(side, member, "burst", steps=3)
+    return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
+
+
+def _ask(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
+    """A side's answer; None if it fails, which is noted, or has failed before."""
+    if "failed" in side:
+        return None
+    try:
+        return member.ask(method, steps)
+    except Failed as failure:
+        side["failed"] = str(failure)
+        return None
 
 
 def measure_waits(results: Results, setup: Setup) -> None:
@@ -115,18 +129,18 @@ def measure_waits(results: Results, setup: Setup) -> None:
     with TemporaryDirectory() as folder:
         records = TINY_RECORDS if results.is_tiny else RECORDS
         data = _write_and_open(Path(folder), records, setup.network.length)
-        side = SIDES["ours on torch"](setup)
-        _train(side, _load(data, setup, 0), seconds=0.0)  # plans of kernels are made here
+        learner = SIDES[OURS](setup)
+        _train(learner, _load(data, setup, 0), seconds=0.0)  # chooses kernels
         for threads in THREADS:
             seconds = 0.0 if results.is_tiny else PASS_SECONDS
-            found = _train(side, _load(data, setup, threads), seconds=seconds)
+            figures = _train(learner, _load(data, setup, threads), seconds=seconds)
             sizes = {"rows": setup.network.rows, "length": setup.network.length}
             fields = {"network": setup.name, "dtype": setup.dtype, "threads": threads}
-            results.add(WAIT, **fields, **sizes, cores=os.cpu_count(), **found)
+            results.add(WAIT, **fields, **sizes, cores=os.cpu_count(), **figures)
 
 
 def _write_and_open(folder: Path, records: int, length: int) -> Any:
-    """A dataset of random DNA in three classes, which are read from a table."""
+    """A dataset of random DNA, with three classes in a table."""
     import seqloom as sl
 
     rng = np.random.default_rng(0)
@@ -148,18 +162,18 @@ def _load(data: Any, setup: Setup, threads: int) -> Any:
     )
 
 
-def _train(side: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
-    """Makes whole passes until the time is over; returns where it went."""
+def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
+    """Makes whole passes for at least `seconds`; returns the shares of the time."""
     from seqloom.infer.monitor._clock import Clock
 
     clock, samples = Clock(), 0
     while not samples or clock.wall < seconds:
         batches = iter(loader)
-        while (batch := _wait_for(batches, clock)) is not None:
+        while (batch := _wait_for_batch(batches, clock)) is not None:
             with clock.spending("host"):
                 arrays = {"x": batch["inputs"], "label": batch["label"]}
-                tensors = side.prepare(arrays)
-            side.step(tensors)  # reads its loss, as `fit` does
+                tensors = learner.prepare(arrays)
+            learner.step(tensors)  # reads its loss, as `fit` does
             samples += len(batch["label"])
     return {
         "share": clock.shares["input"],
@@ -169,7 +183,7 @@ def _train(side: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
     }
 
 
-def _wait_for(batches: Any, clock: Any) -> Any:
-    """The next batch, whose wait is counted; None at the end of a pass."""
+def _wait_for_batch(batches: Any, clock: Any) -> Any:
+    """The next batch, or None at the end of a pass; the clock counts the wait."""
     with clock.spending("input"):
         return next(batches, None)

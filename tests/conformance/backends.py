@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 from strict_example import strict_backend
 
-NAMES = ("numpy", "torch", "jax", "strict", *card.NAMES)
+NAMES = ("numpy", "torch", "jax", "strict", *cuda_device.NAMES)
 
 
 def backend(name: str) -> sl.tensor.Backend:
     """The backend of that name; "strict" is the example over array_api_strict."""
     if name == "strict":
         return _strict()
-    if name in card.NAMES:
-        return card.backend(name)
+    if name in cuda_device.NAMES:
+        return cuda_device.backend(name)
     if name != "numpy":
         pytest.importorskip(name)
     return sl.tensor.backend(name)
@@ -31,10 +31,10 @@ def _strict() -> sl.tensor.Backend:
 
 @contextmanager
 def wide(name: str) -> Generator[None]:
-    """Lets jax have 64-bit numbers, and a card whole float32, while the block lasts."""
+    """Allow 64-bit numbers in jax, and whole float32 on a device, within the block."""
     with ExitStack() as stack:
-        if name in card.NAMES:
-            stack.enter_context(card.whole_float32(name))
+        if name in cuda_device.NAMES:
+            stack.enter_context(cuda_device.whole_float32(name))
         if name.startswith("jax"):
             jax: Any = pytest.importorskip("jax")
             stack.enter_context(jax.enable_x64(True))

@@ -1,16 +1,16 @@
-"""ESM-2 on a card: what a processor computes, packed and alone."""
+"""ESM-2 on a device: what a processor computes, packed and alone."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = card.on_a_card
+pytestmark = cuda_device.on_device
 
 
 @pytest.fixture(scope="module")
@@ -35,10 +35,10 @@ def states(folder, backend, dtype="float32"):
     return found.astype("float32").numpy()
 
 
-@card.on_each_card
-def test_states_on_a_card_are_those_of_numpy(folder, name):
-    card.backend(name)
-    with card.whole_float32(name):
+@cuda_device.in_both_libraries
+def test_states_on_a_device_are_those_of_numpy(folder, name):
+    cuda_device.backend(name)
+    with cuda_device.whole_float32(name):
         found = states(folder, name)
     np.testing.assert_allclose(found, states(folder, "numpy"), rtol=1e-3, atol=1e-4)
 
@@ -46,7 +46,7 @@ def test_states_on_a_card_are_those_of_numpy(folder, name):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_states_in_half_precision_are_near_those_of_float32(folder, dtype):
     with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
-        found = states(folder, card.TORCH, dtype)
+        found = states(folder, cuda_device.TORCH, dtype)
     expected = states(folder, "numpy")
     products = (found * expected).sum(axis=1)
     norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)

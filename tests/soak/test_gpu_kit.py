@@ -1,4 +1,4 @@
-"""The kit for a machine with a GPU: made, and run on a CPU with small inputs."""
+"""The kit for a machine with a GPU, which is run on a CPU with small inputs."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def kit(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(kit):
-    """What a tiny run on the CPU finds; the repository's own package is out of reach."""
+    """The results of a tiny run, which cannot import the package of the repository."""
     out = kit.parent / "out"
     environment = {**os.environ, "PYTHON": sys.executable}
     environment.pop("PYTHONPATH", None)
@@ -37,16 +37,16 @@ def test_a_kit_has_at_most_50_mib(kit):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_finds_something_and_ends_before_its_limit(results, part):
-    found = [it for it in results if it["part"] == part]
-    assert found
-    assert not [it for it in found if has_failed(it)]
+def test_a_part_has_results_and_ends_before_its_limit(results, part):
+    results = [result for result in results if result["part"] == part]
+    assert results
+    assert not [result for result in results if has_failed(result)]
 
 
 def test_a_kit_uses_the_package_that_it_has_installed(kit):
     command = [sys.executable, "-c", "import seqloom; print(seqloom.__file__)"]
     environment = {**os.environ, "PYTHONPATH": str(kit / "installed")}
-    done = subprocess.run(
+    answer = subprocess.run(
         command, check=True, env=environment, cwd="/", capture_output=True, text=True
     )
-    assert Path(done.stdout.strip()).is_relative_to(kit / "installed")
+    assert Path(answer.stdout.strip()).is_relative_to(kit / "installed")

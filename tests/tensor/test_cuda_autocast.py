@@ -1,16 +1,16 @@
-"""Products in half precision on a card: types, gradients, and the scale of a loss."""
+"""Products in half precision on a device: types, gradients, and the scale of a loss."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = card.on_a_card
+pytestmark = cuda_device.on_device
 F = sl.nn.functional
 half = pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 
@@ -42,12 +42,12 @@ def rows(count=60):
     return {"inputs": x, "label": x[:, :3, :].mean(axis=2).argmax(axis=1)}
 
 
-@card.on_each_card
+@cuda_device.in_both_libraries
 @half
 def test_gradients_in_half_precision_are_near_those_of_float32_on_numpy(name, dtype):
     found, expected = (
         gradients(backend, kind)
-        for backend, kind in ((card.backend(name), dtype), ("numpy", "float32"))
+        for backend, kind in ((cuda_device.backend(name), dtype), ("numpy", "float32"))
     )
     for path, values in found.items():
         np.testing.assert_allclose(values, expected[path], atol=0.03, err_msg=path)
@@ -64,10 +64,10 @@ def gradients(backend, dtype):
     return {path: it.numpy() for path, it in found.items()} | {"loss": loss.numpy()}
 
 
-@card.on_each_card
+@cuda_device.in_both_libraries
 @half
-def test_products_on_a_card_have_the_type_of_the_block(name, dtype):
-    x = card.backend(name).tensor(np.ones((2, 3), "float32"))
+def test_products_on_a_device_have_the_type_of_the_block(name, dtype):
+    x = cuda_device.backend(name).tensor(np.ones((2, 3), "float32"))
     with sl.tensor.autocast(dtype, allow_slow=True):
         product = x @ x.T
         assert (product.dtype.name, product.sum().dtype.name) == (dtype, "float32")
@@ -76,19 +76,21 @@ def test_products_on_a_card_have_the_type_of_the_block(name, dtype):
 @half
 def test_torch_gives_the_same_types_on_this_device(dtype):
     kind = getattr(torch, dtype)
-    x, weight = (torch.ones(shape, device=card.DEVICE) for shape in ((2, 4, 9), (3, 4, 3)))
+    x, weight = (
+        torch.ones(shape, device=cuda_device.DEVICE) for shape in ((2, 4, 9), (3, 4, 3))
+    )
     cases: dict[str, Any] = {
         "conv1d": (torch.conv1d, F.conv1d, (x, weight)),
         "matmul": (torch.matmul, lambda a, b: a @ b, (x, x.mT)),
         "relu of halves": (torch.relu, F.relu, (x.to(kind),)),
         "sum of both": (torch.add, lambda a, b: a + b, (x, x.to(kind))),
     }
-    if card.DEVICE == "cuda":  # torch's list for processors has no softmax
+    if cuda_device.DEVICE == "cuda":  # torch's list for processors has no softmax
         softmax = torch.nn.functional.softmax
         cases["softmax"] = (lambda a: softmax(a, 1), lambda a: F.softmax(a, 1), (x.half(),))
-    make = sl.tensor.backend(card.TORCH).tensor
+    make = sl.tensor.backend(cuda_device.TORCH).tensor
     for name, (theirs, ours, args) in cases.items():
-        with torch.autocast(card.DEVICE, kind):
+        with torch.autocast(cuda_device.DEVICE, kind):
             expected = theirs(*args).dtype
         with sl.tensor.autocast(dtype, allow_slow=True):
             found = ours(*map(make, args)).dtype.name
@@ -96,14 +98,14 @@ def test_torch_gives_the_same_types_on_this_device(dtype):
 
 
 def train(data, name, precision, **options):
-    network = Network().bind(card.backend(name), 0)
+    network = Network().bind(cuda_device.backend(name), 0)
     given: dict[str, Any] = {"epochs": 3, "batch_size": 20, "loss": F.cross_entropy}
     given |= {"schedule": sl.optim.Constant(0.01), "progress": False, "report": False}
     with sl.tensor.autocast("float32", allow_slow=True):
         return sl.train.fit(network, data, precision=precision, **given | options)
 
 
-@card.on_each_card
+@cuda_device.in_both_libraries
 @half
 def test_a_network_learns_in_half_precision_as_in_float32(name, dtype):
     found, expected = (
@@ -119,7 +121,7 @@ def steep_loss(output, labels):
 
 def test_a_gradient_that_overflows_lowers_the_scale_of_the_loss(tmp_path):
     options: dict[str, Any] = {"loss": steep_loss, "epochs": 1, "out": tmp_path / "run"}
-    run = train(rows(), card.TORCH, "float16", **options)
+    run = train(rows(), cuda_device.TORCH, "float16", **options)
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
     assert record.metadata["others"]["loss_scale"]["loss_scale"] < 65536
     assert all(np.isfinite(values).all() for values in run.model.to_record().values())

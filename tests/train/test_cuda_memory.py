@@ -1,4 +1,4 @@
-"""Memory of training on a card: a loop does not grow, and parts of a batch need less."""
+"""Memory of training on a device: a loop does not grow, and parts of a batch need less."""
 
 import gc
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.usefixtures("without_pictures"), card.on_a_card]
+pytestmark = [pytest.mark.usefixtures("without_pictures"), cuda_device.on_device]
 
 
 def count_memory():
-    """Bytes in use on the card; on a processor, those of all tensors."""
+    """Bytes in use on the device; on a processor, those of all tensors."""
     gc.collect()
-    if card.DEVICE == "cuda":
+    if cuda_device.DEVICE == "cuda":
         return torch.cuda.memory_allocated()
     tensors = [it for it in gc.get_objects() if type(it) is torch.Tensor]
     return sum(it.nbytes for it in tensors)
@@ -37,13 +37,15 @@ class Memory(sl.train.Progress):
 def test_a_loop_of_training_does_not_grow(toy, small):
     memory = Memory()
     options: dict[str, Any] = {"epochs": 6, "batch_size": 16, "report": False}
-    sl.train.fit(small, toy(), backend=card.TORCH, callbacks=[memory], **options)
+    sl.train.fit(small, toy(), backend=cuda_device.TORCH, callbacks=[memory], **options)
     assert len(memory.bytes) == 6
     assert len(set(memory.bytes[1:])) == 1
 
 
 def test_a_loop_of_embedding_does_not_grow():
-    network = sl.models.ESM2Config(layers=1, width=32, heads=2).init(card.TORCH, sl.Key(0))
+    network = sl.models.ESM2Config(layers=1, width=32, heads=2).init(
+        cuda_device.TORCH, sl.Key(0)
+    )
     b, found = network.backend, []
     for _ in range(4):
         batch = {
@@ -62,7 +64,7 @@ def measure_peak(accumulate):
     rows = np.random.default_rng(0).normal(size=(4096, 64)).astype("float32")
     data = {"inputs": rows, "label": rows[:, :3].argmax(axis=1)}
     layers = [sl.nn.Linear(64, 4096), sl.nn.ReLU(), sl.nn.Linear(4096, 3)]
-    network = sl.nn.Sequential(*layers).bind(card.TORCH, 0)
+    network = sl.nn.Sequential(*layers).bind(cuda_device.TORCH, 0)
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
@@ -72,7 +74,7 @@ def measure_peak(accumulate):
     return torch.cuda.max_memory_allocated() - before
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 def test_a_batch_in_eight_parts_takes_less_than_half_of_the_memory():
     measure_peak(1)  # libraries take memory to work in once
     assert measure_peak(8) < measure_peak(1) / 2

@@ -1,4 +1,4 @@
-"""Training with a group of processes on one card: sums by NCCL, and torchrun."""
+"""Training with a group of processes on one device: sums by NCCL, and torchrun."""
 
 import os
 import subprocess
@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 from seqloom.train import _fit
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.usefixtures("without_pictures"), card.on_a_card]
+pytestmark = [pytest.mark.usefixtures("without_pictures"), cuda_device.on_device]
 SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 
 @pytest.fixture
 def ranks(tmp_path, monkeypatch):
-    """A group of one process, which sums arrays of a card by NCCL."""
+    """A group of one process, which sums arrays on a device by NCCL."""
     from seqloom.train._torch_ranks import TorchRanks  # after the import of torch is tried
 
     for library in ("GLOO", "NCCL"):
         monkeypatch.setenv(f"{library}_SOCKET_IFNAME", "lo")
-    kinds = "cpu:gloo,cuda:nccl" if card.DEVICE == "cuda" else "gloo"
+    kinds = "cpu:gloo,cuda:nccl" if cuda_device.DEVICE == "cuda" else "gloo"
     place = f"file://{tmp_path}/store"
     torch.distributed.init_process_group(kinds, rank=0, world_size=1, init_method=place)
     yield TorchRanks(0, 1)
@@ -34,8 +34,8 @@ def ranks(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
-def test_a_sum_of_arrays_of_a_card_has_their_type_and_device(ranks, dtype):
-    b = sl.tensor.backend(card.TORCH)
+def test_a_sum_of_arrays_keeps_their_type_and_device(ranks, dtype):
+    b = sl.tensor.backend(cuda_device.TORCH)
     arrays = [b.tensor(values).astype(dtype).raw for values in ([[1, 0, 1]], 1)]
     for found, array in zip(ranks.sum_arrays(arrays, b), arrays, strict=True):
         assert (found.dtype, found.device) == (array.dtype, array.device)
@@ -44,17 +44,17 @@ def test_a_sum_of_arrays_of_a_card_has_their_type_and_device(ranks, dtype):
 
 def test_a_group_of_one_process_trains_as_a_process_alone(ranks, toy, small, monkeypatch):
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "report": False}
-    alone = sl.train.fit(small, toy(), backend=card.TORCH, **options)
+    alone = sl.train.fit(small, toy(), backend=cuda_device.TORCH, **options)
     monkeypatch.setattr(_fit, "find_ranks", lambda: ranks)
-    joined = sl.train.fit(small, toy(), backend=card.TORCH, **options)
+    joined = sl.train.fit(small, toy(), backend=cuda_device.TORCH, **options)
     expected = alone.model.to_record()
     for path, values in joined.model.to_record().items():
         np.testing.assert_allclose(values, expected[path], 1e-3, 1e-4, err_msg=path)
 
 
-def test_a_process_of_torchrun_trains_on_the_card(tmp_path):
+def test_a_process_of_torchrun_trains_on_the_device(tmp_path):
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words += ["--nproc-per-node=1", SCRIPT, tmp_path / "run", card.TORCH, "train"]
+    words += ["--nproc-per-node=1", SCRIPT, tmp_path / "run", cuda_device.TORCH, "train"]
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, check=False, capture_output=True, text=True, env=variables)
     assert done.returncode == 0, done.stderr

@@ -5,20 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.usefixtures("without_pictures"), card.on_a_card]
+pytestmark = [pytest.mark.usefixtures("without_pictures"), cuda_device.on_device]
 
-CARD = card.TORCH
+DEVICE = cuda_device.TORCH
 
 
 @pytest.fixture(autouse=True)
 def _whole_numbers():
-    """Lets a card compute in whole float32, as a processor does."""
-    with card.whole_float32(card.TORCH), card.whole_float32(card.JAX):
+    """Lets a device compute in whole float32, as a processor does."""
+    with (
+        cuda_device.whole_float32(cuda_device.TORCH),
+        cuda_device.whole_float32(cuda_device.JAX),
+    ):
         yield
 
 
@@ -50,17 +53,17 @@ def test_losses_fall_as_on_the_processor(toy, labels, is_compiled):
     config = sl.models.SequenceCNNConfig(4, outputs, widths=(8,), kernel_size=5)
     found, expected = (
         train(config, data, data, backend=name, compile=is_compiled)
-        for name in (CARD, "torch")
+        for name in (DEVICE, "torch")
     )
     np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
 
 
-def test_a_model_from_a_card_scores_the_same_on_a_processor(toy, small, tmp_path):
-    train(small, toy(), toy(30, name="valid"), backend=CARD, out=tmp_path / "run")
+def test_a_model_from_a_device_scores_the_same_on_a_processor(toy, small, tmp_path):
+    train(small, toy(), toy(30, name="valid"), backend=DEVICE, out=tmp_path / "run")
     records = toy(40, name="new", labels=None)
     found = {
         name: sl.infer.predict(sl.models.load(tmp_path / "run", backend=name), records)
-        for name in (CARD, "torch", "numpy")
+        for name in (DEVICE, "torch", "numpy")
     }
     for scores in found.values():
         np.testing.assert_allclose(
@@ -68,22 +71,22 @@ def test_a_model_from_a_card_scores_the_same_on_a_processor(toy, small, tmp_path
         )
 
 
-def test_a_run_on_a_card_goes_on_to_what_an_unbroken_one_learns(toy, small, tmp_path):
+def test_a_run_on_a_device_goes_on_to_what_an_unbroken_one_learns(toy, small, tmp_path):
     valid = toy(30, name="valid")
-    common: dict[str, Any] = {"backend": CARD, "out": tmp_path / "run"}
+    common: dict[str, Any] = {"backend": DEVICE, "out": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
         train(small, toy(), valid, progress=Stop(), **common)
     on = train(small, toy(), valid, resume=True, **common)
-    whole = train(small, toy(), valid, backend=CARD)
+    whole = train(small, toy(), valid, backend=DEVICE)
     np.testing.assert_allclose(losses(on), losses(whole), rtol=1e-4)
 
 
-def test_a_network_of_pytorch_is_trained_on_a_card(toy, tmp_path):
+def test_a_network_of_pytorch_is_trained_on_a_device(toy, tmp_path):
     valid = toy(30, name="valid")
     network = plain_network()
-    run = train(network, toy(), valid, backend=CARD, epochs=8, out=tmp_path / "run")
+    run = train(network, toy(), valid, backend=DEVICE, epochs=8, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
-    assert next(network.parameters()).device.type == card.DEVICE
+    assert next(network.parameters()).device.type == cuda_device.DEVICE
     scores = sl.infer.predict(run.trained, valid).to_numpy()
     x = torch.from_numpy(np.stack([valid[i]["inputs"] for i in range(len(valid))]))
     with torch.no_grad():
@@ -91,13 +94,13 @@ def test_a_network_of_pytorch_is_trained_on_a_card(toy, tmp_path):
     np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_step_of_ones_own_gets_tensors_on_the_card(toy):
+def test_a_step_of_ones_own_gets_tensors_on_the_device(toy):
     def step(module, batch, key):
-        assert batch["inputs"].device.type == card.DEVICE
+        assert batch["inputs"].device.type == cuda_device.DEVICE
         outputs = module(batch["inputs"])
         return torch.nn.functional.cross_entropy(outputs, batch["label"]), outputs
 
-    run = train(plain_network(), toy(), toy(30, name="valid"), backend=CARD, step=step)
+    run = train(plain_network(), toy(), toy(30, name="valid"), backend=DEVICE, step=step)
     assert losses(run)[-1] < losses(run)[0]
 
 
@@ -112,7 +115,7 @@ def plain_network():
     )
 
 
-def test_adapters_are_trained_on_a_card_and_score_the_same_on_a_processor(tmp_path):
+def test_adapters_are_trained_on_a_device_and_score_the_same_on_a_processor(tmp_path):
     sl.models.ESM2Config(layers=1, width=32, heads=2).init("numpy", sl.Key(3)).save(
         tmp_path / "esm2"
     )
@@ -124,15 +127,15 @@ def test_adapters_are_trained_on_a_card_and_score_the_same_on_a_processor(tmp_pa
     encoder = sl.encode.Tokens("esm2")
     data = sl.data.SequenceDataset(tmp_path / "p.fa", labels=labels, encoder=encoder)
     config = sl.models.ESM2LoRAConfig.for_data(data, tmp_path / "esm2", rank=2)
-    run = train(config, data, backend=CARD, out=tmp_path / "run")
+    run = train(config, data, backend=DEVICE, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
     found = sl.infer.predict(run.trained, data).to_numpy()
     host = sl.infer.predict(sl.models.load(tmp_path / "run"), data).to_numpy()
     np.testing.assert_allclose(found, host, rtol=1e-3, atol=1e-4)
 
 
-@card.cuda_alone
-def test_batches_in_pinned_memory_reach_the_card(toy):
+@cuda_device.on_cuda
+def test_batches_in_pinned_memory_reach_the_device(toy):
     loader = sl.data.DataLoader(toy(), batch_size=16, output="torch", pin_memory=True)
     for batch in loader:
         assert batch["inputs"].is_pinned()
@@ -140,30 +143,30 @@ def test_batches_in_pinned_memory_reach_the_card(toy):
         assert torch.equal(there.cpu(), batch["inputs"])
 
 
-def test_genotypes_are_learned_on_a_card_as_on_a_processor(cohort):
+def test_genotypes_are_learned_on_a_device_as_on_a_processor(cohort):
     data = cohort()
     config = sl.models.GenotypeMLPConfig.for_data(data)
-    found, host = (train(config, data, data, backend=name) for name in (CARD, "torch"))
+    found, host = (train(config, data, data, backend=name) for name in (DEVICE, "torch"))
     np.testing.assert_allclose(losses(found), losses(host), rtol=2e-3)
 
 
-def test_bfloat16_on_a_card_learns_too(toy, small):
+def test_bfloat16_on_a_device_learns_too(toy, small):
     with sl.tensor.autocast("float32", allow_slow=True):  # on a processor
-        run = train(small, toy(), backend=CARD, epochs=15, precision="bfloat16")
+        run = train(small, toy(), backend=DEVICE, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 
 
-def test_losses_on_a_card_of_jax_are_those_of_a_processor(toy, small):
-    card.backend(card.JAX)
+def test_losses_on_a_device_of_jax_are_those_of_a_processor(toy, small):
+    cuda_device.backend(cuda_device.JAX)
     found, expected = (
-        train(small, toy(), backend=name, epochs=2) for name in (card.JAX, "numpy")
+        train(small, toy(), backend=name, epochs=2) for name in (cuda_device.JAX, "numpy")
     )
     np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 def test_a_step_of_training_waits_for_nothing():
-    network = sl.nn.Linear(8, 3).bind(CARD, 0)
+    network = sl.nn.Linear(8, 3).bind(DEVICE, 0)
     optimizer, b = sl.optim.AdamW(), network.backend
     x, labels = b.tensor(np.ones((16, 8), "float32")), b.tensor(np.arange(16) % 3)
 

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as arrays_of
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import card
+import cuda_device
 import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _model, _pinned
@@ -238,7 +238,7 @@ def test_a_module_that_torch_compiles_is_called_and_named_as_the_module(
     assert found.model == expected.model
 
 
-IS_CUDA = card.DEVICE == "cuda"
+IS_CUDA = cuda_device.DEVICE == "cuda"
 RECORDS = 3000 if IS_CUDA else 100
 
 
@@ -266,16 +266,16 @@ def proteins(tmp_path, monkeypatch):
     (tmp_path / "p.fa").write_bytes(b"".join(text))
 
 
-@card.on_a_card
+@cuda_device.on_device
 @pytest.mark.parametrize("pool", ["none", "mean"])
 def test_a_device_that_lags_behind_gives_what_the_host_gives(proteins, pool):
-    sl.infer.embed(Slow().to(card.DEVICE), "p.fa", out="card", pool=pool)
+    sl.infer.embed(Slow().to(cuda_device.DEVICE), "p.fa", out="device", pool=pool)
     sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
-    found, expected = (sl.infer.load(out).to_numpy() for out in ("card", "host"))
+    found, expected = (sl.infer.load(out).to_numpy() for out in ("device", "host"))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
     sl.models.ESM2Config.of("8M").init("numpy").save("8M")
     model = sl.models.ESM2.load("8M", "torch:cuda", "bfloat16").eval()
@@ -292,8 +292,8 @@ def test_the_loop_waits_for_nothing_once_it_has_begun(proteins):
     assert len(sl.infer.load("timed")) == RECORDS
 
 
-@card.cuda_alone
-def test_a_card_with_little_memory_halves_the_batches(proteins):
+@cuda_device.on_cuda
+def test_a_device_with_little_memory_halves_the_batches(proteins):
     model = sl.models.ESM2Config.of("8M").init("torch:cuda").eval()
     whole = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(1e9 / whole)

@@ -1,11 +1,11 @@
-"""GPUMonitor on a card: its name, its memory, and its load while a network is trained."""
+"""GPUMonitor on a device: its name, its memory, and its load while a network is trained."""
 
 import math
 from typing import Any
 
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 from seqloom.infer.monitor._nvml import is_installed
 
@@ -14,27 +14,27 @@ torch: Any = pytest.importorskip("torch")
 pytestmark = [
     pytest.mark.usefixtures("without_pictures"),
     pytest.mark.skipif(not is_installed(), reason="needs nvitop or pynvml"),
-    card.on_a_card,
+    cuda_device.on_device,
 ]
 
 
-def test_a_monitor_of_a_run_on_a_card_has_a_verdict(toy, small):
+def test_a_monitor_of_a_run_on_a_device_has_a_verdict(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
-        sl.train.fit(small, toy(), epochs=2, report=False, backend=card.TORCH)
+        sl.train.fit(small, toy(), epochs=2, report=False, backend=cuda_device.TORCH)
     assert sum(monitor.get_summary()["shares"].values()) == pytest.approx(1)
     assert str(monitor.check_bottleneck())
 
 
-@card.cuda_alone
-def test_the_monitor_names_the_card(toy, small):
+@cuda_device.on_cuda
+def test_the_monitor_names_the_device(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
-        sl.train.fit(small, toy(500), epochs=3, report=False, backend=card.TORCH)
+        sl.train.fit(small, toy(500), epochs=3, report=False, backend=cuda_device.TORCH)
     first = monitor.get_summary()["gpus"][0]
     assert first["name"] == torch.cuda.get_device_name()
     assert first["samples"] > 0
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 def test_a_sample_has_at_least_the_memory_of_this_process():
     held = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
     sample, *_ = sl.infer.GPUMonitor().sample()

@@ -9,14 +9,14 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional as F
 
-import card
+import cuda_device
 from seqloom.tensor import backend
 from seqloom.tensor.backends._torch import _device_attention as device
 
 BOUNDS = [0, 3, 3, 70, 134, 135]
 LONGEST = 67
 ALL = [torch.float16, torch.bfloat16, torch.float32]
-CARDS = [(8, 0), (7, 5)]
+CAPABILITIES = [(8, 0), (7, 5)]
 
 causal_or_not = pytest.mark.parametrize("causal", [False, True])
 half = pytest.mark.parametrize("dtype", ALL[:2])
@@ -25,7 +25,7 @@ any_type = pytest.mark.parametrize("dtype", ALL)
 
 @any_type
 @causal_or_not
-@pytest.mark.parametrize("kind", CARDS)
+@pytest.mark.parametrize("kind", CAPABILITIES)
 def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
@@ -88,15 +88,16 @@ def drawn(dtype: Any, seed: int = 0) -> list[Any]:
     """Queries, keys, values and a gradient, on the device."""
     made = torch.Generator().manual_seed(seed)
     return [
-        torch.randn(135, 2, 16, generator=made).to(card.DEVICE, dtype) for _ in range(4)
+        torch.randn(135, 2, 16, generator=made).to(cuda_device.DEVICE, dtype)
+        for _ in range(4)
     ]
 
 
 def both_ways(arrays: Any, *, causal: bool = False, longest: int = LONGEST) -> list[Any]:
     """The result and the three derivatives."""
-    b: Any = backend(card.TORCH)
+    b: Any = backend(cuda_device.TORCH)
     q, k, v, grad = arrays
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=card.DEVICE)
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
     rule = {"max_seqlen": longest, "causal": causal}
     out, lse = b.attention_varlen(q, k, v, ends, **rule)
     return [out, *b.attention_varlen_grad(grad, q, k, v, ends, out, lse, **rule)]
@@ -115,7 +116,7 @@ def truth(arrays: Any, *, causal: bool) -> list[Any]:
     return [torch.cat(part) for part in parts]
 
 
-@card.on_a_card
+@cuda_device.on_device
 @any_type
 @causal_or_not
 def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
@@ -126,7 +127,7 @@ def test_results_on_a_device_are_those_of_each_sequence(causal, dtype):
         torch.testing.assert_close(mine.double().cpu(), wanted, rtol=error, atol=error)
 
 
-@card.on_a_card
+@cuda_device.on_device
 @any_type
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
 def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtype):
@@ -142,25 +143,25 @@ def test_what_a_sequence_holds_on_a_device_changes_no_bit_of_others(number, dtyp
         torch.use_deterministic_algorithms(mode=False)
 
 
-@card.on_a_card
+@cuda_device.on_device
 @any_type
 def test_unaligned_arrays_give_the_same_on_a_device(dtype):
     arrays = drawn(dtype)
     moved = []
     for array in arrays:
-        room = torch.empty(array.numel() + 1, dtype=dtype, device=card.DEVICE)
+        room = torch.empty(array.numel() + 1, dtype=dtype, device=cuda_device.DEVICE)
         room[1:] = array.ravel()
         moved.append(room[1:].view(array.shape))
     for mine, wanted in zip(both_ways(moved), both_ways(arrays), strict=True):
         torch.testing.assert_close(mine, wanted)
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 @any_type
 def test_no_call_waits_for_the_device(dtype):
     arrays = drawn(dtype)
     both_ways(arrays)
-    b: Any = backend(card.TORCH)
+    b: Any = backend(cuda_device.TORCH)
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -170,18 +171,18 @@ def test_no_call_waits_for_the_device(dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
-@card.cuda_alone  # a processor raises an error
+@cuda_device.on_cuda  # a processor raises an error
 @any_type
 def test_a_sequence_longer_than_the_longest_is_nan_on_a_device(dtype):
     assert both_ways(drawn(dtype), longest=60)[0].isnan().all()
 
 
-@card.on_a_card
+@cuda_device.on_device
 @half
 def test_a_model_compiled_for_a_device_takes_the_kernel(dtype):
-    b: Any = backend(card.TORCH)
+    b: Any = backend(cuda_device.TORCH)
     q, k, v, _ = drawn(dtype)
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=card.DEVICE)
+    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         return b.attention_varlen(q, k, v, ends, max_seqlen=LONGEST)[0] * 2

@@ -1,17 +1,17 @@
-"""A step compiled for a card does what the step does on NumPy."""
+"""Training steps on a device, eager and compiled, give what they give on NumPy."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-import card
+import cuda_device
 import seqloom as sl
 from compiled_networks import batch_of, model_of, step
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = card.on_a_card
+pytestmark = cuda_device.on_device
 RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # a CUDA graph is recorded in the second call
 
 
@@ -25,60 +25,62 @@ def run(step_function, network, backend):
     return losses, model.to_record()
 
 
-def assert_same(found, expected):
-    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4)
-    # The bias of attention's keys changes nothing: Adam scales up its gradient's rounding.
-    for path in set(found[1]) - {"attend.bias"}:
+def assert_close(actual, expected):
+    (losses, weights), (expected_losses, expected_weights) = actual, expected
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
+    # The bias of attention's keys has no effect; Adam scales up its gradient's rounding.
+    for path in set(weights) - {"attend.bias"}:
         np.testing.assert_allclose(
-            found[1][path], expected[1][path], atol=5e-4, err_msg=path
+            weights[path], expected_weights[path], atol=5e-4, err_msg=path
         )
 
 
-@card.on_each_card
+@cuda_device.in_both_libraries
 @pytest.mark.parametrize("network", ["MLP", "CNN", "encoder"])
-def test_eager_steps_on_a_card_are_those_of_numpy(name, network):
-    backend = card.backend(name)
-    with card.whole_float32(name):
-        found = run(step, network, backend)
-    assert_same(found, run(step, network, sl.tensor.backend("numpy")))
+def test_eager_steps_on_a_device_are_those_of_numpy(name, network):
+    backend = cuda_device.backend(name)
+    with cuda_device.whole_float32(name):
+        on_device = run(step, network, backend)
+    assert_close(on_device, run(step, network, sl.tensor.backend("numpy")))
 
 
-@card.on_each_card
+@cuda_device.in_both_libraries
 @pytest.mark.parametrize("network", ["MLP", "encoder"])
-def test_compiled_steps_on_a_card_are_those_of_numpy(name, network):
-    backend, compiled = card.backend(name), sl.tensor.compile(step)
-    with card.whole_float32(name):
-        found = run(compiled, network, backend)
-    assert_same(found, run(step, network, sl.tensor.backend("numpy")))
+def test_compiled_steps_on_a_device_are_those_of_numpy(name, network):
+    backend, compiled = cuda_device.backend(name), sl.tensor.compile(step)
+    with cuda_device.whole_float32(name):
+        on_device = run(compiled, network, backend)
+    assert_close(on_device, run(step, network, sl.tensor.backend("numpy")))
     assert compiled.recompiles == 0
 
 
-@card.on_each_card
-def test_random_numbers_of_a_card_are_those_of_numpy(name):
+@cuda_device.in_both_libraries
+def test_random_numbers_of_a_device_are_those_of_numpy(name):
     draws = [
         (
             b.to_numpy(b.random_bits(b.key_words(sl.Key(3)), (5, 3))),
             b.to_numpy(b.uniform(b.key_words(sl.Key(3)), (7,))),
         )
-        for b in (card.backend(name), sl.tensor.backend("numpy"))
+        for b in (cuda_device.backend(name), sl.tensor.backend("numpy"))
     ]
-    for found, expected in zip(*draws, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for numbers, expected in zip(*draws, strict=True):
+        np.testing.assert_array_equal(numbers, expected)
 
 
 def test_the_words_of_a_key_are_the_same_on_every_device():
     key = sl.Key(2**40 + 7).fold("x")
     words = [
         np.asarray(b.to_numpy(b.key_words(key)))
-        for b in map(sl.tensor.backend, ("torch:cpu:0", card.TORCH, "numpy"))
+        for b in map(sl.tensor.backend, ("torch:cpu:0", cuda_device.TORCH, "numpy"))
     ]
-    assert {it.dtype.name for it in words} == {"uint32"}
-    assert words[0].tolist() == words[1].tolist() == words[2].tolist()
+    assert {array.dtype.name for array in words} == {"uint32"}
+    on_cpu, on_device, on_numpy = (array.tolist() for array in words)
+    assert on_cpu == on_device == on_numpy
 
 
-@card.cuda_alone
+@cuda_device.on_cuda
 def test_a_compiled_step_waits_for_nothing():
-    backend, compiled = sl.tensor.backend(card.TORCH), sl.tensor.compile(step)
+    backend, compiled = sl.tensor.backend(cuda_device.TORCH), sl.tensor.compile(step)
     (model, optimizer), batch = model_of("MLP", backend), batch_of("MLP", backend)
     for number in range(4):  # compiled, recorded, and replayed
         compiled(model, optimizer, 1e-3, batch, sl.Key(7, number))

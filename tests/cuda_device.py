@@ -1,7 +1,7 @@
-"""The device of the tests of cards: a CUDA device, or the processor in its place.
+"""The device of the tests of CUDA: a CUDA device, or the processor instead of one.
 
-``SEQLOOM_TEST_DEVICE=cpu`` runs the tests of cards on a processor, so that an error in a
-test is found on a machine that has no card. Tests of what only CUDA has are skipped there.
+``SEQLOOM_TEST_DEVICE=cpu`` runs these tests on a processor, so that a machine without a
+CUDA device finds the errors in them. Tests that need CUDA itself are skipped there.
 """
 
 import os
@@ -21,25 +21,25 @@ if DEVICE not in {"cuda", "cpu"}:
 
 TORCH, JAX = f"torch:{DEVICE}", f"jax:{DEVICE}"
 NAMES = (TORCH, JAX)
-NO_CARD = "needs a CUDA device, and this machine has none"
-CUDA_ALONE = "only a CUDA device has this, and SEQLOOM_TEST_DEVICE is cpu"
+NO_DEVICE = "needs a CUDA device, and this machine has none"
+CUDA_ONLY = "needs a CUDA device, and SEQLOOM_TEST_DEVICE is cpu"
 
 
 @cache
 def find_reason(name: str) -> str:
-    """Why a backend of a card cannot be used here; empty where it can."""
+    """Why a backend cannot be used here; empty if it can."""
     library = name.partition(":")[0]
     if find_spec(library) is None:
         return f"{library} is not installed"
     try:
         sl.tensor.backend(name)
     except sl.errors.BackendError:
-        return NO_CARD if library == "torch" else f"{NO_CARD} that jax can use"
+        return NO_DEVICE if library == "torch" else f"{NO_DEVICE} that jax can use"
     return ""
 
 
 def backend(name: str) -> sl.tensor.Backend:
-    """The backend of a card; without one the test is skipped."""
+    """The backend on the device; skips the test if it cannot be used here."""
     if reason := find_reason(name):
         pytest.skip(reason)
     return sl.tensor.backend(name)
@@ -47,7 +47,7 @@ def backend(name: str) -> sl.tensor.Backend:
 
 @contextmanager
 def whole_float32(name: str) -> Generator[None]:
-    """Computes products and convolutions in whole float32: a card may round to TF32."""
+    """Computes products and convolutions in whole float32: a GPU may round to TF32."""
     with ExitStack() as stack:
         if name.startswith("torch"):
             torch: Any = pytest.importorskip("torch")
@@ -60,9 +60,9 @@ def whole_float32(name: str) -> Generator[None]:
 
 
 _reason = find_reason(TORCH)
-on_a_card = pytest.mark.skipif(bool(_reason), reason=_reason or NO_CARD)
-cuda_alone = pytest.mark.skipif(
-    DEVICE == "cpu" or bool(_reason), reason=CUDA_ALONE if DEVICE == "cpu" else NO_CARD
+on_device = pytest.mark.skipif(bool(_reason), reason=_reason or NO_DEVICE)
+on_cuda = pytest.mark.skipif(
+    DEVICE == "cpu" or bool(_reason), reason=CUDA_ONLY if DEVICE == "cpu" else NO_DEVICE
 )
 # For tests over both libraries. They call `backend`, which imports jax only when they run.
-on_each_card = pytest.mark.parametrize("name", NAMES)
+in_both_libraries = pytest.mark.parametrize("name", NAMES)
