@@ -39,6 +39,7 @@ VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 
 def main() -> None:
     """Measures this machine's GPU and publishes the results; needs CUDA."""
+    from benchmarks._measure import is_quick
     from benchmarks.gpu._read import publish_results
 
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
@@ -47,7 +48,7 @@ def main() -> None:
     out = Path(
         mkdtemp(prefix="seqloom-gpu-")
     )  # remains, for `python -m benchmarks.gpu read`
-    run_parts(out, list(PARTS), "cuda", is_tiny=False)
+    run_parts(out, list(PARTS), "cuda", is_tiny=is_quick())
     publish_results(out)
 
 
