@@ -128,7 +128,7 @@ def build(commit: str) -> Path:
     """Builds the extension of a commit, once, and returns the folder of its sources."""
     found = _git("rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}")
     if not found:
-        sys.exit(f"--against got {commit!r}, which is no commit of this repository")
+        sys.exit(f"--against got {commit!r}, which is not a commit, branch or tag here")
     folder = BUILDS / found.decode().strip()
     extension = folder / "python/seqloom/_rust/_native.abi3.so"
     if extension.exists():
