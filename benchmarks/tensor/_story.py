@@ -10,7 +10,7 @@ from benchmarks.tensor._small import small_rows
 THREADS = (1, 2)
 ROUNDS = pick(
     {"MLP": 21, "SequenceCNN": 15, "DeepSEA": 5, "encoder": 5},
-    {"MLP": 7, "SequenceCNN": 5},
+    {"MLP": 5, "SequenceCNN": 3},
 )
 NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
 # A quick run has no side whose compiler takes longer than all steps.
