@@ -39,6 +39,8 @@ def describe_machine(device: str) -> dict[str, Any]:
         "processor": describe_processor(),
         "versions": {name: _find_version(name) for name in PACKAGES},
         "device": "CPU",
+        # torch.compile needs Triton and a C compiler; our random numbers on CUDA do too.
+        "compiler": shutil.which("cc") or shutil.which("gcc"),
     }
     if device == "cuda":
         import torch
