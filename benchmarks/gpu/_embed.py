@@ -12,7 +12,7 @@ from benchmarks.gpu._results import Results
 from benchmarks.infer._inputs import mix, query, write_fasta
 
 # Network, copies of the file, and records in a shard.
-FULL, TINY = ("150M", 20, 500), ("8M", 1, 4)
+FULL, TINY = ("35M", 10, 500), ("8M", 1, 4)
 PROTEINS, TINY_PROTEINS = 600, 12  # without QUERY.fasta, and in a tiny run
 
 

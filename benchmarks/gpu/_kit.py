@@ -93,6 +93,9 @@ def _download(names: Iterable[str], wheels: Path) -> None:
     command += ["--dest", str(wheels), "--implementation", "cp"]
     for platform in PLATFORMS:
         command += ["--platform", platform]
+    missing = ", ".join(name for name in names if name not in blocks)
+    if missing:
+        raise SystemExit(f"constraints.txt has no version of {missing}: run `make pins`")
     with TemporaryDirectory() as folder:
         requirements = Path(folder, "requirements.txt")
         requirements.write_text("\n".join(blocks[name] for name in names))

@@ -58,7 +58,9 @@ class Results:
 
 def read_results(path: Path) -> list[Result]:
     """All results of a file, in the order in which they were written."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    # A line without an end was being written when the file was copied.
+    lines = path.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def is_skipped(result: Result) -> bool:

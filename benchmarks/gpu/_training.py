@@ -173,6 +173,8 @@ def _explain_wait(work: Callable[[], object]) -> str:
     try:
         work()
     except RuntimeError as error:
+        if "synchroniz" not in str(error):
+            raise
         frames = traceback.extract_tb(error.__traceback__)[-4:]
         places = " > ".join(f"{frame.filename}:{frame.lineno}" for frame in frames)
         return f"{str(error).partition(chr(10))[0]} ({places})"
