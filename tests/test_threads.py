@@ -2,8 +2,9 @@ import threading
 
 import pytest
 
+from seqloom._system import count_cores
 from seqloom._system._machine import _quota
-from seqloom._threads import count_cores, count_threads, run_interruptible
+from seqloom._threads import count_threads, run_interruptible
 from seqloom.errors import ArgumentError
 
 VARIABLES = (

@@ -3,6 +3,7 @@
 import platform
 import shutil
 import subprocess
+import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import metadata
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._processor import describe_processor
-from benchmarks.gpu._results import Results
+from benchmarks.gpu._results import DEVICE, Results
 
 PACKAGES = ("seqloom", "torch", "jax", "transformers", "numpy", "safetensors", "triton")
 # Offsets of packed sequences, one of them empty; the longest has 1,024 positions.
@@ -23,7 +24,12 @@ ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 
 def run(results: Results) -> None:
     """Describes the machine, and writes the errors of two operations."""
-    results.add("machine", **describe_machine(results.device))
+    try:
+        machine = describe_machine(results.device)
+    except (ImportError, RuntimeError, AssertionError) as error:  # torch without CUDA
+        results.add(DEVICE, failed=f"{type(error).__name__}: {error}")
+        return
+    results.add("machine", **machine)
     for library in ("torch", "jax"):
         measure = partial(_multiply, results.device, library)
         _check(results, f"product, {library}", measure, limit=PRODUCT_LIMIT)
@@ -88,6 +94,7 @@ def _check(
     except BackendError as problem:
         results.skip(what, str(problem))
     except Exception as problem:  # noqa: BLE001 - the other checks may still work
+        traceback.print_exc()  # into the log
         results.add(what, failed=f"{type(problem).__name__}: {problem}")
     else:
         results.add(what, error=error, limit=limit, ok=error <= limit)

@@ -16,7 +16,7 @@ from benchmarks.gpu._results import (
 
 
 def publish_results(out: Path) -> None:
-    """Publishes the results in a folder; those of a tiny run are only printed."""
+    """Publishes the results in a folder; those of a tiny run or a CPU are only printed."""
     results = read_results(out / RESULTS)
     settings = next(result for result in results if result["what"] == "settings")
     machine = next((result for result in results if result["what"] == "machine"), None)
@@ -26,7 +26,7 @@ def publish_results(out: Path) -> None:
             "for example --parts check training"
         )
     text = "\n\n".join(make_page(results, machine))
-    if settings["is_tiny"]:
+    if settings["is_tiny"] or settings["device"] == "cpu":
         print(text)
     else:
         publish("gpu", text, kind=machine["device"])

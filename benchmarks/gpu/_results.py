@@ -2,11 +2,15 @@
 
 import json
 import time
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 RESULTS = "results.jsonl"
+DEVICE = "device"  # the measurement whose failure ends the run
+MAX_REASON = 300  # characters
 
 Result = dict[str, Any]
 
@@ -31,10 +35,10 @@ class Results:
 
     def add(self, what: str, **fields: Any) -> None:
         """Writes one result: the name of the measurement, and its figures by name."""
-        line = json.dumps({"part": self.part, "what": what, **fields}) + "\n"
+        line = json.dumps({"part": self.part, "what": what, **fields})
         with self.path.open("a") as file:
-            file.write(line)
-        print(line, end="", flush=True)
+            file.write(f"\n{line}\n")  # the line before may have been cut by a kill
+        print(line, flush=True)
 
     def skip(self, what: str, why: str) -> None:
         """Writes that a measurement was skipped, and why."""
@@ -49,6 +53,7 @@ class Results:
         try:
             measure()
         except Exception as error:  # noqa: BLE001 - the other measurements may still work
+            traceback.print_exc()  # into the log
             self.add(what, failed=f"{type(error).__name__}: {error}")
 
     def seconds_left(self) -> float:
@@ -58,9 +63,11 @@ class Results:
 
 def read_results(path: Path) -> list[Result]:
     """All results of a file, in the order in which they were written."""
-    # A line without an end was being written when the file was copied.
-    lines = path.read_text().splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    results: list[Result] = []
+    for line in filter(None, path.read_text().splitlines()):
+        with suppress(json.JSONDecodeError):  # cut by a kill
+            results.append(json.loads(line))
+    return results
 
 
 def is_skipped(result: Result) -> bool:
@@ -76,5 +83,6 @@ def has_failed(result: Result) -> bool:
 
 
 def explain_failure(result: Result) -> str:
-    """Why a measurement failed."""
-    return str(result.get("failed") or result.get("why") or "not as expected")
+    """Why a measurement failed, on one line."""
+    reason = result.get("failed") or result.get("why") or "not as expected"
+    return " ".join(str(reason).split())[:MAX_REASON]

@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 from typing import IO
 
 from benchmarks.gpu._results import (
+    DEVICE,
     RESULTS,
     Results,
     explain_failure,
@@ -60,12 +61,21 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
     out.mkdir(parents=True, exist_ok=True)
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
+    signal.signal(signal.SIGTERM, _exit)
     start = time.monotonic()
     with (out / LOG).open("w") as log:
         for part in parts:
             _run_part(path, part, device, is_tiny=is_tiny, log=log)
+            if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
+                print("the other parts need the device: they do not run")
+                break
     print(f"{time.monotonic() - start:.0f} s in all; results: {path}; log: {out / LOG}")
     return int(any(map(has_failed, read_results(path))))
+
+
+def _exit(number: int, _frame: object) -> None:
+    """Ends this process by an exception, so that the part that runs is killed too."""
+    raise SystemExit(128 + number)
 
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:

@@ -106,7 +106,7 @@ def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
             for batch, (ids, mask) in zip(batches, inputs, strict=True):
                 hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state
                 for number, row in zip(batch, hidden, strict=True):
-                    states[number] = row[: len(case.records[number])]
+                    states[number] = row[: len(case.records[number])].clone()
             wait(case.device)
         return states
 

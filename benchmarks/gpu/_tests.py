@@ -4,7 +4,6 @@ import json
 import os
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -103,7 +102,6 @@ def run(results: Results) -> None:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 pass_fds=[pipe],
-                start_new_session=True,
             )
         os.close(pipe)
         tally = Tally(results)
@@ -205,8 +203,8 @@ def _end(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
     if not is_late:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=RESERVE)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    # Its own processes are in the group of this part, which the runner kills at the end.
+    process.kill()
     process.wait()
 
 

@@ -195,14 +195,23 @@ STEPS_HEAD = (
     "difference of losses",
 )
 STEPS_TEXTS = ("type", "side", "difference of losses")
-WAITS_HEAD = ("network", "threads", "waiting for input", "samples/s", "samples")
+WAITS_HEAD = (
+    "network",
+    "threads",
+    "waiting for input",
+    "copying to the device",
+    "samples/s",
+    "samples",
+)
 NOTES = f"""
 Samples a second are medians of {ROUNDS[0]} rounds in which the sides take turns; the spread
 is the range of the rounds' times relative to their median. The ratio is a side's time
 relative to ours in the row above: above 1, seqloom is faster. Peak memory of eager steps is
 what torch allocates, with the weights. That of compiled steps is what torch reserves, or
-what JAX has in use, because each side runs in its own process. The losses are those of the
-first {FIRST_STEPS} steps; their greatest difference is relative to the first loss.
+what JAX has in use, because each side runs in its own process. Compiled steps of seqloom on
+a GPU use CUDA graphs (``mode="reduce-overhead"``); torch.compile has its default mode. The
+losses are those of the first {FIRST_STEPS} steps; their greatest difference is relative to
+the first loss.
 """
 
 
@@ -259,6 +268,7 @@ def _wait_row(result: Result) -> list[str]:
         f"{result['network']}, {result['rows']:,} x {result['length']:,}",
         f"{result['threads']}",
         f"{100 * result['share']:.2f} %",
+        f"{100 * result['copy_share']:.2f} %",
         f"{result['samples_per_second']:,.0f}",
         f"{result['samples']:,}",
     ]
