@@ -30,8 +30,7 @@ def test_nothing_is_lost_in_a_sample_of_all_faults(kind):
         r"^([\d,]+) faults in \d+ s; 0 of them went wrong", said, re.MULTILINE
     )
     assert tried, said
-    # The number depends on the machine's speed; `make faults` tries all of them.
-    assert int(tried[1].replace(",", "")) > 10
+    assert int(tried[1].replace(",", "")) > 50
 
 
 def test_nothing_of_a_record_is_lost_at_any_call():
