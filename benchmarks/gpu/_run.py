@@ -46,9 +46,8 @@ def main() -> None:
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
         print("gpu: skipped: needs a CUDA device, and this machine has none")
         return
-    out = Path(
-        mkdtemp(prefix="seqloom-gpu-")
-    )  # remains, for `python -m benchmarks.gpu read`
+    # The folder remains, so that `python -m benchmarks.gpu read` can read it again.
+    out = Path(mkdtemp(prefix="seqloom-gpu-"))
     run_parts(out, list(PARTS), "cuda", is_tiny=is_quick())
     publish_results(out)
 
