@@ -1,5 +1,6 @@
 """The run on a GPU: its networks, its time limits, and its tables."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,7 @@ def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch
     _, first, child, end = read_results(tmp_path / "out" / RESULTS)
     assert first["ok"]
     assert end["failed"] == "killed after its limit of 12 s"
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     wait_until(lambda: not is_running(child["pid"]))
 
 

@@ -60,14 +60,17 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
     out.mkdir(parents=True, exist_ok=True)
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
-    signal.signal(signal.SIGTERM, _exit)
+    before = signal.signal(signal.SIGTERM, _exit)
     start = time.monotonic()
-    with (out / LOG).open("w") as log:
-        for part in parts:
-            _run_part(path, part, device, is_tiny=is_tiny, log=log)
-            if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
-                print("the other parts need the device: they do not run")
-                break
+    try:
+        with (out / LOG).open("w") as log:
+            for part in parts:
+                _run_part(path, part, device, is_tiny=is_tiny, log=log)
+                if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
+                    print("the other parts need the device: they do not run")
+                    break
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"{time.monotonic() - start:.0f} s in all; results: {path}; log: {out / LOG}")
     return int(any(map(has_failed, read_results(path))))
 
