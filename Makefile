@@ -61,15 +61,16 @@ web: $(EXTENSION) ## Build the page that runs a model in a browser into web/dist
 .PHONY: check
 check: lint docs test ## What CI runs: lint, docs, test (which looks at the pages too)
 
+PYTEST := pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 .PHONY: test
 test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example; or some: make test ARGS='tests/io -x'
+	$(PYTEST) $(ARGS)
 	$(if $(ARGS),,cargo test $(CHECKED) --quiet --workspace --exclude seqloom-py)
-	pytest --numprocesses 2 --dist loadfile --max-worker-restart 0 $(ARGS)
 
 .PHONY: soak
 soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
 	pytest tests/soak -rs $(ARGS)
-	$(if $(ARGS),,pytest -m soak)
+	$(if $(ARGS),,$(PYTEST) -m soak --ignore tests/conformance)
 
 .PHONY: mutants
 mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (needs cargo-mutants)
@@ -93,7 +94,7 @@ lint: lint-python lint-rust lint-crates lint-stub ## Judge without changing: for
 lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
 	ruff check --quiet
-	basedpyright --warnings
+	basedpyright --warnings --threads 2
 	lint-imports --no-cache --no-logo
 
 lint-rust: $(STAMPS)/base

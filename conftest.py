@@ -1,5 +1,6 @@
 """Collects every example of the README, the docs and the docstrings as a test."""
 
+import gc
 import os
 import re
 import subprocess
@@ -185,6 +186,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder / "torch")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts pages first: each takes long, and at the end one process would wait for it."""
+    items.sort(key=lambda item: item.path.suffix != ".md")
+
+
+def pytest_collection_finish() -> None:
+    """Spares the garbage collector what torch and JAX have made, millions of objects."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

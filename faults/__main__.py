@@ -21,7 +21,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m faults", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="how its name begins")
-    parser.add_argument("--seconds", type=float, help="a sample that takes so long")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many faults of each")
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument(
         "--kind", choices=["calls", "crash", "read", "damage", "rival"], action="append"

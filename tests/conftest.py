@@ -1,7 +1,9 @@
 """Data that several tests learn from."""
 
+import re
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,33 @@ ENCODER = sl.encode.OneHot("dna")
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
+# Which cases `make test` runs, and `make soak` all: of the cases of a test on JAX, which compiles
+# every operation for every shape, each sixth; none of a step that torch compiles for seconds, where
+# other libraries compile it too. What a test is alone in shows, @pytest.mark.sample(n) tells.
+ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
+TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
+
 # A shell starts what runs in the background without Ctrl-C, and so all that it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Marks the cases that `make soak` runs and `make test` does not."""
+    counts = Counter[tuple[str, bool]]()
+    for item in items:
+        if "callspec" not in vars(item) or item.get_closest_marker("soak"):
+            continue
+        name, case = item.nodeid.partition("[")[0], item.callspec.id
+        sample = item.get_closest_marker("sample")
+        stride = sample.args[0] if sample else 1
+        on_jax = ON_JAX.search(case) is not None
+        if on_jax:
+            stride = max(stride, JAX_STRIDE)
+        if counts[name, on_jax] % stride or (not sample and TORCH_COMPILES.match(case)):
+            item.add_marker(pytest.mark.soak)
+        counts[name, on_jax] += 1
 
 
 @pytest.fixture(scope="module", autouse=True)

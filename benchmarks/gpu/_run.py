@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -60,24 +60,30 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
     out.mkdir(parents=True, exist_ok=True)
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
-    before = signal.signal(signal.SIGTERM, _exit)
     start = time.monotonic()
-    try:
-        with (out / LOG).open("w") as log:
-            for part in parts:
-                _run_part(path, part, device, is_tiny=is_tiny, log=log)
-                if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
-                    print("the other parts need the device: they do not run")
-                    break
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with _exits_on_sigterm(), (out / LOG).open("w") as log:
+        for part in parts:
+            _run_part(path, part, device, is_tiny=is_tiny, log=log)
+            if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
+                print("the other parts need the device: they do not run")
+                break
     print(f"{time.monotonic() - start:.0f} s in all; results: {path}; log: {out / LOG}")
     return int(any(map(has_failed, read_results(path))))
 
 
-def _exit(number: int, _frame: object) -> None:
-    """Ends this process by an exception, so that the part that runs is killed too."""
-    raise SystemExit(128 + number)
+@contextmanager
+def _exits_on_sigterm() -> Iterator[None]:
+    """Turns SIGTERM into an exception, so that the part that runs is killed too."""
+
+    def stop(number: int, _frame: object) -> None:
+        """Ends this process."""
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:

@@ -138,6 +138,7 @@ def test_a_wrong_setting_leaves_the_loader_as_it_was():
     assert (loader.num_workers, len(list(loader))) == (0, 2)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("errors", [{3: KeyError(3)}, {0: KeyError(0), 9: KeyError(9)}])

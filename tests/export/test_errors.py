@@ -57,7 +57,7 @@ class DependsOnLength(Head):
 class Loops(Head):
     def __call__(self, x):
         out = x[:, :, 0]
-        for position in range(1, x.shape[2]):
+        for position in range(1, x.shape[2], 4):
             out = out + x[:, :, position]  # here
         return self.layer(out)
 

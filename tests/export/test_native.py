@@ -48,6 +48,7 @@ def given(batch, names):
     return {name: np.ascontiguousarray(batch[name]) for name in names}
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 72)])

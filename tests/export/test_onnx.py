@@ -54,6 +54,7 @@ def wanted(model, batch, encoder):
     return Forward.of(model)(model, batch, encoder=encoder).numpy()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("lengths", [(24, 24), (9,), (24, 13, 30, 7)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_runtime_gives_the_same_scores(tmp_path, name, lengths):

@@ -38,6 +38,7 @@ def _raw(value: Any) -> Any:
     return value
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name", [it for it in RECORDED if not any(w in it for w in LEFT_OUT)]
 )

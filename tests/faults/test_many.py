@@ -21,7 +21,7 @@ from seqloom.errors import SeqloomError
 from seqloom.export import _write
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-RACES = 20
+RACES, MANY_RACES = 4, 500  # in `make test`, in `make soak`
 
 
 def save_record(place, value, suffix, recorder):
@@ -153,7 +153,7 @@ def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name)
 @pytest.mark.soak
 @pytest.mark.parametrize("name", WRITERS)
 def test_of_two_writers_at_once_one_wins_in_each_of_many_races(tmp_path, name):
-    require_one_winner(tmp_path, name, 25 * RACES)
+    require_one_winner(tmp_path, name, MANY_RACES)
 
 
 CACHES = {"sequences": _cached, "genotypes": _genotypes}
@@ -173,7 +173,7 @@ def fill(kind, place):
     return repr(read), len(made)
 
 
-@pytest.mark.parametrize("races", [RACES, pytest.param(25 * RACES, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("races", [RACES, pytest.param(MANY_RACES, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", CACHES)
 def test_two_processes_fill_a_cache_once_and_read_the_same(tmp_path, kind, races):
     (tmp_path / "alone").mkdir()

@@ -29,6 +29,7 @@ def whole(tmp_path_factory):
     return folder
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("death", ["sync 1", "sync 2", "sync 3", "batch 3.2", "epoch 4"])
 def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9

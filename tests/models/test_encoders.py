@@ -52,6 +52,7 @@ def reads(tmp_path):
     return make
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("encoder", "lengths"),
     [(it, (20,)) for it in ENCODERS] + [(it, (16, 20, 33)) for it in ENCODERS[::3]],

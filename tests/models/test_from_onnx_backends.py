@@ -22,6 +22,7 @@ SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", ["torch", "jax"])
 @pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
 def test_a_backend_computes_what_numpy_computes(tmp_path, case, backend):

@@ -187,6 +187,7 @@ def test_values_and_gradients_are_torchs(library, case):
     assert_close(found[1], wanted[1])
 
 
+@pytest.mark.sample(2)
 @libraries
 def test_a_step_of_them_all_compiled_gives_what_they_give(library):
     pytest.importorskip(library)

@@ -12,7 +12,8 @@ HOME = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax", "strict"])
 def test_every_sample_of_torchs_agrees(library):
-    command = [sys.executable, "-m", "pytest", "-q", "tests/conformance", "-k", library]
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "", "tests/conformance"]
+    command += ["-k", library]
     every = {**os.environ, "CONFORMANCE_SAMPLES": "0"}
     done = subprocess.run(
         command, cwd=HOME, env=every, capture_output=True, text=True, check=False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
 from seqloom.export._capture import ExportCapture
-from seqloom.export._unify import unify
+from seqloom.export._unify import check_operations, unify
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
@@ -67,6 +67,8 @@ def trace(model: Module, call: Call) -> Traced:
         except ShapeError as error:  # of lengths that the network does not read
             first = first or error
         else:
+            # Before the probes: a loop over the 100,000 positions of the last takes a minute.
+            check_operations([it.graph for it in runs])
             return _join([*zip(runs, sizes, strict=True), *_probe(model, call)])
     if first is None:
         raise InternalError("no lengths to trace at")

@@ -20,7 +20,7 @@ def unify(graphs: Sequence[Graph], sizes: Sequence[Mapping[str, int]]) -> Graph:
     # The numbers of values agree, because they are given in the order of the operations.
     names = {name: tuple(it[name] for it in sizes) for name in sizes[0]}
     writer = _Writer(len(graphs), names)
-    _check_counts(graphs)
+    check_operations(graphs)
     first = graphs[0]
     inputs = [writer.value(row) for row in _rows(it.inputs for it in graphs)]
     constants = {number: _constant(graphs, number) for number in first.constants}
@@ -29,6 +29,22 @@ def unify(graphs: Sequence[Graph], sizes: Sequence[Mapping[str, int]]) -> Graph:
     operations = [writer.operation(row) for row in _rows(it.operations for it in graphs)]
     outputs = [writer.values[value.number] for value in first.outputs]
     return Graph(inputs, constants, operations, outputs)
+
+
+def check_operations(graphs: Sequence[Graph]) -> None:
+    """Refuses graphs whose operations differ, and names the line where they part."""
+    first = graphs[0]
+    for other in graphs[1:]:
+        pairs = zip(first.operations, other.operations, strict=False)
+        parted = next((it for it in pairs if it[0].name != it[1].name), None)
+        if parted is not None:
+            one, two = parted
+            raise _blame_layer(one.where, two.where, functions=True) or _differs(
+                one.where, f"calls {one.name}, where {two.where} calls {two.name}"
+            )
+        if len(first.operations) != len(other.operations):
+            last = max(first.operations, other.operations, key=len)[-1]
+            raise _differs(last.where, f"calls {last.name} more often")
 
 
 @dataclass(slots=True)
@@ -147,22 +163,6 @@ def _refuse_number(row: Sequence[int], where: str) -> Size:
 def _rows(parts: Any) -> Any:
     """Yields the first of all, then the second of all."""
     return zip(*parts, strict=True)
-
-
-def _check_counts(graphs: Sequence[Graph]) -> None:
-    """Refuses graphs of different lengths, and names the line where they part."""
-    first = graphs[0]
-    for other in graphs[1:]:
-        pairs = zip(first.operations, other.operations, strict=False)
-        parted = next((it for it in pairs if it[0].name != it[1].name), None)
-        if parted is not None:
-            one, two = parted
-            raise _blame_layer(one.where, two.where, functions=True) or _differs(
-                one.where, f"calls {one.name}, where {two.where} calls {two.name}"
-            )
-        if len(first.operations) != len(other.operations):
-            last = max(first.operations, other.operations, key=len)[-1]
-            raise _differs(last.where, f"calls {last.name} more often")
 
 
 def _differs(where: str, what: str) -> ExportError:

@@ -74,7 +74,7 @@ def same(found, expected):
     np.testing.assert_array_equal(found, expected)
 
 
-@anywhere
+@settings(anywhere, max_examples=30)
 @given(
     data=st.data(),
     specimen=specimens(40),

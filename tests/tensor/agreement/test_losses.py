@@ -63,13 +63,15 @@ def test_two_runs_give_the_same_bits(network, library):
     assert np.array_equal(first, second)
 
 
-# Torch's compiler takes its time for each network: one is enough here.
-COMPILED = [("numpy", each) for each in (MLP, SpliceCNN, Encoder)]
+# Torch's compiler takes its time for each network: one is enough in `make soak`.
+COMPILED = [
+    *(("numpy", each) for each in (MLP, SpliceCNN, Encoder)),
+    pytest.param("torch", SpliceCNN, marks=pytest.mark.soak),
+    ("jax", Encoder),
+]
 
 
-@pytest.mark.parametrize(
-    ("library", "network"), [*COMPILED, ("torch", SpliceCNN), ("jax", Encoder)]
-)
+@pytest.mark.parametrize(("library", "network"), COMPILED)
 def test_a_compiled_step_gives_the_same_losses(library, network):
     compiled = sl.tensor.compile(train)
     ours = losses(network, backend(library), steps=10)

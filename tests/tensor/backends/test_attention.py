@@ -50,6 +50,7 @@ def by_hand(inputs, mask, *, causal, scale):
     return powers / torch.where(total == 0, 1.0, total) @ v
 
 
+@pytest.mark.sample(5)
 @everywhere
 @in_both
 @pytest.mark.parametrize("causal", [False, True])

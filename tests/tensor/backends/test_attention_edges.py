@@ -34,6 +34,7 @@ def both_ways(b, arrays, mask=None, *, causal=False):
     return [np.asarray(b.to_numpy(each)) for each in (out, *parts)]
 
 
+@pytest.mark.sample(5)
 @everywhere
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])

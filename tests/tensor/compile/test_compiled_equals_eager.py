@@ -39,6 +39,7 @@ def test_on_numpy_losses_and_state_are_equal(name):
     assert states.metadata == {"step_count": 3}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["CNN", "encoder"])  # each costs a compiler's run
 @pytest.mark.parametrize("library", ["jax", "torch"])
 def test_on_other_libraries_losses_equal_those_of_numpy(library, name):

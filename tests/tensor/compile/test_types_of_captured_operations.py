@@ -17,6 +17,7 @@ CALLS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
