@@ -194,12 +194,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Spares the garbage collector what torch and JAX have made, millions of objects."""
+    """Lets the garbage collector pass over the objects of torch, JAX and pytest."""
     gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Removes what pages made, and fails a run that built rayon's global pool."""
+    gc.unfreeze()  # JAX's bindings complain about objects that remain at the end
     for made, _ in MADE.values():
         rmtree(made, ignore_errors=True)
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()

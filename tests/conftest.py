@@ -21,9 +21,10 @@ ENCODER = sl.encode.OneHot("dna")
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
-# Which cases `make test` runs, and `make soak` all: of the cases of a test on JAX, which compiles
-# every operation for every shape, each sixth; none of a step that torch compiles for seconds, where
-# other libraries compile it too. What a test is alone in shows, @pytest.mark.sample(n) tells.
+# `make soak` runs every case of a test, `make test` fewer. JAX compiles each operation for each
+# shape: of the cases on JAX every sixth runs. torch compiles a step for seconds: of the cases
+# that name both "torch" and "compiled" none runs, because the same tests compile on other
+# libraries. @pytest.mark.sample(n) chooses every n-th case of one test, and overrides the latter.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
 

@@ -67,7 +67,7 @@ def trace(model: Module, call: Call) -> Traced:
         except ShapeError as error:  # of lengths that the network does not read
             first = first or error
         else:
-            # Before the probes: a loop over the 100,000 positions of the last takes a minute.
+            # Before the probes: the last has 100,000 positions, over which loops take long.
             check_operations([it.graph for it in runs])
             return _join([*zip(runs, sizes, strict=True), *_probe(model, call)])
     if first is None:
