@@ -22,8 +22,8 @@ settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
 # `make soak` runs every case of a test, `make test` fewer. JAX compiles each operation for
-# every shape: each sixth case on JAX runs. torch compiles a step for seconds: of the cases that
-# name both "torch" and "compiled" none runs, because the same tests compile on other libraries.
+# every shape, so each sixth case on JAX runs. torch compiles a step for seconds, so no case
+# runs that names both "torch" and "compiled": the same tests compile on other libraries.
 # @pytest.mark.sample(n) chooses each n-th case of one test, and overrides the latter.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
