@@ -21,11 +21,14 @@ ENCODER = sl.encode.OneHot("dna")
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
-# `make soak` runs every case of a test, `make test` fewer. JAX compiles each operation for
-# every shape, so each sixth case on JAX runs. torch compiles a step for seconds, so no case
-# runs that names both "torch" and "compiled": the same tests compile on other libraries.
-# @pytest.mark.sample(n) chooses each n-th case of one test, and overrides the latter.
+# `make soak` runs every case of a test, `make test` fewer. JAX compiles each operation
+# for every shape: of the cases on JAX each sixth runs where the backends are tested, and
+# elsewhere none, unless the test is about JAX alone. torch compiles a step for seconds,
+# so no case runs that names both "torch" and "compiled": the same tests compile on other
+# libraries. @pytest.mark.sample(n) chooses each n-th case of one test, and overrides the
+# latter.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
+OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
 
 # A shell starts what runs in the background without Ctrl-C, and so all that it starts.
@@ -36,19 +39,27 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Marks the cases that `make soak` runs and `make test` does not."""
+    cases = [item for item in items if "callspec" in vars(item)]
+    tests = {item: item.nodeid.partition("[")[0] for item in cases}
+    on_jax = {item for item in cases if ON_JAX.search(item.callspec.id)}
+    others = {item for item in cases if not item.get_closest_marker("soak")} - on_jax
+    elsewhere = {tests[item] for item in others}
     counts = Counter[tuple[str, bool]]()
-    for item in items:
-        if "callspec" not in vars(item) or item.get_closest_marker("soak"):
+    for item, test in tests.items():
+        if item.get_closest_marker("soak"):
             continue
-        name, case = item.nodeid.partition("[")[0], item.callspec.id
         sample = item.get_closest_marker("sample")
         stride = sample.args[0] if sample else 1
-        on_jax = ON_JAX.search(case) is not None
-        if on_jax:
-            stride = max(stride, JAX_STRIDE)
-        if counts[name, on_jax] % stride or (not sample and TORCH_COMPILES.match(case)):
+        key = test, item in on_jax
+        is_left = counts[key] % stride > 0
+        if item in on_jax:
+            is_left |= counts[key] % JAX_STRIDE > 0
+            is_left |= test in elsewhere and not OF_BACKENDS.search(test)
+        elif not sample:
+            is_left = TORCH_COMPILES.match(item.callspec.id) is not None
+        if is_left:
             item.add_marker(pytest.mark.soak)
-        counts[name, on_jax] += 1
+        counts[key] += 1
 
 
 @pytest.fixture(scope="module", autouse=True)

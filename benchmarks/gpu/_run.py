@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,7 +72,7 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 
 @contextmanager
-def _exits_on_sigterm() -> Iterator[None]:
+def _exits_on_sigterm() -> Generator[None]:
     """Turns SIGTERM into an exception, so that the part that runs is killed too."""
 
     def stop(number: int, _frame: object) -> None:

@@ -11,7 +11,7 @@ import torch
 from conformance.call import Call, Late, Operation, Skip
 
 # How many samples of an operation and element type one backend runs; 0: all (`make soak`).
-QUICK = int(os.environ.get("CONFORMANCE_SAMPLES", "6"))
+QUICK = int(os.environ.get("CONFORMANCE_SAMPLES", "3"))
 
 
 @cache

@@ -146,6 +146,7 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     ),
 }
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
+SLOW = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
 
 
 def several(out):
@@ -187,8 +188,7 @@ def test_values_and_gradients_are_torchs(library, case):
     assert_close(found[1], wanted[1])
 
 
-@pytest.mark.sample(2)
-@libraries
+@pytest.mark.parametrize("library", ["numpy", *SLOW])
 def test_a_step_of_them_all_compiled_gives_what_they_give(library):
     pytest.importorskip(library)
 

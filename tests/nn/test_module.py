@@ -31,7 +31,7 @@ class Net(sl.nn.Module):
 
 
 @dataclass(frozen=True)
-class NetConfig(sl.nn.Config):
+class WidthConfig(sl.nn.Config):
     width: int = 6
 
     def build(self):
@@ -44,7 +44,7 @@ class NetConfig(sl.nn.Config):
 
 
 def net(key=KEY):
-    return NetConfig().init("numpy", key)
+    return WidthConfig().init("numpy", key)
 
 
 def loss_of(model, x):
@@ -206,7 +206,7 @@ def test_train_and_eval_reach_every_module_and_return_it():
 
 
 def test_a_config_makes_the_round_trip_through_json():
-    assert sl.nn.Config.from_json(NetConfig(width=9).to_json()) == NetConfig(width=9)
+    assert sl.nn.Config.from_json(WidthConfig(width=9).to_json()) == WidthConfig(width=9)
 
 
 @pytest.mark.parametrize(
@@ -214,9 +214,9 @@ def test_a_config_makes_the_round_trip_through_json():
     [
         ("{", "not JSON"),
         ('{"class": "Nobody"}', "unknown settings class 'Nobody'"),
-        ('{"class": "NetConfig", "version": 9}', "newer"),
-        ('{"class": "NetConfig", "depth": 1}', "no field 'depth'"),
-        ('{"class": "NetConfig", "width": "x"}', "NetConfig.width"),
+        ('{"class": "WidthConfig", "version": 9}', "newer"),
+        ('{"class": "WidthConfig", "depth": 1}', "no field 'depth'"),
+        ('{"class": "WidthConfig", "width": "x"}', "WidthConfig.width"),
     ],
 )
 def test_settings_that_do_not_fit_are_named(text, message):

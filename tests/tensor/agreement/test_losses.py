@@ -63,11 +63,11 @@ def test_two_runs_give_the_same_bits(network, library):
     assert np.array_equal(first, second)
 
 
-# Torch's compiler takes its time for each network: one is enough in `make soak`.
+# Other compilers take their time for each network: one is enough in `make soak`.
 COMPILED = [
     *(("numpy", each) for each in (MLP, SpliceCNN, Encoder)),
     pytest.param("torch", SpliceCNN, marks=pytest.mark.soak),
-    ("jax", Encoder),
+    pytest.param("jax", Encoder, marks=pytest.mark.soak),
 ]
 
 

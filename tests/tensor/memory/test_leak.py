@@ -1,5 +1,6 @@
 """Leaks: who holds a tensor of a scope that has ended is named, once."""
 
+import gc
 import sys
 import types
 import warnings
@@ -21,6 +22,14 @@ class Logger:
 
 class Slotted:
     __slots__ = ("last",)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _thawed():
+    """Shows the collector what was frozen after the tests were collected."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def warned(step):
