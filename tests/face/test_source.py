@@ -1,8 +1,12 @@
 """The source itself: what a reader can rely on in every file."""
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import grimp
+
+ROOT = Path(__file__).parents[2]
 
 
 def circles_of(imports: dict[str, set[str]]) -> list[str]:
@@ -32,3 +36,13 @@ def test_no_modules_import_each_other_in_a_circle():
         for module in graph.modules
     }
     assert circles_of(imports) == []
+
+
+def test_each_crate_checks_what_it_computes_when_it_is_tested():
+    profile = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]["bench"]
+    crates = {path.name for path in (ROOT / "crates").iterdir()}
+    # The macros run in the compiler, and are compiled as in every other profile.
+    assert set(profile["package"]) == crates - {"seqloom-macros"}
+    for settings in profile["package"].values():
+        assert settings["debug-assertions"]
+        assert settings["overflow-checks"]
