@@ -17,7 +17,7 @@ export PATH := $(VIRTUAL_ENV)/bin:$(PATH)
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
 export PYO3_PYTHON := $(VIRTUAL_ENV)/bin/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
-# Python keeps the bytecode of what it imports; each test that starts a process needs it.
+# Keep .pyc files: tests start many processes, and each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
 # Stamps live in .venv, so that they go when it goes.
@@ -26,7 +26,7 @@ STAMPS := .venv/.stamps
 CHECKED := --profile bench
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 EXTENSION := $(STAMPS)/extension
-# What `seqloom run` becomes: it lies beside the extension.
+# The command that `seqloom run` starts; it is copied next to the extension.
 PROGRAM := $(STAMPS)/program
 
 ##@ Use
@@ -36,11 +36,9 @@ demo: $(EXTENSION) ## Train on real splice sites and write a report (installs no
 	seqloom demo
 
 .PHONY: wheel
-wheel: $(STAMPS)/dev ## Build the manylinux_2_28 wheel and try it on every CPython found
+wheel: $(STAMPS)/dev ## Build the wheel of Linux on x86-64 and try it on every CPython found
 	rm -rf dist
-	cargo build --quiet --profile small --package seqloom-run
-	cp target/small/seqloom-run python/seqloom/_rust/
-	maturin build --release --zig --compatibility manylinux_2_28 --out dist
+	tests/wheel/build x86_64-unknown-linux-gnu
 	python tests/wheel/smoke.py dist
 
 # Every wheel, cross-compiled by zig: make wheels [TARGETS=aarch64-apple-darwin].
@@ -68,12 +66,12 @@ test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test and every example;
 	$(if $(ARGS),,cargo test $(CHECKED) --quiet --workspace --exclude seqloom-py)
 
 .PHONY: soak
-soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the long tests: kills, a million sequences, memory, resumes, other instructions
+soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the cases that test leaves out, and long tests: kills, memory, other instruction sets
 	pytest tests/soak -rs $(ARGS)
 	$(if $(ARGS),,$(PYTEST) -m soak --ignore tests/conformance)
 
 .PHONY: mutants
-mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (needs cargo-mutants)
+mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (cargo-mutants; cosmic-ray for Python)
 	tests/soak/check-mutants $(ARGS)
 
 .PHONY: oldest
@@ -89,7 +87,7 @@ arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu,
 	tests/soak/prepare-aarch64
 
 .PHONY: lint lint-python lint-rust lint-crates lint-stub
-lint: lint-python lint-rust lint-crates lint-stub ## Judge without changing: format, lints, types, layers, crates, stubs
+lint: lint-python lint-rust lint-crates lint-stub ## Check format, lints, types, layers, crates and stubs; change nothing
 
 lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
@@ -110,9 +108,9 @@ lint-systems: $(STAMPS)/dev $(EXTENSION) ## Check the types as on Windows and on
 	basedpyright --warnings --pythonplatform Windows python/seqloom
 	basedpyright --warnings --pythonplatform Darwin python/seqloom
 
-# Licences, two versions of one crate, where crates come from: deny.toml; whether each crate can
-# be packaged. Then the advisories, where
-# a copy of RustSec's database is at hand: ADVISORIES names a clone, or `make audit` has fetched one.
+# Checks licences, duplicate versions and sources of crates (deny.toml), and that each crate can be
+# packaged. Checks advisories if a copy of RustSec's database exists: `make audit` fetches it, or
+# ADVISORIES names a clone.
 ADVISORY_DATABASE := target/advisories/advisory-db-3157b0e258782691
 DENY := cargo deny --locked --config deny.toml
 DENY_CHECK := check --hide-inclusion-graph $(addprefix --allow ,license-exception-not-encountered \
@@ -127,7 +125,7 @@ lint-crates: $(STAMPS)/dev
 	else echo 'skipped: advisories (no database: make audit, or ADVISORIES=its clone)'; fi
 
 .PHONY: audit
-audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and judge every crate by them
+audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and check every crate against them
 	@if [[ -L $(ADVISORY_DATABASE) ]]; then rm $(ADVISORY_DATABASE); fi
 	@mkdir -p target/advisories
 	$(DENY) fetch db
@@ -146,7 +144,7 @@ docs: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Execute the notebooks, and build 
 		zensical build --clean --strict
 
 .PHONY: fuzz
-fuzz: ## Give every parser hostile bytes: make fuzz [SECONDS_EACH=20]
+fuzz: $(STAMPS)/dev $(EXTENSION) ## Try random bytes on every parser: make fuzz [SECONDS_EACH=20]
 	fuzz/run
 
 .PHONY: faults
@@ -154,7 +152,7 @@ faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make every call fail that write
 	python -m faults --publish
 
 .PHONY: bench
-bench: $(STAMPS)/bench $(EXTENSION) ## Measure ours beside the rivals: make bench [SUITE=name] [SIMD=avx2] [QUICK=1] [AGAINST=commit]
+bench: $(STAMPS)/bench $(EXTENSION) ## Compare seqloom with other libraries: make bench [SUITE=name] [SIMD=avx2] [QUICK=1] [AGAINST=commit]
 	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD)) $(if $(QUICK),--quick) $(addprefix --against ,$(AGAINST))
 
 .PHONY: gpu-kit
@@ -170,7 +168,7 @@ fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
 	ruff format --quiet
 
 .PHONY: pictures
-pictures: $(STAMPS)/dev web ## Take the pictures of docs/assets anew, with Chromium
+pictures: $(STAMPS)/dev web ## Take the pictures of docs/assets again, with Chromium
 	python tests/web/write_pictures.py
 
 STUB := python/seqloom/_rust/_native.pyi
@@ -188,8 +186,8 @@ pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.t
 		--output-file constraints.txt pyproject.toml
 
 .PHONY: clean
-clean: ## Remove what the other commands made, .venv too
-	rm -rf .venv dist docs/notebooks gpu seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
+clean: ## Remove what the other commands made, .venv and caches too
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dist docs/notebooks gpu seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: help
@@ -203,7 +201,8 @@ INSTALL := uv pip install --quiet --no-build --requirements pyproject.toml
 
 $(STAMPS)/venv:
 	@test -n '$(PYTHON)' || { echo 'seqloom needs Python 3.11 or newer: make PYTHON=/path/to/python3'; exit 1; }
-	'$(PYTHON)' -c '$(NEWER)' || { echo '$(PYTHON) is older than Python 3.11'; exit 1; }
+	'$(PYTHON)' -c '$(NEWER)' || \
+		{ echo '$(PYTHON) does not start, or is older than Python 3.11: make PYTHON=/path/to/python3'; exit 1; }
 	'$(PYTHON)' -m venv .venv
 	@mkdir -p $(STAMPS) && sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(STAMPS)/uv.txt
 	python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: \

@@ -24,11 +24,11 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
-# No test finds what another left; those of the kept programs have folders of their own.
+# No programs on disk: tests must not depend on each other. Tests of those use own folders.
 os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
 
 HOME = Path(__file__).parent
-# What JAX and torch compile serves other tests, processes that they start, and later runs.
+# If the cache of JAX and torch is larger than this at the start, it is emptied.
 COMPILED_BYTES = 2**30
 # A block of commands: indented lines, of which one calls seqloom.
 INDENTED = re.compile(r"(?:(?<=\n\n)|\A)(?: {4} *\S.*(?:\n|\Z))+")
@@ -43,7 +43,7 @@ REFUSED = re.compile(r"\s*```output\nerror: ")
 # What need not be printed as the page says: processors round sums in other orders.
 FREE = re.compile(r"(\.\.\.|\d+\.\d+)")
 OFF = {"rel_tol": 0.05, "abs_tol": 0.02}
-# What the last example of a page printed: no name of the reader's.
+# Key of the last output. It has spaces, so no variable of an example has this name.
 PRINTED = "what was printed"
 
 
@@ -189,7 +189,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts pages first: each takes long, and at the end one process would wait for it."""
+    """Runs pages first: started last, one slow page would keep the run from ending."""
     items.sort(key=lambda item: item.path.suffix != ".md")
 
 
@@ -205,12 +205,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         rmtree(made, ignore_errors=True)
     is_unbuilt = import_module("seqloom._rust._native").claim_global_pool()
     output = getattr(session.config, "workeroutput", None)
-    if output is not None:  # a process of xdist's: see below
+    if output is not None:  # a worker of xdist reports to the main process
         output["is_unbuilt"] = is_unbuilt
     elif not (is_unbuilt and session.config.stash.get(IS_UNBUILT, True)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         terminal = session.config.get_terminal_writer()
-        terminal.line("\nFAILED: rayon's global pool was built; see seqloom-py/src/pool.rs")
+        terminal.line(
+            "\nFAILED: code in Rust used rayon's global pool, which breaks in a forked "
+            "process; call pool::run instead (crates/seqloom-py/src/pool.rs)"
+        )
 
 
 @pytest.hookimpl(optionalhook=True)

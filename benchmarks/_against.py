@@ -1,8 +1,9 @@
 """The cases of seqloom alone, on an older commit and on this working tree, in turn.
 
 `python -m benchmarks --against COMMIT SUITE` builds the extension of the commit. Each round
-then runs the cases of a suite twice, with either package, each in a fresh interpreter. The
-code of the cases is that of this working tree.
+then runs the cases of a suite once with each package, each time in a fresh interpreter. The
+code of the cases is that of this working tree. `make bench AGAINST=COMMIT` also builds the
+extension of the working tree again, if its source has changed.
 """
 
 import io
@@ -35,11 +36,12 @@ MODULES = {
 }
 BUILDS = HOME / "target/against"
 ROUNDS = 7
-# A ratio is marked if it exceeds this by more than the spread.
+# A ratio is marked if it exceeds this plus the spread.
 TOLERATED = 1.03
-# Each round calls a case for so long, and so often at least, and takes the least time.
+# A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
 THREADS = 2  # the threads of the libraries; a case has its own number
+ALL = "all cases"  # the name under which a side that ended has its error
 HEAD = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
@@ -83,8 +85,12 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
     """Returns a table of all cases, and the mean of their ratios."""
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
-    for name in dict.fromkeys(name for times in (*new, *old) for name in times):
-        sides = [[times.get(name, "no such case") for times in each] for each in (old, new)]
+    names = dict.fromkeys(name for times in (*new, *old) for name in times)
+    for name in [it for it in names if it != ALL] or names:
+        sides = [
+            [times.get(name, times.get(ALL, "no such case")) for times in each]
+            for each in (old, new)
+        ]
         errors = [next((it for it in side if isinstance(it, str)), "") for side in sides]
         if any(errors):
             rows.append(
@@ -117,7 +123,7 @@ def compare_with(commit: str, suites: Sequence[str]) -> None:
     print(
         f"Medians of {ROUNDS} rounds; a round takes the least time of several calls. The "
         "spread is the interquartile range over the median. A case is marked if it is "
-        f"slower or faster by more than {100 * (TOLERATED - 1):.0f} % and the spread."
+        f"slower or faster by more than {100 * (TOLERATED - 1):.0f} % plus the spread."
     )
     for suite in suites or MODULES:
         times = _measure(suite, packages)
@@ -181,7 +187,7 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
             **{**environment(THREADS), **variables},
         )
     except subprocess.CalledProcessError as error:
-        return {"all cases": (error.stderr.strip() or "it ended").splitlines()[-1]}
+        return {ALL: (error.stderr.strip() or "it ended").splitlines()[-1]}
 
 
 def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:

@@ -1,4 +1,4 @@
-"""Makes calls fail of the writers and readers that are named, or of all."""
+"""Makes calls of writers and readers fail: of those that are named, or of all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main() -> None:
     """Prints how many faults were tried on each writer and reader, and what was wrong."""
     wanted = _arguments()
     _shim.start_again()
-    # Under the library, which stands before libc in this process now.
+    # Imported after the restart: in this process the library replaces functions of libc.
     from faults._all import list_calls, try_all
 
     sys.exit(list_calls(wanted) if wanted.list else try_all(wanted))
@@ -20,15 +20,34 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m faults", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="how its name begins")
-    parser.add_argument("--sample", type=int, metavar="N", help="so many faults of each")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="first words of names")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="try at most N faults of each"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument(
-        "--kind", choices=["calls", "crash", "read", "damage", "rival"], action="append"
+        "--kind",
+        choices=["calls", "crash", "read", "damage", "rival"],
+        action="append",
+        help="calls: a write fails; crash: the power fails; read: a read fails; "
+        "damage: a file is changed; rival: other libraries write",
     )
-    parser.add_argument("--publish", action="store_true", help="into docs/reliability.md")
-    parser.add_argument("--list", metavar="FOLDER", help="list the calls of a writer there")
-    return parser.parse_args()
+    parser.add_argument(
+        "--publish",
+        action="store_true",
+        help="write docs/reliability.md; give no names and no other options",
+    )
+    parser.add_argument(
+        "--list",
+        metavar="FOLDER",
+        help="print the calls of the one writer NAME, which writes into FOLDER",
+    )
+    wanted = parser.parse_args()
+    if wanted.publish and (wanted.names or wanted.sample or wanted.kind):
+        parser.error("--publish needs all faults: give no NAME, --sample or --kind")
+    if wanted.list and len(wanted.names) != 1:
+        parser.error("--list needs the NAME of one writer")
+    return wanted
 
 
 if __name__ == "__main__":

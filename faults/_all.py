@@ -1,4 +1,4 @@
-"""Tries all faults on all writers and readers, in several processes."""
+"""Tries the faults of all writers and readers, of slow writers a sample, in processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from select import select
 from typing import TYPE_CHECKING
 
-from faults._apart import start_apart
+from faults._apart import Running, start_apart
 from faults._crash import crash_cases
 from faults._damage import damage_cases
 from faults._file_writers import file_writers
@@ -100,17 +100,18 @@ def _in_processes(
     chosen: Sequence[tuple[str, str]], sample: int | None, *, jobs: int
 ) -> Iterator[Result]:
     """Tries each in a process of its own, several at once."""
-    waiting, running = list(chosen), []
+    waiting, running = list(chosen), dict[Running, tuple[str, str]]()
     while waiting or running:
         while waiting and len(running) < jobs:
             kind, name = waiting.pop(0)
             tried = partial(_try_story, kind, name, sample)
-            running.append(start_apart(tried, seconds=_LONGEST))
-        ended, _, _ = select(running, [], [])
+            running[start_apart(tried, seconds=_LONGEST)] = kind, name
+        ended, _, _ = select(list(running), [], [])
         for one in ended:
-            running.remove(one)
+            kind, name = running.pop(one)
             outcome = one.finish()
-            yield Result(**outcome.value) if outcome.value else Result(wrong=[str(outcome)])
+            died = Result(name, kind, wrong=[str(outcome)])
+            yield Result(**outcome.value) if outcome.value else died
 
 
 def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
@@ -140,7 +141,7 @@ def _try(kind: str, name: str, sample: int | None) -> Result:
     for case in cases[::step][:sample]:
         result.tried += 1
         wrong = [f"{case.place}: {one}" for one in case.judge()]
-        # Of rivals it is told what they lose; their errors are their own.
+        # For rivals, report lost data only, not the types of their errors.
         result.wrong += [one for one in wrong if kind != "rival" or LOST in one]
     return result
 

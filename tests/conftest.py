@@ -21,12 +21,12 @@ ENCODER = sl.encode.OneHot("dna")
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
-# `make soak` runs every case of a test, `make test` fewer. JAX compiles each operation
-# for every shape: of the cases on JAX each sixth runs where the backends are tested, and
-# elsewhere none, unless the test is about JAX alone. torch compiles a step for seconds,
-# so no case runs that names both "torch" and "compiled": the same tests compile on other
-# libraries. @pytest.mark.sample(n) chooses each n-th case of one test, and overrides the
-# latter.
+# `make test` runs some cases of a test, `make soak` the others.
+# - JAX compiles each operation for every shape. In the tests of backends, every sixth case
+#   on JAX runs. In other tests none runs, but every sixth if all cases are on JAX.
+# - torch takes seconds to compile a step. No case runs that names both "torch" and
+#   "compiled", except in tests that are marked `sample`.
+# - @pytest.mark.sample(n): every n-th case runs; on JAX, the first rule applies too.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
 OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items):
     tests = {item: item.nodeid.partition("[")[0] for item in cases}
     on_jax = {item for item in cases if ON_JAX.search(item.callspec.id)}
     others = {item for item in cases if not item.get_closest_marker("soak")} - on_jax
-    elsewhere = {tests[item] for item in others}
+    tests_of_others = {tests[item] for item in others}
     counts = Counter[tuple[str, bool]]()
     for item, test in tests.items():
         if item.get_closest_marker("soak"):
@@ -51,12 +51,12 @@ def pytest_collection_modifyitems(items):
         sample = item.get_closest_marker("sample")
         stride = sample.args[0] if sample else 1
         key = test, item in on_jax
-        is_left = counts[key] % stride > 0
         if item in on_jax:
-            is_left |= counts[key] % JAX_STRIDE > 0
-            is_left |= test in elsewhere and not OF_BACKENDS.search(test)
-        elif not sample:
-            is_left = TORCH_COMPILES.match(item.callspec.id) is not None
+            is_other = test in tests_of_others and not OF_BACKENDS.search(test)
+            is_left = is_other or counts[key] % max(stride, JAX_STRIDE) > 0
+        else:
+            is_slow = not sample and TORCH_COMPILES.match(item.callspec.id)
+            is_left = is_slow or counts[key] % stride > 0
         if is_left:
             item.add_marker(pytest.mark.soak)
         counts[key] += 1

@@ -1,7 +1,7 @@
 """Tries wheels on every CPython from 3.11 up that starts (`make wheel`, `make wheels`).
 
-Before that, what a wheel says of its parts is compared with what was built, where Cargo is
-installed. A wheel of another system or processor is listed as one that was not run.
+First, if Cargo is installed, the list of crates in each wheel is compared with `cargo tree`
+and `Cargo.lock`. Wheels of other systems or processors are only listed.
 """
 
 import json
@@ -19,6 +19,7 @@ WHO = (
     "import json, sys; print(json.dumps([sys.implementation.name, *sys.version_info[:2]]))"
 )
 PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
+TEST = "files/test.fa.gz"
 # The target of Rust of a wheel, by what its platform tag begins and ends with.
 TARGETS = {
     ("manylinux", "x86_64"): "x86_64-unknown-linux-gnu",
@@ -144,7 +145,7 @@ def version_of(path: Path) -> str | None:
 
 
 def try_wheel(wheel: Path, python: Path) -> None:
-    """Installs the wheel into an empty environment, trains two epochs and predicts."""
+    """Installs the wheel alone, trains, predicts, and scores without Python."""
     # ml_dtypes has no wheel for musl: it is compiled there.
     with TemporaryDirectory(prefix="seqloom-wheel-") as folder:
         run("uv", "venv", "--quiet", "--python", python, "venv", folder=folder)
@@ -156,6 +157,14 @@ def try_wheel(wheel: Path, python: Path) -> None:
         )
         place = "Scripts" if sys.platform == "win32" else "bin"
         run(Path(folder, "venv", place, "python"), "-I", "-c", PROGRAM, folder=folder)
+        seqloom = Path(folder, "venv", place, "seqloom")
+        run(seqloom, "demo", "--files", "files", folder=folder)
+        run(seqloom, "predict", "run", TEST, "--out", "scores.tsv", folder=folder)
+        run(seqloom, "export", "run", "--out", "model.seqloom", folder=folder)
+        # The command in the wheel, which does not use Python.
+        run(seqloom, "run", "model.seqloom", TEST, "--out", "alone.tsv", folder=folder)
+        with_python, alone = (Path(folder, it) for it in ("scores.tsv", "alone.tsv"))
+        assert alone.read_bytes() == with_python.read_bytes(), "seqloom run differs"
 
 
 def run(*command: str | Path, folder: str) -> None:

@@ -4,8 +4,8 @@ use proc_macro::{Group, TokenStream, TokenTree};
 
 use crate::function::{Function, fill, is_word, join, numbered, parse, tokens_of, typed, word};
 
-/// A function for each type, which calls the generic one, and a call that chooses among them.
-/// The former are no generics: the compiler makes them where they are written.
+/// The generic function, one instance for each type, and a call that chooses an instance. The
+/// instances are not generic, so they are compiled in the crate that defines them.
 const TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     fn generic<__generics>(__originals) -> __output { __body }
@@ -21,10 +21,16 @@ __head fn __name<__generics>(__parameters) -> __output {
     T::call::<Both>((__names))
 }";
 
-/// Rewrites a function.
+/// Expands `compiled_once`; an item that is no function is an error.
 pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
-    parse(&tokens).map_or_else(TokenStream::new, with_instances)
+    parse(&tokens).map_or_else(refuse, with_instances)
+}
+
+/// Code that the compiler refuses with a message.
+fn refuse() -> TokenStream {
+    let error = "compile_error!(\"compiled_once expects a function\");";
+    error.parse().unwrap_or_default()
 }
 
 fn with_instances(function: Function) -> TokenStream {

@@ -1,4 +1,4 @@
-"""What depends on the operating system: all of it is here, with what happens elsewhere.
+"""Functions whose code depends on the operating system, and what each does elsewhere.
 
 Linux has everything, and macOS almost everything. The rest of the package uses only what
 the standard library has on each system. Where a facility is missing:
@@ -6,7 +6,7 @@ the standard library has on each system. Where a facility is missing:
 ===============  ===================================  ====================================
 facility         macOS                                Windows
 ===============  ===================================  ====================================
-lock             as on Linux                          a byte behind the end of the file
+lock             as on Linux                          a byte after any file's end
 lock of folders  as on Linux                          none: one process at a time writes
 sync             as on Linux                          files only, no folders
 rename_exchange  renamex_np                           False: the caller renames in steps

@@ -22,7 +22,7 @@ _NO_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Opens a file or a folder; its name can be given to another file meanwhile."""
+    """Opens a file or a folder; others may rename or replace it while it is open."""
     if sys.platform == "win32":
         from seqloom._system import _windows
 
@@ -78,7 +78,7 @@ def _flush(handle: int) -> None:
 
 
 def sync_data(handle: int) -> None:
-    """Waits until the disk has the bytes of an open file."""
+    """Writes the bytes of an open file to the disk; `sync` makes sure of them."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 
@@ -98,8 +98,7 @@ def rename_exchange(one: Path, other: Path) -> bool:
 
 
 def rename_new(part: Path, final: Path) -> int:
-    """Renames unless the name is taken; returns the system's error, or 0."""
-    # EINVAL, ENOTSUP and ENOSYS: this system or its file system cannot.
+    """Renames unless the name is taken; 0, or the error (_NO_RENAME: unsupported)."""
     if sys.platform == "win32":
         try:
             part.rename(final)  # on Windows it replaces nothing

@@ -6,13 +6,13 @@ import sys
 import time
 from pathlib import Path
 
-_SHARE_ALL = 1 | 2 | 4  # reading, writing, and a new name or none
+_SHARE_ALL = 1 | 2 | 4  # for reading, writing, renaming and deleting
 _BACKUP_SEMANTICS = 0x02000000  # without it, no folder can be opened
 _CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
-# Others cannot read what is locked: the lock is on a byte that no file has.
+# Windows lets no other process read locked bytes, so lock one after any file's end.
 _LOCKED_BYTE = 1 << 62
 _LOCK_SECONDS = 0.05
-_SYNCHRONIZE, _STILL_RUNNING = 0x100000, 258
+_SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 258
 
 
 def open_shared(path: Path, flags: int) -> int:
@@ -63,6 +63,6 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     try:
-        return _winapi.WaitForSingleObject(handle, 0) == _STILL_RUNNING
+        return _winapi.WaitForSingleObject(handle, 0) == _WAIT_TIMEOUT
     finally:
         _winapi.CloseHandle(handle)

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Large, so that quotients differ. Of one, two, three and four times these sizes, divided by
-# each number up to 16, some leave 0 and some the most that can be left, so that no rounding
-# is taken for another. Some networks read short sequences
-# only; those that halve lengths, and join what they halved, multiples of a power of two.
+# Large, so that quotients differ. For each divisor up to 16, some of these sizes and of
+# their multiples up to four have the remainder 0 and some the largest one, so that
+# rounding down, up and to the nearest differ. Other lengths follow (_LENGTHS), for
+# networks that read short sequences only, or lengths that can be halved several times.
 _BATCHES = (745, 994, 1342, 1413, 1560, 1712, 1871, 1979)
 _LONG = (2320, 2824, 3401, 4223, 4229, 4576, 5782, 5940)
 _SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
@@ -75,8 +75,8 @@ def trace(model: Module, call: Call) -> Traced:
     if "length" not in call.sizes:
         raise first
     raise ShapeError(
-        f"{first}. The export tries records of several lengths; for a network that reads "
-        "one length only, name it: sl.export.save(..., length=N), or a number in place of "
+        f"{first}. The export tries records of several lengths; if the network reads "
+        "one length only, pass it: sl.export.save(..., length=N), or a number instead of "
         '"length" in inputs='
     ) from first
 
@@ -145,9 +145,19 @@ def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
+# With one of these the advice for a compiled step begins, which an export replaces.
+_ADVICE = (
+    ". Choose ",
+    ". Make the call before ",
+    ", or call this one before ",
+    "; use sl.tensor.where(",
+    "; pass the module",
+)
+
+
 @contextmanager
 def _explaining() -> Generator[None]:
-    """Says of what a compiled step refuses that an export refuses it."""
+    """Raises what a compiled step refuses as an ExportError."""
     try:
         yield
     except CaptureError as error:
@@ -155,8 +165,8 @@ def _explaining() -> Generator[None]:
 
 
 def _rephrase(message: str) -> str:
-    """Says it of an export, with the advice for one."""
-    for words in (". Choose ", "; use sl.tensor.where(", "; pass the module"):
+    """Rewrites a message about a compiled step for an export."""
+    for words in _ADVICE:
         message = message.partition(words)[0]
     for old in ("inside a compiled step", "in a compiled step", "which a compiled step"):
         new = (
