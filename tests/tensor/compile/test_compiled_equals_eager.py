@@ -39,9 +39,8 @@ def test_on_numpy_losses_and_state_are_equal(name):
     assert states.metadata == {"step_count": 3}
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["CNN", "encoder"])  # each costs a compiler's run
-@pytest.mark.parametrize("library", ["jax", "torch"])
+@pytest.mark.parametrize("library", ["jax", pytest.param("torch", marks=pytest.mark.soak)])
 def test_on_other_libraries_losses_equal_those_of_numpy(library, name):
     compiled = sl.tensor.compile(step)
     losses, weights, states = run(compiled, name, backend_of(library))
