@@ -47,9 +47,9 @@ def main() -> None:
     wanted = _arguments()
     if wanted.simd:
         cap(wanted.simd)
-    if wanted.quick or wanted.against:
+    if wanted.quick or wanted.against is not None:
         os.environ[QUICK] = "1"  # before a suite is imported
-    if wanted.against:
+    if wanted.against is not None:
         compare_with(wanted.against, wanted.suites)
         return
     for name in wanted.suites or SUITES:

@@ -15,22 +15,22 @@ def main() -> None:
     # Imported after the restart: in this process the library replaces functions of libc.
     from faults._all import list_calls, try_all
 
-    sys.exit(list_calls(wanted) if wanted.list else try_all(wanted))
+    sys.exit(try_all(wanted) if wanted.list is None else list_calls(wanted))
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m faults", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="first words of names")
     parser.add_argument(
-        "--sample", type=int, metavar="N", help="try at most N faults of each"
+        "--sample", type=_count, metavar="N", help="try at most N faults of each"
     )
-    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--jobs", type=_count, default=2, help="processes at once")
     parser.add_argument(
         "--kind",
         choices=["calls", "crash", "read", "damage", "rival"],
         action="append",
         help="calls: a write fails; crash: the power fails; read: a read fails; "
-        "damage: a file is changed; rival: other libraries write",
+        "damage: a file is changed; rival: other libraries write; repeat it for several",
     )
     parser.add_argument(
         "--publish",
@@ -42,12 +42,19 @@ def _arguments() -> argparse.Namespace:
         metavar="FOLDER",
         help="print the calls of the one writer NAME, which writes into FOLDER",
     )
-    wanted = parser.parse_args()
+    wanted = parser.parse_intermixed_args()
     if wanted.publish and (wanted.names or wanted.sample or wanted.kind):
         parser.error("--publish needs all faults: give no NAME, --sample or --kind")
-    if wanted.list and len(wanted.names) != 1:
+    if wanted.list is not None and len(wanted.names) != 1:
         parser.error("--list needs the NAME of one writer")
     return wanted
+
+
+def _count(text: str) -> int:
+    """Reads a number from 1 up."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
 
 
 if __name__ == "__main__":

@@ -63,10 +63,8 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
 
 def try_all(wanted: Namespace) -> int:
     """Prints a line for each; returns 1 if anything was wrong."""
-    begins = tuple(wanted.names or [""])
-    chosen = [it for it in stories(wanted.kind or KINDS) if it[1].startswith(begins)]
-    if not chosen:
-        sys.exit(f"no writer or reader begins with {' or '.join(begins)}")
+    kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
+    chosen = _choose(kinds, begins)
     begun = time.monotonic()
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
@@ -80,12 +78,21 @@ def try_all(wanted: Namespace) -> int:
     return _conclude(results, seconds)
 
 
+def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
+    """Finds the writers and readers whose names begin so; each beginning needs one."""
+    every = list(stories(kinds))
+    for begin in begins:
+        if not any(name.startswith(begin) for _, name in every):
+            sys.exit(f"no writer or reader of {', '.join(kinds)} begins with {begin}")
+    return [it for it in every if it[1].startswith(tuple(begins))]
+
+
 def list_calls(wanted: Namespace) -> int:
     """Prints the calls of a writer that change files, for a comparison with strace."""
-    (name,), home = wanted.names, Path(wanted.list)
-    writer = stories(["calls"])["calls", name]
+    home = Path(wanted.list)
+    writer = stories(["calls"])[_choose(["calls"], wanted.names)[0]]
     before, place, log = home / "before", home / "place", home / "log"
-    before.mkdir()
+    before.mkdir(parents=True)
     writer.prepare(before)
     before.rename(place)
     (home / "now").exists()  # strace sees from where on it is compared

@@ -27,6 +27,7 @@ settings.load_profile("seqloom")
 # - torch takes seconds to compile a step. No case runs that names both "torch" and
 #   "compiled", except in tests that are marked `sample`.
 # - @pytest.mark.sample(n): every n-th case runs; on JAX, the first rule applies too.
+# Where the command names a case in full, these rules do not apply.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 6
 OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
@@ -37,8 +38,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Marks the cases that `make soak` runs and `make test` does not."""
+    if any("[" in argument for argument in config.args):
+        return  # a case that is named runs
     cases = [item for item in items if "callspec" in vars(item)]
     tests = {item: item.nodeid.partition("[")[0] for item in cases}
     on_jax = {item for item in cases if ON_JAX.search(item.callspec.id)}
@@ -60,6 +63,13 @@ def pytest_collection_modifyitems(items):
         if is_left:
             item.add_marker(pytest.mark.soak)
         counts[key] += 1
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus):
+    """Says why nothing ran, if all cases that were chosen are left to `make soak`."""
+    is_empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
+    if is_empty and terminalreporter.stats.get("deselected"):
+        terminalreporter.line("make test leaves these cases to make soak: add -m ''")
 
 
 @pytest.fixture(scope="module", autouse=True)

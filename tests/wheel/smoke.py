@@ -34,8 +34,10 @@ TARGETS = {
 
 def main() -> None:
     """Runs the trial on each wheel of a folder; the first failure ends it."""
-    wheels = sorted(Path(sys.argv[1]).resolve().glob("*.whl"))
-    assert wheels, f"{sys.argv[1]} holds no wheel"
+    folder = Path(sys.argv[1] if sys.argv[1:] else "dist").resolve()
+    wheels = sorted(folder.glob("*.whl"))
+    if not wheels:
+        sys.exit(f"{folder} holds no wheel: make wheel, or make wheels")
     for wheel in wheels:
         size = wheel.stat().st_size / 1e6
         if which("cargo"):
