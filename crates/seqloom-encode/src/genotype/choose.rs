@@ -130,7 +130,8 @@ impl Chosen {
                 }
                 let square = flip(square);
                 for (found, line) in block.iter_mut().zip(square) {
-                    found[group * WIDTH..][..WIDTH].copy_from_slice(&line);
+                    // As an array, because a slice is copied by a call of `memmove`.
+                    found.as_chunks_mut::<WIDTH>().0[group] = line;
                 }
             }
             for (found, row) in block.iter_mut().zip(&mut *rows) {
@@ -152,12 +153,16 @@ fn transpose(
     transposed.resize(width.next_multiple_of(WIDTH), [0; WIDTH]);
     for (number, out) in transposed.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
         let start = number * WIDTH;
-        let bytes = start..width.min(start + WIDTH);
         let mut square = [[0; WIDTH]; WIDTH];
-        for (row, line) in square.iter_mut().zip(lines) {
-            match line[bytes.clone()].first_chunk() {
-                Some(whole) => *row = *whole,
-                None => row[..bytes.len()].copy_from_slice(&line[bytes.clone()]),
+        // Copies of WIDTH bytes have a loop of their own: with those of fewer bytes in it, each
+        // would be a call of `memmove`.
+        if start + WIDTH <= width {
+            for (row, line) in square.iter_mut().zip(lines) {
+                *row = line.as_chunks::<WIDTH>().0[number];
+            }
+        } else {
+            for (row, line) in square.iter_mut().zip(lines) {
+                row[..width - start].copy_from_slice(&line[start..width]);
             }
         }
         *out = flip(square);
