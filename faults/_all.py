@@ -79,12 +79,13 @@ def try_all(wanted: Namespace) -> int:
 
 
 def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Finds the writers and readers whose names begin so; each beginning needs one."""
-    every = list(stories(kinds))
-    for begin in begins:
-        if not any(name.startswith(begin) for _, name in every):
-            sys.exit(f"no writer or reader of {', '.join(kinds)} begins with {begin}")
-    return [it for it in every if it[1].startswith(tuple(begins))]
+    """Finds the writers and readers whose names begin so; refuses unknown beginnings."""
+    names = [name for _, name in stories(KINDS)]
+    unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
+    chosen = [it for it in stories(kinds) if it[1].startswith(tuple(begins))]
+    if unknown or not chosen:
+        sys.exit(f"no writer or reader begins with {' or '.join(unknown or begins)}")
+    return chosen
 
 
 def list_calls(wanted: Namespace) -> int:
