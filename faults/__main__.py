@@ -52,9 +52,9 @@ def _arguments() -> argparse.Namespace:
 
 def _count(text: str) -> int:
     """Reads a number from 1 up."""
-    if (number := int(text)) < 1:
-        raise argparse.ArgumentTypeError(f"{number} is less than 1")
-    return number
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 up")
+    return int(text)
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def test_is_one_or_two_lines_and_touches_nothing(here, call, words, essential):
     assert contents(here) == before
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(7)
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("words", [words for words, _ in CASES.values()], ids=CASES)
 def test_traceback_shows_where_it_arose(call, words):

@@ -64,7 +64,6 @@ def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(folder):
     assert sl.infer.load("f").lengths.tolist() == [3, 4]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -67,7 +67,7 @@ def test_no_two_items_get_the_same_numbers():
         assert len(set(of_one_generator)) == 90
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize(
     "options",

@@ -209,7 +209,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_command_line_has_the_remedy_too(name, capsys):
     from seqloom.cli import main

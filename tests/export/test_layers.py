@@ -159,7 +159,6 @@ def draw(table):
     return ready(Each([make() for make in table.values()]))
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", TABLES)
 def test_a_reader_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):
@@ -170,7 +169,6 @@ def test_a_reader_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):
     compare(network, table, lambda x: model.run({"inputs": x}, 1)[0], shape, 2e-6)
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", TABLES)
 def test_onnx_runtime_computes_the_numbers_of_every_layer(tmp_path, kind, is_open):

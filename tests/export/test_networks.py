@@ -35,7 +35,7 @@ def check(model, place, encoder, lengths, dtype="float32"):
     assert found.tobytes() == wanted.tobytes()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 8 * 9)])
 def test_a_reader_gives_the_bits_of_predict(tmp_path, name, lengths):

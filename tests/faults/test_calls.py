@@ -58,7 +58,7 @@ def may_change(name, rest):
     return name != "openat" or re.search(r"O_(WRONLY|RDWR|CREAT)", rest) is not None
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("writer", WRITERS)
 def test_the_library_counts_the_calls_that_strace_counts(tmp_path, writer):
     if shutil.which("strace") is None or shutil.which("cc") is None:

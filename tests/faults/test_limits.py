@@ -26,7 +26,7 @@ def use_up_handles():
         return
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READERS)
 def test_without_handles_each_reader_says_so_and_names_the_file(tmp_path, name):
     reader, place = READERS[name], tmp_path / "place"

@@ -21,7 +21,8 @@ from seqloom.errors import SeqloomError
 from seqloom.export import _write
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-RACES, MANY_RACES = 4, 500  # in `make test`, in `make soak`
+# How often processes write at once: in `make test`, and in `make soak`.
+many = pytest.mark.parametrize("races", [4, pytest.param(500, marks=pytest.mark.soak)])
 
 
 def save_record(place, value, suffix, recorder):
@@ -122,17 +123,18 @@ WRITERS = {
 }
 
 
-def require_one_winner(home, name, races):
-    """Lets two processes write one thing again and again."""
+@many
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name, races):
     write, read = WRITERS[name]
     wanted, known = [], set()
     for value in (1, 2):
-        alone = home / f"alone{value}" / "x"
+        alone = tmp_path / f"alone{value}" / "x"
         alone.mkdir(parents=True)
         write(alone, value)
         wanted.append(read(alone))
         known |= set(names(alone))
-    place = home / "both" / "x"
+    place = tmp_path / "both" / "x"
     for number in range(races):
         if number % 2 == 0:
             shutil.rmtree(place, ignore_errors=True)
@@ -143,17 +145,6 @@ def require_one_winner(home, name, races):
         assert [str(it) for it in ended] == ["gave None"] * 2
         assert read(place) in wanted
         assert {*names(place)} == known
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_of_two_writers_at_once_one_wins_and_leaves_a_whole_file(tmp_path, name):
-    require_one_winner(tmp_path, name, RACES)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", WRITERS)
-def test_of_two_writers_at_once_one_wins_in_each_of_many_races(tmp_path, name):
-    require_one_winner(tmp_path, name, MANY_RACES)
 
 
 CACHES = {"sequences": _cached, "genotypes": _genotypes}
@@ -173,7 +164,7 @@ def fill(kind, place):
     return repr(read), len(made)
 
 
-@pytest.mark.parametrize("races", [RACES, pytest.param(MANY_RACES, marks=pytest.mark.soak)])
+@many
 @pytest.mark.parametrize("kind", CACHES)
 def test_two_processes_fill_a_cache_once_and_read_the_same(tmp_path, kind, races):
     (tmp_path / "alone").mkdir()

@@ -196,7 +196,7 @@ def judge_next(name, place, new, where):
     assert differing == [], where
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_signal_stops_a_command_and_the_next_one_finishes(tmp_path, before, name):
     assert try_moments(name, before, tmp_path, count=2, signals=SIGNALS) > 0

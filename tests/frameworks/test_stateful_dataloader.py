@@ -31,7 +31,7 @@ def told(batch):
     return [*ids], inputs.tolist(), batch["label"].tolist()
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("name", COLLATORS)
 def test_it_goes_on_in_mid_epoch_with_the_batches_of_our_loader(fed, name, workers):

@@ -77,7 +77,6 @@ def settings(tmp_path):
     return make
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", COLLATORS)
 def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
@@ -98,7 +97,6 @@ def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
     assert np.shape(trainer.predict(data).predictions) == (len(data), 2)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [InOurOrder, WithOurLoader])
 @pytest.mark.parametrize(
     ("name", "steps"),

@@ -113,7 +113,7 @@ def test_a_changed_bit_says_the_same_for_any_number_of_threads(tmp_path, place, 
     assert text_of(path, 3) == text_of(path, 1)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "tail",
     [b"", b"garbage", gzip.compress(b"@x\nA\n+\nI\n", mtime=0)],

@@ -33,7 +33,7 @@ def whole(tmp_path_factory):
     return folder
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("death", EARLY + DISK)
 def test_a_killed_run_goes_on_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9

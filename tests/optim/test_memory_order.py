@@ -45,7 +45,6 @@ def plain_step(model, optimizer, x):
     return loss
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -324,7 +324,6 @@ def test_the_state_follows_its_model(origin, name, kind):
     )
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("origin", "name", "kind"),
     [

@@ -25,8 +25,8 @@ class Slotted:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _thawed():
-    """Shows the collector what was frozen after the tests were collected."""
+def _unfrozen():
+    """Shows the garbage collector the objects that conftest.py has frozen."""
     gc.unfreeze()
     yield
     gc.freeze()
