@@ -1,4 +1,4 @@
-"""One gzip file on all cores: by what its index or an earlier epoch knows, or nothing."""
+"""One gzip file on all cores: by its index, in the first epoch, and in later ones."""
 
 import json
 import os

@@ -26,7 +26,6 @@ pub mod disk;
 mod gzip;
 mod helper;
 pub mod image;
-mod inflate;
 pub mod input;
 pub mod parallel;
 pub mod part;

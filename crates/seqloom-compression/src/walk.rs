@@ -11,8 +11,7 @@ mod codes;
 use seqloom_core::error::Fault;
 
 use self::bits::Bits;
-use self::codes::Code;
-pub(crate) use self::codes::{DISTANCES, LENGTHS};
+use self::codes::{Code, DISTANCES, LENGTHS};
 use crate::input::Input;
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
@@ -25,7 +24,7 @@ const LONGEST_MATCH: usize = 258;
 /// The flags of a header that must not be set.
 const RESERVED: u64 = 0b1110_0000;
 /// The order in which a header gives the lengths of its own code.
-pub(crate) const ORDER: [usize; 19] = [
+const ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 

@@ -1,8 +1,7 @@
 //! All of a gzip file's text in order, unpacked by several threads.
 //!
-//! The index that lies beside the file says where inflating can start. Without one, a file that
-//! this process has read before, or of which nothing is known, is unpacked as
-//! [`seqloom_compression::parallel`] says.
+//! The index next to the file says where inflating can start. Without one, several threads unpack
+//! a file only if this process has read it before: see [`seqloom_compression::parallel`].
 
 mod known;
 
@@ -11,7 +10,7 @@ use std::path::Path;
 use seqloom_compression as compression;
 use seqloom_compression::Compression;
 use seqloom_compression::input::Input;
-use seqloom_compression::parallel::{Parallel, Spans, is_large, text_again, text_by_guess};
+use seqloom_compression::parallel::{Parallel, Spans, is_large, text_again};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::options::Options;
@@ -21,9 +20,8 @@ use self::known::known;
 
 /// Opens a file that is read from its beginning.
 ///
-/// A gzip file of some size is unpacked by as many threads as may read, where its
-/// index lies beside it, or where this process has read all of it before; and else
-/// where there are so many processors that guessing pays.
+/// All threads unpack a large gzip file if its index exists next to it, or if this
+/// process has read all of it before. Otherwise one thread does.
 pub fn open_reader(path: &Path, options: &Options) -> Result<Reader> {
     match in_parallel(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
@@ -35,9 +33,7 @@ pub fn open_reader(path: &Path, options: &Options) -> Result<Reader> {
 fn in_parallel(path: &Path, options: &compression::Options) -> Option<Box<dyn compression::Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
-    text_by_index(path, options)
-        .or_else(|| text_again(path, options))
-        .or_else(|| text_by_guess(path, options))
+    text_by_index(path, options).or_else(|| text_again(path, options))
 }
 
 /// Opens a gzip file that is read from a record on, by the index that lies

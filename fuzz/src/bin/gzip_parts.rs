@@ -1,4 +1,4 @@
-//! Gzip that is changed, unpacked by one thread and by several that guess or remember.
+//! Gzip that is changed, unpacked by one thread and then by several, from remembered positions.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -9,7 +9,7 @@ use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
 /// Room behind the text, so that text which should not be there is noticed.
-pub(crate) const SLACK: usize = 64;
+pub(super) const SLACK: usize = 64;
 /// Checksum and length at a member's end.
 const TAIL: usize = 8;
 
@@ -17,24 +17,24 @@ const TAIL: usize = 8;
 ///
 /// Members that lie within it as a whole were checked.
 #[derive(Clone, Default)]
-pub(crate) struct Members {
+pub(super) struct Members {
     /// Of the text up to the first member's end, or of all.
-    pub(crate) head: Sum,
+    pub(super) head: Sum,
     /// The first member's end, if it is here: checksum and length.
-    pub(crate) end: Option<(u32, u32)>,
+    pub(super) end: Option<(u32, u32)>,
     /// Of the text of the last member, which has not ended; nothing between members.
-    pub(crate) tail: Option<Sum>,
+    pub(super) tail: Option<Sum>,
 }
 
 /// A checksum and a length, modulo 2^32: what a member ends with.
 #[derive(Clone, Default)]
-pub(crate) struct Sum {
+pub(super) struct Sum {
     hash: Hasher,
     size: u32,
 }
 
 impl Sum {
-    pub(crate) fn of(text: &[u8]) -> Self {
+    pub(super) fn of(text: &[u8]) -> Self {
         let mut sum = Self::default();
         sum.hash.update(text);
         sum.size = wrapped(text.len());
@@ -42,13 +42,13 @@ impl Sum {
     }
 
     /// Goes on with the text behind.
-    pub(crate) fn extend(&mut self, behind: &Self) {
+    pub(super) fn extend(&mut self, behind: &Self) {
         self.hash.combine(&behind.hash);
         self.size = self.size.wrapping_add(behind.size);
     }
 
     /// What a member of this text ends with.
-    pub(crate) fn end(&self) -> (u32, u32) {
+    pub(super) fn end(&self) -> (u32, u32) {
         (self.hash.clone().finalize(), self.size)
     }
 }
@@ -59,7 +59,7 @@ fn wrapped(size: usize) -> u32 {
 }
 
 /// The member that the text stands in.
-pub(crate) enum Member {
+pub(super) enum Member {
     /// None: between two, or at the end.
     Between,
     /// One that was read from its beginning: what it came to so far.
@@ -71,7 +71,7 @@ pub(crate) enum Member {
 impl Member {
     /// Goes on with a part's members; says whether the checksum and length of
     /// the first one are right, where it ends.
-    pub(crate) fn go_on(&mut self, members: &Members) -> bool {
+    pub(super) fn go_on(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,
             Self::Begun(sum) => {
@@ -90,7 +90,7 @@ impl Member {
 /// Inflates the rest of a member that has begun at the front of `out`, then the
 /// members behind it, until `packed` is used up or `out` is full. Says where the
 /// text ends, and what it came to from `from` on.
-pub(crate) fn inflate(
+pub(super) fn inflate(
     decoder: &mut Decoder,
     packed: &[u8],
     out: &mut [u8],

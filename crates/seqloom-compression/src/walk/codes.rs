@@ -1,7 +1,7 @@
 //! Huffman codes, as tables.
 
 /// What a length symbol stands for: the least, and how many bits follow.
-pub(crate) const LENGTHS: [(u16, u8); 29] = [
+pub(super) const LENGTHS: [(u16, u8); 29] = [
     (3, 0),
     (4, 0),
     (5, 0),
@@ -33,7 +33,7 @@ pub(crate) const LENGTHS: [(u16, u8); 29] = [
     (258, 0),
 ];
 /// What a distance symbol stands for.
-pub(crate) const DISTANCES: [(u16, u8); 30] = [
+pub(super) const DISTANCES: [(u16, u8); 30] = [
     (1, 0),
     (2, 0),
     (3, 0),

@@ -10,7 +10,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use self::samples::{
-    Packed, drain, fasta, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
+    Packed, drain, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
     threads_of,
 };
 use super::known::beside;
@@ -18,6 +18,23 @@ use super::*;
 use crate::{Building, build};
 use seqloom_compression::parallel::SMALLEST;
 use seqloom_compression::{Options as Unpacking, Text, Trouble, unpack};
+
+/// Letters in lines, packed neither too well nor too badly.
+fn fasta(letters: usize) -> Vec<u8> {
+    let mut state = 7_u64;
+    let mut text = b">a\n".to_vec();
+    for position in 1..=letters {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push(b"ACGT"[usize::try_from(state >> 62).unwrap()]);
+        if position % 70 == 0 {
+            text.push(b'\n');
+        }
+    }
+    text.push(b'\n');
+    text
+}
 
 /// A file with its index beside it.
 fn indexed(packed: &[u8]) -> Packed {

@@ -37,23 +37,6 @@ impl Drop for Packed {
     }
 }
 
-/// Letters in lines, packed neither too well nor too badly.
-pub(super) fn fasta(letters: usize) -> Vec<u8> {
-    let mut state = 7_u64;
-    let mut text = b">a\n".to_vec();
-    for position in 1..=letters {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        text.push(b"ACGT"[usize::try_from(state >> 62).unwrap()]);
-        if position % 70 == 0 {
-            text.push(b'\n');
-        }
-    }
-    text.push(b'\n');
-    text
-}
-
 pub(super) fn gzip(text: &[u8]) -> Vec<u8> {
     sirocco::compress(Format::Gzip, sirocco::deflate::Level::DEFAULT, text)
 }
