@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -66,6 +67,7 @@ def try_all(wanted: Namespace) -> int:
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
+    gc.freeze()  # a collection in a forked process would copy the pages of all objects
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)

@@ -99,7 +99,7 @@ def test_stats_are_printed_and_written_as_a_table_and_a_picture(bed, tmp_path):
 
 
 @needs_plink
-def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path):
+def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path, call):
     _, columns = read(bed)
     pairs = list(zip(columns["fid"], columns["iid"], strict=True))
     keep = lines(tmp_path / "keep", (f"{fid} {iid} x" for fid, iid in pairs[::2]))
@@ -108,8 +108,8 @@ def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path):
     exclude = lines(tmp_path / "exclude", columns["sid"][::7])
     words = ("--keep", keep, "--remove", remove, "--extract", extract, "--exclude", exclude)
     run(bed, tmp_path / "plink", *words, "--make-bed")
-    said = seqloom("subset", bed, tmp_path / "ours.bed", *words)
-    assert said.stdout == "individuals 18 of 41\nvariants    163 of 240\n"
+    said = call("bed", "subset", bed, tmp_path / "ours.bed", *words)
+    assert said.out == "individuals 18 of 41\nvariants    163 of 240\n"
     assert (tmp_path / "ours.bed").read_bytes() == (tmp_path / "plink.bed").read_bytes()
     ours, theirs = read(tmp_path / "ours.bed")[1], read(tmp_path / "plink.bed")[1]
     for name in ours.keys() - {"chromosome"}:  # PLINK writes X as 23
@@ -130,79 +130,81 @@ def test_ids_are_chosen_as_plink_chooses_them(bed, tmp_path):
         ),
     ],
 )
-def test_variants_are_chosen_as_plink_chooses_them(bed, tmp_path, ours, theirs):
+def test_variants_are_chosen_as_plink_chooses_them(bed, tmp_path, ours, theirs, call):
     run(bed, tmp_path / "plink", *theirs, "--make-bed")
-    assert seqloom("subset", bed, tmp_path / "ours.bed", *ours).returncode == 0
+    assert call("bed", "subset", bed, tmp_path / "ours.bed", *ours).code == 0
     assert read(tmp_path / "ours.bed")[1]["sid"] == read(tmp_path / "plink.bed")[1]["sid"]
 
 
-def test_one_column_of_ids_is_that_of_iids_and_unknown_ones_are_named(bed, tmp_path):
+def test_one_column_of_ids_is_that_of_iids_and_unknown_ones_are_named(bed, tmp_path, call):
     keep = lines(tmp_path / "keep", ["i3", "i40", "nobody"])
-    said = seqloom("subset", bed, tmp_path / "y.bed", "--keep", keep)
-    assert said.stdout.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
+    said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
+    assert said.out.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
     values, columns = read(tmp_path / "y.bed")
     assert columns["iid"] == ["i3", "i40"]
     np.testing.assert_array_equal(values, read(bed)[0][[3, 40]])
 
 
-def test_nothing_left_is_an_error_and_no_file(bed, tmp_path):
-    said = seqloom("subset", bed, tmp_path / "y.bed", "--chromosome", "7")
-    assert (said.returncode, said.stderr[:27]) == (2, "error: no variant is left; ")
+def test_nothing_left_is_an_error_and_no_file(bed, tmp_path, call):
+    said = call("bed", "subset", bed, tmp_path / "y.bed", "--chromosome", "7")
+    assert (said.code, said.err[:27]) == (2, "error: no variant is left; ")
     assert not list(tmp_path.iterdir())
 
 
-def test_ids_of_another_set_are_named_where_nothing_is_left(bed, tmp_path):
+def test_ids_of_another_set_are_named_where_nothing_is_left(bed, tmp_path, call):
     keep = lines(tmp_path / "keep.txt", ["nobody"])
-    said = seqloom("subset", bed, tmp_path / "y.bed", "--keep", keep)
-    assert said.returncode == 2
-    assert said.stderr.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
+    said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
+    assert said.code == 2
+    assert said.err.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_is_counted(bed, tmp_path):
+def test_a_folder_that_is_not_there_is_told_before_anything_is_counted(bed, tmp_path, call):
     for words in (
         ("stats", bed, "--out", tmp_path / "no/y.tsv"),
         ("convert", bed, tmp_path / "no/y.raw"),
         ("subset", bed, tmp_path / "no/y.bed"),
     ):
-        said = seqloom(*words)
-        assert (said.returncode, said.stdout) == (2, "")
-        assert f"there is no folder {tmp_path / 'no'}" in said.stderr
+        said = call("bed", *words)
+        assert (said.code, said.out) == (2, "")
+        assert f"there is no folder {tmp_path / 'no'}" in said.err
 
 
-def test_a_table_and_a_picture_have_two_names(bed, tmp_path):
-    said = seqloom("stats", bed, "--out", tmp_path / "y.png", "--plot", tmp_path / "y.png")
-    assert (said.returncode, "choose two names" in said.stderr) == (2, True)
+def test_a_table_and_a_picture_have_two_names(bed, tmp_path, call):
+    said = call(
+        "bed", "stats", bed, "--out", tmp_path / "y.png", "--plot", tmp_path / "y.png"
+    )
+    assert (said.code, "choose two names" in said.err) == (2, True)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_is_read_is_not_written(bed, tmp_path):
+def test_a_file_that_is_read_is_not_written(bed, tmp_path, call):
     for words in (
         ("subset", bed, bed),
         ("convert", bed, bed),
         ("stats", bed, "--out", bed),
     ):
-        said = seqloom(*words, "--overwrite")
-        assert (said.returncode, "to read and to write at once" in said.stderr) == (2, True)
+        said = call("bed", *words, "--overwrite")
+        assert (said.code, "to read and to write at once" in said.err) == (2, True)
     (tmp_path / "y.fam").write_text("mine\n")
-    said = seqloom("convert", bed, tmp_path / "y.bed")
-    assert said.stderr.startswith(f"error: {tmp_path / 'y.fam'}: is there already")
+    said = call("bed", "convert", bed, tmp_path / "y.bed")
+    assert said.err.startswith(f"error: {tmp_path / 'y.fam'}: is there already")
 
 
-def test_the_other_layout_and_back_is_the_same_file(bed, tmp_path):
+def test_the_other_layout_and_back_is_the_same_file(bed, tmp_path, call):
     turned, back = tmp_path / "turned.bed", tmp_path / "back.bed"
-    assert seqloom("convert", bed, turned).returncode == 0
+    assert call("bed", "convert", bed, turned).code == 0
     assert bed_reader.open_bed(turned).major == "individual"
     np.testing.assert_array_equal(read(turned)[0], read(bed)[0])
-    seqloom("convert", turned, back)
+    call("bed", "convert", turned, back)
     assert back.read_bytes() == bed.read_bytes()
     assert read(back)[1] == read(bed)[1]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype):
+def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype, call):
     values = bed_reader.open_bed(bed).read(dtype=dtype)
     for name in ("y.npy", "y.npz"):
-        seqloom("convert", bed, tmp_path / name, "--dtype", dtype)
+        call("bed", "convert", bed, tmp_path / name, "--dtype", dtype)
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), values)
     with np.load(tmp_path / "y.npz") as found:
         np.testing.assert_array_equal(found["genotypes"], values)
@@ -210,9 +212,9 @@ def test_arrays_are_what_bed_reader_reads(bed, tmp_path, dtype):
 
 
 @needs_plink
-def test_the_additive_table_is_that_of_plink(bed, tmp_path):
+def test_the_additive_table_is_that_of_plink(bed, tmp_path, call):
     run(bed, tmp_path / "plink", "--recode", "A")
-    assert seqloom("convert", bed, tmp_path / "ours.raw").returncode == 0
+    assert call("bed", "convert", bed, tmp_path / "ours.raw").code == 0
     ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
     assert list(ours) == list(theirs)
     for name in ours:
@@ -230,12 +232,12 @@ PHENOTYPES = {
 
 @needs_plink
 @pytest.mark.parametrize("phenotypes", PHENOTYPES.values(), ids=PHENOTYPES)
-def test_missing_phenotypes_and_sexes_are_written_as_plink_does(tmp_path, phenotypes):
+def test_missing_phenotypes_and_sexes_are_written_as_plink_does(tmp_path, phenotypes, call):
     path = tmp_path / "x.bed"
     properties = {"pheno": phenotypes, "sex": [0, 1, 2, 3, -9, 1]}
     bed_reader.to_bed(path, np.zeros((6, 2), "int8"), properties=properties)
     run(path, tmp_path / "plink", "--recode", "A")
-    assert seqloom("convert", path, tmp_path / "ours.raw").returncode == 0
+    assert call("bed", "convert", path, tmp_path / "ours.raw").code == 0
     ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
     for name in ("SEX", "PHENOTYPE"):
         assert list(ours[name]) == list(theirs[name])
@@ -249,8 +251,8 @@ def test_a_phenotype_that_is_half_a_number_is_not_written(tmp_path, call):
     assert not (tmp_path / "x.raw").exists()
 
 
-def test_a_table_has_a_line_for_each_individual(bed, tmp_path):
-    seqloom("convert", bed, tmp_path / "y.tsv")
+def test_a_table_has_a_line_for_each_individual(bed, tmp_path, call):
+    call("bed", "convert", bed, tmp_path / "y.tsv")
     heading, *rows = [
         line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()
     ]

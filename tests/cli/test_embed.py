@@ -39,28 +39,28 @@ def test_a_file_becomes_embeddings_of_every_record(folder):
     np.testing.assert_allclose(sl.infer.load("e")["P2"], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_backends_agree(folder):
+def test_backends_agree(call, folder):
     for backend in ("numpy", "torch"):
         words = ("p.fa", "--model", "small", "--out", backend, "--backend", backend)
-        assert type_command(*words).returncode == 0
+        assert call("embed", *words).code == 0
     ours, theirs = (sl.infer.load(name).to_numpy() for name in ("numpy", "torch"))
     np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_several_layers_of_each_residue_go_to_parquet(folder):
+def test_several_layers_of_each_residue_go_to_parquet(call, folder):
     words = ("--pool", "none", "--layers", "0", "-1", "--format", "parquet")
-    done = type_command("p.fa", "--model", "small", "--out", "e", *words)
-    assert done.returncode == 0, done.stderr
+    done = call("embed", "p.fa", "--model", "small", "--out", "e", *words)
+    assert done.code == 0, done.err
     assert sl.infer.load("e").get("P3", layer=0).shape == (18, 16)
 
 
-def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(folder):
+def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(call, folder):
     Path("stop.fa").write_text(">a\nMKT\n>b\nMK*T\n")
     words = ("stop.fa", "--model", "small", "--out", "e")
-    refused = type_command(*words)
-    assert refused.returncode == 2
-    assert "symbols='zeros' or 'keep'" in refused.stderr
-    assert type_command(*words[:-1], "f", "--symbols", "keep").returncode == 0
+    refused = call("embed", *words)
+    assert refused.code == 2
+    assert "symbols='zeros' or 'keep'" in refused.err
+    assert call("embed", *words[:-1], "f", "--symbols", "keep").code == 0
     assert sl.infer.load("f").lengths.tolist() == [3, 4]
 
 
@@ -73,19 +73,19 @@ def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(folder):
         (("--model", "none"), "none"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(folder, words, message):
-    first = type_command("p.fa", "--model", "small", "--out", "e")
-    assert first.returncode == 0
+def test_what_is_wrong_is_said_in_a_line(call, folder, words, message):
+    first = call("embed", "p.fa", "--model", "small", "--out", "e")
+    assert first.code == 0
     out = "f" if "--max-tokens" in words else "e"
     model = () if "--model" in words else ("--model", "small")
-    done = type_command("p.fa", *model, "--out", out, *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    done = call("embed", "p.fa", *model, "--out", out, *words)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_named(folder):
+def test_a_folder_that_cannot_be_written_is_named(call, folder):
     Path("e").mkdir(mode=0o500)
-    done = type_command("p.fa", "--model", "small", "--out", "e")
-    assert (done.returncode, "cannot be written" in done.stderr) == (2, True)
+    done = call("embed", "p.fa", "--model", "small", "--out", "e")
+    assert (done.code, "cannot be written" in done.err) == (2, True)
