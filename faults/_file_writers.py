@@ -32,8 +32,10 @@ def draw_records(seed: int, count: int = 40) -> list[tuple[str, str]]:
     """Draws sequences and their ids."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(5, 60, count)
-    texts = ["".join(rng.choice(LETTERS, length)) for length in lengths]
-    return [(f"r{number}", text) for number, text in enumerate(texts)]
+    ends = np.cumsum(lengths)
+    text = "".join(rng.choice(LETTERS, ends[-1]))
+    bounds = enumerate(zip(ends - lengths, ends, strict=True))
+    return [(f"r{number}", text[start:end]) for number, (start, end) in bounds]
 
 
 def draw_genotypes(seed: int, shape: tuple[int, int] = (13, 21)) -> NDArray[Any]:

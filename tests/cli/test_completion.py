@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -13,13 +14,17 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-@pytest.fixture
-def script(tmp_path):
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    """Makes a folder with the script for a shell, once."""
+
+    @cache
     def write(shell):
+        folder = tmp_path_factory.mktemp(shell)
         command = [sys.executable, "-m", "seqloom", "completion", shell]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        (tmp_path / "script").write_text(done.stdout)
-        return tmp_path
+        (folder / "script").write_text(done.stdout)
+        return folder
 
     return write
 
