@@ -1,6 +1,7 @@
 """The run on a GPU: its networks, its time limits, and its tables."""
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -91,11 +92,21 @@ def run(results):
 
 
 def test_a_part_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch):
+    wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
+
+    def wait_for_results(process, timeout=None):
+        """Reaches the limit as soon as the part has written its results."""
+        if timeout is None:
+            return wait(process)
+        wait_until(lambda: '"child"' in results.read_text())
+        return wait(process, 0.1)
+
     (tmp_path / "part_that_hangs.py").write_text(HANGS)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[1]}")
     monkeypatch.setitem(_run.PARTS, "check", ("part_that_hangs", 12))
-    assert _run.run_parts(tmp_path / "out", ["check"], "cpu", is_tiny=True) == 1
-    _, first, child, end = read_results(tmp_path / "out" / RESULTS)
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_for_results)
+    assert _run.run_parts(results.parent, ["check"], "cpu", is_tiny=True) == 1
+    _, first, child, end = read_results(results)
     assert first["ok"]
     assert end["failed"] == "killed after its limit of 12 s"
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

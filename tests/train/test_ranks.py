@@ -1,6 +1,7 @@
 """Several processes train one network: as one process does, whatever their number.
 
-Most tests let threads stand in for processes; the last ones start processes by torchrun.
+Most tests let threads stand in for processes; the last ones start processes: by fork, which
+imports torch once, or by torchrun.
 """
 
 import os
@@ -305,17 +306,14 @@ def test_a_gpu_is_chosen_by_the_local_rank(monkeypatch):
     assert _torchrun.choose_device("numpy") == "numpy"
 
 
-def start(folder, world, backend="numpy", what="train", place=""):
+def start(folder, world, backend="numpy", what="train", place="", *, torchrun=False):
     """Trains by real processes; gives the exit code and what they said."""
     command = [sys.executable]
-    if world > 1:
-        command += [
-            "-m",
-            "torch.distributed.run",
-            "--standalone",
-            f"--nproc-per-node={world}",
-        ]
+    if torchrun:
+        command += ["-m", "torch.distributed.run", "--standalone"]
+        command.append(f"--nproc-per-node={world}")
     words = [*command, SCRIPT, folder, backend, what, place]
+    words += [] if torchrun else [str(world)]
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         words, check=False, timeout=300, capture_output=True, text=True, env=variables
@@ -355,7 +353,7 @@ def test_a_killed_run_of_two_processes_goes_on_with_one_and_with_three(tmp_path,
 
 
 def test_an_error_in_one_process_ends_all(tmp_path):
-    code, said = start(tmp_path / "run", 2, what="fault")
+    code, said = start(tmp_path / "run", 2, what="fault", torchrun=True)
     assert code != 0
     assert "the disk of process 1 is gone" in said
     assert "another process of this run has ended" in said
@@ -364,11 +362,11 @@ def test_an_error_in_one_process_ends_all(tmp_path):
 @pytest.mark.soak
 def test_a_signal_to_torchrun_leaves_a_checkpoint_of_a_step_that_all_have_made(tmp_path):
     assert start(tmp_path / "whole", 1)[0] == 0
-    code, _ = start(tmp_path / "run", 2, what="stop", place="2.3")
+    code, _ = start(tmp_path / "run", 2, what="stop", place="2.3", torchrun=True)
     assert code != 0
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
     assert 7 + 3 <= record.metadata["step_count"] < 14
-    assert start(tmp_path / "run", 2)[0] == 0
+    assert start(tmp_path / "run", 2, torchrun=True)[0] == 0
     assert_alike_on_disk(tmp_path / "run", tmp_path / "whole")
 
 

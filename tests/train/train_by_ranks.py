@@ -1,7 +1,12 @@
-"""Trains in a folder, going on where it can; alone or as one of torchrun's processes."""
+"""Trains in a folder, going on where it can; alone or as one of several processes.
+
+The arguments are FOLDER BACKEND WHAT PLACE [WORLD]. With WORLD this process starts that
+many as torchrun does, but imports torch once; without it torchrun may have started it.
+"""
 
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -10,7 +15,28 @@ sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawin
 import seqloom as sl  # noqa: E402 - after the line above
 
 DEMO = Path(sl.__file__).parent / "_demo"
-folder, backend, what, *place = sys.argv[1:]
+folder, backend, what, *rest = sys.argv[1:]
+place, world = [*rest, "", "1"][:2]
+
+
+def fork_ranks(count):
+    """Continues in each of several processes, with the variables that torchrun sets."""
+    import torch.distributed  # noqa: F401 - imported once, for all
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ["WORLD_SIZE"] = str(count)
+    for number in range(count):
+        if not os.fork():
+            os.environ["RANK"] = os.environ["LOCAL_RANK"] = str(number)
+            return
+    statuses = [os.wait()[1] for _ in range(count)]
+    sys.exit(any(statuses))
+
+
+if len(rest) == 2 and world != "1":
+    fork_ranks(int(world))
 rank = int(os.environ.get("RANK", "0"))
 
 
@@ -28,10 +54,10 @@ class Watch:
 
     def on_batch(self, step):
         here = f"{step.epoch}.{step.batch}"
-        if what == "kill" and here == place[0]:
+        if what == "kill" and here == place:
             os.kill(os.getppid() if "RANK" in os.environ else os.getpid(), signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
-        if what == "stop" and here == place[0]:
+        if what == "stop" and here == place:
             os.kill(os.getppid(), signal.SIGTERM)
 
 
