@@ -1,6 +1,7 @@
 //! One block of bgzip: a gzip member of at most 64 KiB that says its size (SAM
 //! specification, section 4.1).
 
+use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
@@ -59,4 +60,25 @@ impl BlockDecoder {
         self.0.reset();
         Err(outcome)
     }
+}
+
+/// A block that cannot be unpacked.
+pub(crate) fn damaged(at: u64, why: &str) -> Fault {
+    let message = format!("the bgzip block at byte {at} is damaged: {why}");
+    Fault::compressed(at, message)
+}
+
+/// A file that ends inside a block.
+pub(crate) fn cut(at: u64) -> Fault {
+    let message = format!("the file was cut: it ends at byte {at}, inside a bgzip block");
+    Fault::compressed(at, message)
+}
+
+/// A file that ends without the empty block.
+pub(crate) fn no_end(at: u64) -> Fault {
+    let message = format!(
+        "the file was cut: its bgzip data ends at byte {at} without the block that marks the end; \
+         fetch or copy it again"
+    );
+    Fault::compressed(at, message)
 }

@@ -8,11 +8,11 @@ use std::mem;
 
 use seqloom_core::error::Fault;
 
-use super::bgzip::{BlockDecoder, SMALLEST_HEADER, block_size};
-use super::run::{BLOCKS, Run, damaged};
+use super::bgzip::{BlockDecoder, LARGEST, SMALLEST_HEADER, block_size, cut, damaged, no_end};
 use super::text::{Options, Text, Trouble, gone};
-use crate::input::{Input, forked};
-use seqloom_core::workers::Workers;
+use crate::input::{Input, forked, zeroed};
+use seqloom_core::number::as_u64;
+use seqloom_core::workers::{Job, Workers};
 
 /// Unpacks bgzip run by run. The reader is one of the threads.
 pub(super) struct Blocks {
@@ -132,12 +132,12 @@ impl Blocks {
         }
         let Some(size) = self.block_size()? else {
             if self.input.waiting().len() < SMALLEST_HEADER {
-                return Err(cut(self.input.seen()));
+                return Err(Trouble::Damage(cut(self.input.seen())));
             }
             return Err(Trouble::Damage(damaged(at, "no bgzip block begins there")));
         };
         if self.input.fill(size)?.len() < size {
-            return Err(cut(self.input.seen()));
+            return Err(Trouble::Damage(cut(self.input.seen())));
         }
         Ok(size)
     }
@@ -154,27 +154,12 @@ impl Blocks {
     fn finish(&mut self) -> Result<(), Trouble> {
         match mem::replace(&mut self.end, End::Reached) {
             End::Known(Err(trouble)) => Err(trouble),
-            _ if self.options.require_eof && !self.run.ends_empty => Err(no_end(self.input.used())),
+            _ if self.options.require_eof && !self.run.ends_empty => {
+                Err(Trouble::Damage(no_end(self.input.used())))
+            }
             _ => Ok(()),
         }
     }
-}
-
-fn cut(at: u64) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the file was cut: it ends at byte {at}, inside a bgzip block"),
-    ))
-}
-
-fn no_end(at: u64) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!(
-            "the file was cut: its bgzip data ends at byte {at} without the block that marks the end; \
-             fetch or copy it again"
-        ),
-    ))
 }
 
 impl Text for Blocks {
@@ -193,5 +178,80 @@ impl Text for Blocks {
 
     fn consume(&mut self, count: usize) {
         self.run.start += count;
+    }
+}
+
+/// How many blocks a run has at most.
+const BLOCKS: usize = 8;
+
+/// Blocks that follow each other, and their text.
+struct Run {
+    /// Where in the file the first block begins.
+    at: u64,
+    /// The blocks, all of them whole.
+    packed: Vec<u8>,
+    text: Vec<u8>,
+    /// The text that was not used.
+    start: usize,
+    stop: usize,
+    /// What is wrong with the block behind the text.
+    fault: Option<Fault>,
+    /// Whether the last block is empty, as the last one of a file must be.
+    ends_empty: bool,
+}
+
+impl Run {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            at: 0,
+            packed: Vec::with_capacity(BLOCKS * LARGEST / 2),
+            text: zeroed(BLOCKS * LARGEST)?,
+            start: 0,
+            stop: 0,
+            fault: None,
+            ends_empty: false,
+        })
+    }
+
+    fn waiting(&self) -> &[u8] {
+        &self.text[self.start..self.stop]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.start == self.stop
+    }
+}
+
+impl Job for Run {
+    type Tool = BlockDecoder;
+
+    fn tool(&self) -> BlockDecoder {
+        BlockDecoder::new()
+    }
+
+    /// Unpacks block after block, up to one that is wrong.
+    fn work(&mut self, decoder: &mut BlockDecoder) {
+        (self.start, self.stop, self.fault) = (0, 0, None);
+        let mut used = 0;
+        while used < self.packed.len() {
+            let rest = &self.packed[used..];
+            let size = block_size(rest).unwrap_or(rest.len()).min(rest.len());
+            match decoder.decode(&rest[..size], &mut self.text[self.stop..]) {
+                Ok(count) => {
+                    self.stop += count;
+                    self.ends_empty = count == 0;
+                }
+                Err(why) => {
+                    self.fault = Some(damaged(self.at + as_u64(used), &why));
+                    return;
+                }
+            }
+            used += size;
+        }
+    }
+
+    fn fail(&mut self) {
+        let message = "the bgzip data could not be unpacked: the thread that did so failed";
+        self.fault = Some(Fault::compressed(self.at, message));
     }
 }

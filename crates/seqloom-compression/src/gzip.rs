@@ -6,10 +6,8 @@ use sirocco::inflate::{Decoder, Error};
 use super::piece::Piece;
 use super::positions::Recorder;
 use super::streams::{Broken, Codec, Step, Then, Why};
+use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
-
-/// How far back text can be copied from.
-const HISTORY: usize = 32 << 10;
 
 /// Unpacks gzip members; checks each one's checksum and length.
 pub(super) struct Gzip {
@@ -107,7 +105,7 @@ impl Codec for Gzip {
 
     fn continue_in(&mut self, full: &Piece, fresh: &mut Piece) {
         let member = &full.bytes[self.base..self.base + self.filled];
-        let kept = member.len().saturating_sub(HISTORY);
+        let kept = member.len().saturating_sub(WINDOW);
         fresh.bytes[kept..member.len()].copy_from_slice(&member[kept..]);
         self.filled -= self.decoder.make_room(&mut fresh.bytes);
         self.base = 0;

@@ -10,12 +10,11 @@
 //! before the damage.
 //!
 //! ```text
-//! plain                    plain ──> text                    (helper: a thread that reads ahead)
-//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text      (ahead: a helper that unpacks)
-//! bgzip                    run ── blocks ──> text            (workers: run by run, on several)
+//! plain                    plain ──> text                    (ring: a thread that reads ahead)
+//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text      (ring: a thread that unpacks ahead)
+//! bgzip                    blocks ──> text                   (workers: run by run, on several)
 //! ```
 
-mod ahead;
 #[deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
 mod bgzip;
 mod blocks;
@@ -24,7 +23,6 @@ mod bzip2;
 pub mod checksum;
 pub mod disk;
 mod gzip;
-mod helper;
 pub mod image;
 pub mod input;
 pub mod parallel;
@@ -33,7 +31,6 @@ mod piece;
 mod plain;
 mod positions;
 mod ring;
-mod run;
 #[deny(clippy::indexing_slicing)] // nor what an index says
 pub mod seekable;
 mod streams;

@@ -1,6 +1,6 @@
 //! All of a gzip file's text in order, unpacked by several threads.
 //!
-//! Something says where inflating can start and what stands before:
+//! Two things say where inflating can start and what text precedes it:
 //!
 //! ```text
 //! spans         the index next to the file
@@ -18,14 +18,23 @@ mod reader;
 mod remembered;
 mod spans;
 
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-pub use self::reader::{Parallel, Plan};
-use self::remembered::Remembered;
-pub use self::spans::{Spans, parts_ahead};
-use crate::input::Input;
+use seqloom_core::workers::Job;
+use sirocco::Format;
+use sirocco::inflate::Decoder;
+
+use self::members::Members;
+
+pub use self::reader::Parallel;
+pub use self::remembered::text_again;
+pub use self::spans::text_by_spans;
+use crate::disk::Disk;
 pub use crate::positions::SMALLEST;
-use crate::{Options, Text};
+use crate::seekable::changed;
+use crate::text::Trouble;
 
 /// Whether a file is so large that several threads unpack it sooner than one.
 pub fn is_large(path: &Path) -> bool {
@@ -33,14 +42,84 @@ pub fn is_large(path: &Path) -> bool {
     facts.is_ok_and(|facts| facts.is_file() && facts.len() >= SMALLEST)
 }
 
-/// The text of a gzip file that this process has read before, unpacked by
-/// several threads; nothing where it has not, or the file was written since.
-pub fn text_again(path: &Path, options: &Options) -> Option<Box<dyn Text>> {
-    let remembered = Remembered::open(path)?;
-    let ahead = remembered.ahead(options.threads)?;
-    let input = Input::open(path).ok()?;
-    let text = Parallel::new(remembered, ahead, Some(input), options.clone());
-    Some(Box::new(text))
+/// How much text a part has, at least.
+const ENOUGH: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
+
+/// Positions in a file where inflating can start, numbered in their order.
+trait Starts: Send + Sync {
+    /// The packed file.
+    fn disk(&self) -> &Disk;
+
+    /// The start that ends a part which begins at `first`; nothing after the last part.
+    fn end_of(&self, first: usize) -> Option<usize>;
+
+    /// How much text the longest part has.
+    fn longest(&self) -> u64;
+
+    /// Unpacks the text from one start to another.
+    fn unpack(
+        &self,
+        range: Range<usize>,
+        part: &mut Buffers,
+        decoder: &mut Decoder,
+    ) -> Result<Members, Trouble>;
+}
+
+/// The memory of a part, which a later part uses again.
+#[derive(Default)]
+struct Buffers {
+    packed: Vec<u8>,
+    /// What precedes the text, the text, and room after it.
+    out: Vec<u8>,
+    /// The text that was not used.
+    text: Range<usize>,
+}
+
+/// The text between two starts.
+struct TextPart {
+    starts: Arc<dyn Starts>,
+    range: Range<usize>,
+    buffers: Buffers,
+    /// What its members came to, or why it is not the text that was expected.
+    outcome: Result<Members, Trouble>,
+}
+
+impl TextPart {
+    fn new(starts: &Arc<dyn Starts>) -> Self {
+        Self {
+            starts: Arc::clone(starts),
+            range: 0..0,
+            buffers: Buffers::default(),
+            outcome: Ok(Members::default()),
+        }
+    }
+
+    /// The text that was not used.
+    fn waiting(&self) -> &[u8] {
+        &self.buffers.out[self.buffers.text.clone()]
+    }
+
+    /// Uses the first `count` bytes of it.
+    fn consume(&mut self, count: usize) {
+        self.buffers.text.start += count;
+    }
+}
+
+impl Job for TextPart {
+    type Tool = Box<Decoder>;
+
+    fn tool(&self) -> Self::Tool {
+        Box::new(Decoder::new(Format::Deflate))
+    }
+
+    fn work(&mut self, decoder: &mut Self::Tool) {
+        let range = self.range.clone();
+        self.outcome = self.starts.unpack(range, &mut self.buffers, decoder);
+    }
+
+    fn fail(&mut self) {
+        self.outcome = Err(changed("it could not be unpacked"));
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,8 @@
 
 use std::mem;
 
-use super::helper::Helper;
 use super::piece::Piece;
-use super::ring::{News, Reading, Ring};
+use super::ring::{Helper, News, Reading, Ring};
 use super::text::{Options, Text, Trouble, gone};
 use crate::input::Input;
 
@@ -35,12 +34,10 @@ impl Plain {
     /// Has the rest of the file read ahead, if there is more than was looked at.
     fn start(&mut self) {
         self.worker = match mem::replace(&mut self.worker, Worker::Nobody) {
-            Worker::Here(input) if !input.at_end() => {
-                match Helper::start(Ring::new(0), input, read) {
-                    Ok(helper) => Worker::Ahead(helper, Piece::none()),
-                    Err(input) => Worker::Here(input),
-                }
-            }
+            Worker::Here(input) if !input.at_end() => match Helper::start(0, input, read) {
+                Ok(helper) => Worker::Ahead(helper, Piece::none()),
+                Err(input) => Worker::Here(input),
+            },
             other => other,
         };
         self.may_start = false;

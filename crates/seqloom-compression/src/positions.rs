@@ -14,6 +14,7 @@ use sirocco::inflate::Decoder;
 use super::text::Options;
 use crate::input::Input;
 use crate::system::Identity;
+use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
 
 /// How much of a file there must be for several threads to unpack it sooner than
@@ -27,8 +28,6 @@ const SPACING: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 /// How many positions of a file are kept, and of all files; each takes some 50 KB.
 const MOST: usize = 128;
 const MOST_OF_ALL: usize = 1024;
-/// How far back text is copied from.
-const HISTORY: usize = 32 << 10;
 
 /// The positions of the files that were read last, the newest behind.
 static KEPT: Mutex<Vec<Arc<Positions>>> = Mutex::new(Vec::new());
@@ -134,7 +133,7 @@ impl Recorder {
             .list
             .last()
             .map_or(0, |position| position.text);
-        if self.positions.text < last + self.spacing || history.len() < HISTORY {
+        if self.positions.text < last + self.spacing || history.len() < WINDOW {
             return;
         }
         self.positions.list.push(Position {

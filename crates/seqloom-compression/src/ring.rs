@@ -1,4 +1,4 @@
-//! What a reader and the thread that unpacks for it hand to each other.
+//! A thread that works ahead of a reader, and what the two hand to each other.
 //!
 //! ```text
 //!            packed chunks, then empty ones back
@@ -11,15 +11,18 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use seqloom_core::threads::{Shared, Threads};
 
 use super::piece::Piece;
 use super::text::Trouble;
-use crate::input::zeroed;
+use crate::input::{forked, zeroed};
 
 /// Packed bytes on their way to the thread.
 const CHUNK: usize = 128 << 10;
-const CHUNKS: usize = 4;
+pub(super) const CHUNKS: usize = 4;
 /// One is being parsed, one is being made, two wait.
 const PIECES: usize = 4;
 
@@ -73,13 +76,8 @@ pub(super) enum News {
 }
 
 impl Ring {
-    /// A ring for a reader that reads the file.
-    pub(super) fn with_chunks() -> io::Result<Self> {
-        Self::new(CHUNKS)
-    }
-
     /// A ring with so many chunks.
-    pub(super) fn new(chunks: usize) -> io::Result<Self> {
+    fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
             Ok(Chunk {
                 bytes: zeroed(CHUNK)?,
@@ -147,12 +145,6 @@ impl Ring {
         self.for_thread.notify_one();
     }
 
-    /// The reader's: tells the thread to end.
-    pub(super) fn close(&self) {
-        self.lock().closed = true;
-        self.for_thread.notify_one();
-    }
-
     /// The thread's: the next part of the file; nothing once the reader has closed.
     pub(super) fn chunk(&self) -> Option<Chunk> {
         self.wait(|state| {
@@ -214,5 +206,56 @@ impl Ring {
     pub(super) fn end(&self, outcome: Result<(), Trouble>) {
         self.lock().outcome = Some(outcome);
         self.for_reader.notify_one();
+    }
+}
+
+/// A thread, as its reader sees it. It ends when this is dropped.
+pub(super) struct Helper(Threads<Ring>);
+
+impl Helper {
+    /// Starts a thread with `chunks` chunks that its reader may fill. If no thread can be
+    /// started, returns `what`.
+    pub(super) fn start<T: Send + 'static>(
+        chunks: usize,
+        what: T,
+        work: fn(&Ring, T) -> Result<(), Trouble>,
+    ) -> Result<Self, T> {
+        let Ok(ring) = Ring::new(chunks) else {
+            return Err(what);
+        };
+        let slot = Arc::new(Mutex::new(Some(what)));
+        let given = Arc::clone(&slot);
+        let threads = Threads::start("seqloom-ahead", 1, ring, move |ring: &Ring| {
+            if let Some(what) = take(&given) {
+                let run = AssertUnwindSafe(|| work(ring, what));
+                let message = "could not be read: the thread that did so failed";
+                let failed = |_| Err(io::Error::other(message).into());
+                ring.end(catch_unwind(run).unwrap_or_else(failed));
+            }
+        });
+        let is_idle = threads.is_empty();
+        match is_idle.then(|| take(&slot)).flatten() {
+            Some(what) => Err(what),
+            None => Ok(Self(threads)),
+        }
+    }
+
+    /// What reader and thread hand to each other, in the process that has the thread.
+    pub(super) fn ring(&self) -> io::Result<&Ring> {
+        if self.0.is_here() {
+            return Ok(self.0.shared());
+        }
+        Err(forked())
+    }
+}
+
+fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+impl Shared for Ring {
+    fn close(&self) {
+        self.lock().closed = true;
+        self.for_thread.notify_one();
     }
 }

@@ -122,7 +122,7 @@ impl<C: Codec> Streams<C> {
         self.stage = match first {
             _ if C::begins(first) => Stage::Within,
             0 if !is_first => Stage::Padding,
-            _ => return Err(garbage::<C>(self.used)),
+            _ => return Err(garbage(C::NAME, self.used)),
         };
         if self.stage == Stage::Within {
             self.codec.begin(piece).map_err(|why| self.damage(&why))?;
@@ -137,7 +137,7 @@ impl<C: Codec> Streams<C> {
         };
         let other = self.used + as_u64(zeros);
         if C::PADDING == 0 || !(other - self.begun).is_multiple_of(C::PADDING) {
-            return Err(garbage::<C>(other));
+            return Err(garbage(C::NAME, other));
         }
         self.stage = Stage::Border;
         Ok(zeros)
@@ -157,8 +157,8 @@ impl<C: Codec> Streams<C> {
         let is_padded = self.stage == Stage::Padding && C::PADDING != 0;
         let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING);
         match self.stage {
-            Stage::Within => Err(self.cut()),
-            _ if is_odd => Err(garbage::<C>(self.begun)),
+            Stage::Within => Err(cut(C::NAME, C::PART, self.used)),
+            _ if is_odd => Err(garbage(C::NAME, self.begun)),
             _ => Ok(()),
         }
     }
@@ -168,7 +168,7 @@ impl<C: Codec> Streams<C> {
         let (what, why) = match &broken.why {
             Why::TooLarge(why) => ("cannot be unpacked", Some(why)),
             Why::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
-                return garbage::<C>(self.begun);
+                return garbage(C::NAME, self.begun);
             }
             Why::Damaged(why) => ("is damaged", why.as_ref()),
         };
@@ -188,23 +188,19 @@ impl<C: Codec> Streams<C> {
             format!("the {} data cannot be unpacked: {why}", C::NAME),
         )
     }
-
-    fn cut(&self) -> Fault {
-        let (name, end, part) = (C::NAME, self.used, C::PART);
-        Fault::compressed(
-            end,
-            format!(
-                "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
-            ),
-        )
-    }
 }
 
-fn garbage<C: Codec>(at: u64) -> Fault {
+/// A file that ends inside a stream.
+pub(crate) fn cut(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
-        "the {} data ends at byte {at}, and something else follows",
-        C::NAME
+        "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
     );
+    Fault::compressed(end, message)
+}
+
+/// Bytes after the last stream that belong to none.
+pub(crate) fn garbage(name: &str, at: u64) -> Fault {
+    let message = format!("the {name} data ends at byte {at}, and something else follows");
     Fault::compressed(at, message)
 }
 

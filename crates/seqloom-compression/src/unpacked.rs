@@ -3,8 +3,8 @@
 use std::io;
 use std::mem;
 
-use super::ahead::Ahead;
 use super::piece::Piece;
+use super::ring::{CHUNKS, Chunk, Helper, News, Reading, Ring};
 use super::streams::{Step, Then, Unpack};
 use super::text::{Options, Text, Trouble, gone};
 use crate::input::Input;
@@ -136,4 +136,110 @@ impl Text for Unpacked {
     fn consume(&mut self, count: usize) {
         self.piece.consume(count);
     }
+}
+
+/// What the thread starts with.
+type Work = (Box<dyn Unpack>, Piece);
+
+/// A thread that unpacks, as its reader sees it. The thread only computes: the
+/// file is read by whoever wants the text, so that a pipe on which nobody writes,
+/// or a Python object, never holds up the end of the thread.
+struct Ahead {
+    helper: Helper,
+    /// Whether all of the file was read.
+    is_over: bool,
+}
+
+impl Ahead {
+    /// Starts the thread, which goes on in `piece`. Where no thread can be had,
+    /// both come back.
+    fn start(unpacker: Box<dyn Unpack>, piece: Piece) -> Result<Self, Work> {
+        let helper = Helper::start(CHUNKS, (unpacker, piece), run)?;
+        let is_over = false;
+        Ok(Self { helper, is_over })
+    }
+
+    /// Exchanges a used piece for the next one; nothing at the end.
+    fn next(&mut self, used: Piece, input: &mut Input) -> Result<Option<Piece>, Trouble> {
+        let ring = self.helper.ring()?;
+        ring.give_back(used);
+        loop {
+            let reading = match self.is_over {
+                true => Reading::Over,
+                _ if input.is_ready() => Reading::Early,
+                _ => Reading::Late,
+            };
+            match ring.next(reading) {
+                News::Room(chunk) => {
+                    let chunk = fill(chunk, input);
+                    self.is_over = chunk.is_last;
+                    ring.feed(chunk);
+                }
+                News::Text(piece) => return Ok(Some(piece)),
+                News::End(outcome) => return outcome.map(|()| None),
+            }
+        }
+    }
+}
+
+/// Reads the file further. A fault is told to the thread, so that it comes
+/// after all text.
+fn fill(mut chunk: Chunk, input: &mut Input) -> Chunk {
+    let count = input.take(&mut chunk.bytes);
+    chunk.size = *count.as_ref().unwrap_or(&0);
+    chunk.is_last = chunk.size == 0;
+    chunk.failure = count.err();
+    chunk
+}
+
+/// What the thread does.
+fn run(ring: &Ring, (mut unpacker, mut piece): Work) -> Result<(), Trouble> {
+    let mut outcome = Ok(Then::Hungry);
+    while let Ok(Then::Hungry) = outcome {
+        outcome = match ring.chunk() {
+            Some(chunk) => unpack_chunk(ring, &mut *unpacker, chunk, &mut piece),
+            None => Ok(Then::Done),
+        };
+    }
+    ring.deliver(piece);
+    outcome.map(|_| ())
+}
+
+/// Unpacks one part of the file on the thread.
+fn unpack_chunk(
+    ring: &Ring,
+    unpacker: &mut dyn Unpack,
+    mut chunk: Chunk,
+    piece: &mut Piece,
+) -> Result<Then, Trouble> {
+    if let Some(failure) = chunk.failure.take() {
+        return Err(failure.into());
+    }
+    let mut used = 0;
+    loop {
+        let packed = &chunk.bytes[used..chunk.size];
+        let step = unpacker.unpack(packed, chunk.is_last, piece);
+        let step = step.map_err(Trouble::Damage)?;
+        used += step.used;
+        if step.then != Then::Full {
+            ring.recycle(chunk);
+            if !piece.is_empty() && ring.is_starved() {
+                hand_over(ring, unpacker, piece);
+            }
+            return Ok(step.then);
+        }
+        if !hand_over(ring, unpacker, piece) {
+            return Ok(Then::Done);
+        }
+    }
+}
+
+/// Hands a piece over and goes on in another; says whether anybody wants more.
+fn hand_over(ring: &Ring, unpacker: &mut dyn Unpack, piece: &mut Piece) -> bool {
+    let Some(mut fresh) = ring.piece() else {
+        return false;
+    };
+    unpacker.continue_in(piece, &mut fresh);
+    ring.deliver(mem::replace(piece, fresh));
+    true
 }

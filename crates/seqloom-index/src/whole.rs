@@ -10,7 +10,7 @@ use std::path::Path;
 use seqloom_compression as compression;
 use seqloom_compression::Compression;
 use seqloom_compression::input::Input;
-use seqloom_compression::parallel::{Parallel, Spans, is_large, text_again};
+use seqloom_compression::parallel::{is_large, text_again, text_by_spans};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::options::Options;
@@ -39,12 +39,9 @@ fn in_parallel(path: &Path, options: &compression::Options) -> Option<Box<dyn co
 /// Opens a gzip file that is read from a record on, by the index that lies
 /// beside it. Without one that is of the file as it is, that is an error.
 pub fn open_reader_at(path: &Path, options: &Options, record: u64) -> Result<Reader> {
-    let found = known(path, options.threads).and_then(|known| {
+    let found = known(path).and_then(|known| {
         let begin = known.begin_of(record)?;
-        let ahead = known.ahead;
-        let (spans, skipped) = Spans::new(known.text, begin);
-        let text = Parallel::new(spans, ahead, None, options.unpacking());
-        Some(text.from(begin, skipped))
+        text_by_spans(known.text, begin, None, options.unpacking())
     });
     let text = found.ok_or_else(|| {
         let why =
@@ -60,11 +57,9 @@ pub fn text_by_index(
     path: &Path,
     options: &compression::Options,
 ) -> Option<Box<dyn compression::Text>> {
-    let known = known(path, options.threads)?;
+    let known = known(path)?;
     let input = Input::open(path).ok()?;
-    let ahead = known.ahead;
-    let (spans, _) = Spans::new(known.text, 0);
-    let text = Parallel::new(spans, ahead, Some(input), options.clone());
+    let text = text_by_spans(known.text, 0, Some(input), options.clone())?;
     Some(Box::new(text))
 }
 

@@ -9,7 +9,7 @@ use super::row::{ROW, Row};
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::checksum::sum;
-use seqloom_compression::seekable::{Container, Span, window_size};
+use seqloom_compression::seekable::{Container, Span};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
@@ -104,7 +104,7 @@ impl<W: Write + Seek> Writer<W> {
         for (span, window) in spans.iter().zip(windows) {
             let at = self.out.stream_position()?;
             self.out.write_all(window)?;
-            let (size, own) = (window_size(window), sum(window));
+            let (size, own) = (u32::try_from(window.len()).unwrap_or(u32::MAX), sum(window));
             bytes.extend(join(&[span.bit, span.text, at], &[size, own, span.sum]));
         }
         Ok(bytes)

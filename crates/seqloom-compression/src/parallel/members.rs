@@ -1,10 +1,11 @@
 //! Members of gzip that begin in one part and end in another, and their checksums.
 
 use crc32fast::Hasher;
-use seqloom_core::number::u32_at;
+use seqloom_core::number::{as_u64, u32_at};
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
+use crate::checksum::low;
 use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
@@ -37,7 +38,7 @@ impl Sum {
     pub(super) fn of(text: &[u8]) -> Self {
         let mut sum = Self::default();
         sum.hash.update(text);
-        sum.size = wrapped(text.len());
+        sum.size = low(as_u64(text.len()));
         sum
     }
 
@@ -51,11 +52,6 @@ impl Sum {
     pub(super) fn end(&self) -> (u32, u32) {
         (self.hash.clone().finalize(), self.size)
     }
-}
-
-fn wrapped(size: usize) -> u32 {
-    let low = size & u32::MAX as usize;
-    u32::try_from(low).unwrap_or(u32::MAX)
 }
 
 /// The member that the text stands in.

@@ -1,51 +1,36 @@
 //! Parts of a file's text, unpacked ahead by workers and given in order.
 
-use seqloom_core::workers::{Job, Workers};
+use std::sync::Arc;
 
+use seqloom_core::number::as_u64;
+use seqloom_core::workers::{Job, Workers};
+use sirocco::inflate::Decoder;
+
+use super::members::{Member, Sum};
+use super::{Starts, TextPart};
 use crate::input::{Input, forked};
-use crate::seekable::{changed, size_of};
+use crate::seekable::changed;
 use crate::text::{Options, Text, Trouble, gone};
 use crate::unpack;
 
-/// How much text a part has, at least.
-pub(super) const ENOUGH: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 /// How much text all parts have together that were unpacked and not used, at most.
-pub(super) const MOST: u64 = 256 << 20;
-
-/// A part of the text, which any thread can unpack.
-pub trait Part: Job {
-    /// The text that was not used.
-    fn waiting(&self) -> &[u8];
-
-    /// Uses the first `count` bytes of it.
-    fn consume(&mut self, count: usize);
-}
-
-/// Which parts there are, and whether they are what they should be.
-pub trait Plan: Send + Sync {
-    /// What one thread unpacks at a time.
-    type Part: Part<Tool: Sync> + Sync;
-
-    /// The next part, to be unpacked; nothing behind the last.
-    fn next(&mut self, spare: Option<Self::Part>) -> Option<Self::Part>;
-
-    /// Whether a part that was unpacked fits behind the one before.
-    fn accept(&mut self, part: &Self::Part) -> bool;
-
-    /// Whether nothing is missing, and the file was not written meanwhile.
-    fn is_complete(&self) -> bool;
-}
+const MOST: u64 = 256 << 20;
 
 /// Unpacks part by part. The reader is one of the threads.
-pub struct Parallel<P: Plan> {
-    plan: P,
+pub struct Parallel {
+    starts: Arc<dyn Starts>,
+    /// The start of the next part.
+    next: usize,
+    /// The member in which the next part begins.
+    member: Member,
     /// Nobody, until the first part was used: most files are small.
-    workers: Workers<P::Part>,
-    tool: Option<<P::Part as Job>::Tool>,
+    workers: Workers<TextPart>,
+    decoder: Option<Box<Decoder>>,
+    /// How many parts there may be at once.
     ahead: usize,
     /// The part whose text is being used.
-    part: Option<P::Part>,
-    spare: Option<P::Part>,
+    part: Option<TextPart>,
+    spare: Option<TextPart>,
     /// How much text comes before the end of the part.
     given: u64,
     /// How much of the first part comes before the position where reading begins.
@@ -66,13 +51,20 @@ enum Rest {
     Failed,
 }
 
-impl<P: Plan> Parallel<P> {
-    /// So many parts at once, at most.
-    pub fn new(plan: P, ahead: usize, input: Option<Input>, options: Options) -> Self {
-        Self {
-            plan,
+impl Parallel {
+    /// All text of a file; nothing where only one part fits into memory.
+    pub(super) fn new(
+        starts: Arc<dyn Starts>,
+        input: Option<Input>,
+        options: Options,
+    ) -> Option<Self> {
+        let ahead = parts_ahead(starts.longest(), options.threads);
+        (ahead > 1).then(|| Self {
+            starts,
+            next: 0,
+            member: Member::Begun(Sum::default()),
             workers: Workers::start("seqloom-spans", 0),
-            tool: None,
+            decoder: None,
             ahead,
             part: None,
             spare: None,
@@ -80,13 +72,18 @@ impl<P: Plan> Parallel<P> {
             skipped: 0,
             options,
             rest: Rest::Parts(input),
-        }
+        })
     }
 
-    /// Begins at a position in the text, so far behind the first part's beginning.
-    #[must_use]
-    pub fn from(self, begin: u64, skipped: usize) -> Self {
+    /// Begins at the position `begin` of the text, `skipped` bytes after the start `first`.
+    pub(super) fn from(self, first: usize, begin: u64, skipped: usize) -> Self {
         Self {
+            next: first,
+            member: if first == 0 {
+                self.member
+            } else {
+                Member::Unseen
+            },
             given: begin,
             skipped,
             ..self
@@ -99,15 +96,16 @@ impl<P: Plan> Parallel<P> {
             return Err(forked().into());
         }
         self.push_parts();
-        let next = self.tool.as_mut().and_then(|tool| self.workers.pop(tool));
-        let Some(mut part) = next else {
+        let next = self.decoder.as_mut();
+        let Some(mut part) = next.and_then(|decoder| self.workers.pop(decoder)) else {
             return self.finish();
         };
-        if !self.plan.accept(&part) {
+        let members = part.outcome.as_ref();
+        if !members.is_ok_and(|members| self.member.go_on(members)) {
             return self.begin_again();
         }
         part.consume(std::mem::take(&mut self.skipped));
-        self.given += size_of(part.waiting());
+        self.given += as_u64(part.waiting().len());
         self.spare = self.part.replace(part);
         Ok(())
     }
@@ -124,17 +122,22 @@ impl<P: Plan> Parallel<P> {
             self.ahead
         };
         while self.workers.pending() < enough {
-            let Some(part) = self.plan.next(self.spare.take()) else {
+            let Some(end) = self.starts.end_of(self.next) else {
                 return;
             };
-            self.tool.get_or_insert_with(|| part.tool());
+            let spare = self.spare.take();
+            let mut part = spare.unwrap_or_else(|| TextPart::new(&self.starts));
+            part.range = self.next..end;
+            self.next = end;
+            self.decoder.get_or_insert_with(|| part.tool());
             self.workers.push(part);
         }
     }
 
     /// Ends, if nothing was cut off and the file was not written meanwhile.
     fn finish(&mut self) -> Result<(), Trouble> {
-        if !self.plan.is_complete() {
+        let is_complete = matches!(self.member, Member::Between);
+        if !is_complete || !self.starts.disk().is_unchanged() {
             return self.begin_again();
         }
         self.rest = Rest::Nothing;
@@ -164,7 +167,7 @@ impl<P: Plan> Parallel<P> {
     }
 
     fn waiting(&self) -> &[u8] {
-        self.part.as_ref().map_or(&[], Part::waiting)
+        self.part.as_ref().map_or(&[], TextPart::waiting)
     }
 
     /// How many parts were begun and not taken.
@@ -173,7 +176,13 @@ impl<P: Plan> Parallel<P> {
     }
 }
 
-impl<P: Plan> Text for Parallel<P> {
+/// How many parts there may be at once.
+fn parts_ahead(longest: u64, threads: usize) -> usize {
+    let most = MOST / longest.max(1);
+    usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads)
+}
+
+impl Text for Parallel {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
         while self.waiting().is_empty() && matches!(self.rest, Rest::Parts(_)) {
             if let Err(trouble) = self.advance() {
@@ -184,7 +193,7 @@ impl<P: Plan> Text for Parallel<P> {
         match &mut self.rest {
             Rest::Plain(text) => text.fill(),
             Rest::Failed => Err(gone()),
-            _ => Ok(self.part.as_ref().map_or(&[], Part::waiting)),
+            _ => Ok(self.part.as_ref().map_or(&[], TextPart::waiting)),
         }
     }
 

@@ -1,162 +1,86 @@
 //! Parts by the positions that were put aside when the file was read before.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_core::workers::Job;
+use sirocco::inflate::Decoder;
 
-use super::members::{Member, Members, SLACK, Sum, inflate};
-use super::reader::{ENOUGH, MOST, Part, Plan};
+use super::members::{Members, SLACK, inflate};
+use super::{Buffers, ENOUGH, Parallel, Starts};
 use crate::disk::{Disk, room};
-use crate::positions::{Position, Positions, positions_of};
+use crate::input::Input;
+use crate::positions::{Positions, positions_of};
 use crate::seekable::{changed, packed_bytes};
 use crate::text::Trouble;
+use crate::{Options, Text};
 
-/// The positions of a file that is as it was when they were put aside.
-pub(super) struct Remembered {
-    file: Arc<File>,
-    /// The first position that nobody was given.
-    next: usize,
-    member: Member,
+/// The text of a gzip file that this process has read before, unpacked by
+/// several threads; nothing where it has not, or the file was written since.
+pub fn text_again(path: &Path, options: &Options) -> Option<Box<dyn Text>> {
+    let disk = Disk::open(path).ok()?;
+    let positions = positions_of(&disk.identity()?)?;
+    let input = Input::open(path).ok()?;
+    let remembered = Arc::new(Remembered { disk, positions });
+    let text = Parallel::new(remembered, Some(input), options.clone())?;
+    Some(Box::new(text))
 }
 
-struct File {
+/// A file that is as it was when its positions were put aside.
+struct Remembered {
     disk: Disk,
     positions: Arc<Positions>,
 }
 
 impl Remembered {
-    pub(super) fn open(path: &Path) -> Option<Self> {
-        let disk = Disk::open(path).ok()?;
-        let positions = positions_of(&disk.identity()?)?;
-        Some(Self {
-            file: Arc::new(File { disk, positions }),
-            next: 0,
-            member: Member::Begun(Sum::default()),
-        })
-    }
-
-    /// How many parts there may be at once; nothing where it would be one.
-    pub(super) fn ahead(&self, threads: usize) -> Option<usize> {
-        let sizes = (0..self.file.positions.list.len()).map(|number| self.file.text_of(number));
-        let most = MOST / sizes.max().unwrap_or(0).max(ENOUGH);
-        let ahead = usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads);
-        (ahead > 1).then_some(ahead)
-    }
-}
-
-impl File {
-    fn position(&self, number: usize) -> Option<&Position> {
-        self.positions.list.get(number)
-    }
-
     /// How much text there is from a position to the next.
     fn text_of(&self, number: usize) -> u64 {
-        let start = |number| self.position(number).map(|position| position.text);
+        let start = |number: usize| self.positions.list.get(number).map(|start| start.text);
         let end = start(number + 1).unwrap_or(self.positions.text);
         end.saturating_sub(start(number).unwrap_or(end))
     }
 }
 
-impl Plan for Remembered {
-    type Part = RememberedPart;
-
-    fn next(&mut self, spare: Option<RememberedPart>) -> Option<RememberedPart> {
-        self.file.position(self.next)?;
-        let mut part = spare.unwrap_or_else(|| RememberedPart::new(&self.file));
-        part.number = self.next;
-        self.next += 1;
-        Some(part)
+impl Starts for Remembered {
+    fn disk(&self) -> &Disk {
+        &self.disk
     }
 
-    fn accept(&mut self, part: &RememberedPart) -> bool {
-        let members = part.outcome.as_ref();
-        members.is_ok_and(|members| self.member.go_on(members))
+    fn end_of(&self, first: usize) -> Option<usize> {
+        (first < self.positions.list.len()).then_some(first + 1)
     }
 
-    fn is_complete(&self) -> bool {
-        matches!(self.member, Member::Between) && self.file.disk.is_unchanged()
-    }
-}
-
-/// The text from a position to the next.
-pub(super) struct RememberedPart {
-    file: Arc<File>,
-    number: usize,
-    packed: Vec<u8>,
-    /// The text before the position, and the text.
-    out: Vec<u8>,
-    start: usize,
-    stop: usize,
-    outcome: Result<Members, Trouble>,
-}
-
-impl RememberedPart {
-    fn new(file: &Arc<File>) -> Self {
-        Self {
-            file: Arc::clone(file),
-            number: 0,
-            packed: Vec::new(),
-            out: Vec::new(),
-            start: 0,
-            stop: 0,
-            outcome: Ok(Members::default()),
-        }
+    fn longest(&self) -> u64 {
+        let sizes = (0..self.positions.list.len()).map(|number| self.text_of(number));
+        sizes.max().unwrap_or(0).max(ENOUGH)
     }
 
-    fn unpack(&mut self) -> Result<Members, Trouble> {
-        let file = Arc::clone(&self.file);
-        let position = file.position(self.number);
+    fn unpack(
+        &self,
+        range: Range<usize>,
+        part: &mut Buffers,
+        decoder: &mut Decoder,
+    ) -> Result<Members, Trouble> {
+        let list = &self.positions.list;
+        let position = list.get(range.start);
         let position = position.ok_or_else(|| changed("it is shorter"))?;
-        let next = file.position(self.number + 1);
-        let end = next.map_or(file.disk.size(), |next| next.packed);
-        packed_bytes(&file.disk, position.packed..end, &mut self.packed)?;
-        let size = usize::try_from(file.text_of(self.number)).unwrap_or(usize::MAX);
-        self.start = position.history.len();
-        self.stop = self.start.saturating_add(size);
+        let next = list.get(range.end);
+        let end = next.map_or(self.disk.size(), |next| next.packed);
+        packed_bytes(&self.disk, position.packed..end, &mut part.packed)?;
+        let size = usize::try_from(self.text_of(range.start)).unwrap_or(usize::MAX);
+        let start = position.history.len();
+        part.text = start..start.saturating_add(size);
         // A decoder that was put aside had filled its buffer: the last bits that it
         // used may be of text that it had no room for.
         let slack = if next.is_some() { 0 } else { SLACK };
-        room(&mut self.out, self.stop.saturating_add(slack))?;
-        self.out[..self.start].copy_from_slice(&position.history);
-        let mut decoder = position.decoder.clone();
-        let (stop, members) = inflate(&mut decoder, &self.packed, &mut self.out, self.start)?;
-        if stop == self.stop && next.is_none_or(|next| self.leads_to(next)) {
+        room(&mut part.out, part.text.end.saturating_add(slack))?;
+        part.out[..start].copy_from_slice(&position.history);
+        decoder.clone_from(&position.decoder);
+        let (stop, members) = inflate(decoder, &part.packed, &mut part.out, start)?;
+        let text = &part.out[..part.text.end];
+        if stop == text.len() && next.is_none_or(|next| text.ends_with(&next.history)) {
             return Ok(members);
         }
         Err(changed("its text differs"))
-    }
-
-    /// Whether the next position's text before it is the end of this.
-    fn leads_to(&self, next: &Position) -> bool {
-        self.out[..self.stop].ends_with(&next.history)
-    }
-}
-
-impl Part for RememberedPart {
-    fn waiting(&self) -> &[u8] {
-        &self.out[self.start..self.stop]
-    }
-
-    fn consume(&mut self, count: usize) {
-        self.start += count;
-    }
-}
-
-impl Job for RememberedPart {
-    type Tool = ();
-
-    fn tool(&self) -> Self::Tool {}
-
-    fn work(&mut self, (): &mut Self::Tool) {
-        self.outcome = self.unpack();
-        if self.outcome.is_err() {
-            (self.start, self.stop) = (0, 0);
-        }
-    }
-
-    fn fail(&mut self) {
-        (self.start, self.stop) = (0, 0);
-        self.outcome = Err(changed("it could not be unpacked"));
     }
 }

@@ -2,21 +2,16 @@
 
 use std::ops::Range;
 
-use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use super::packed::{MOST_TEXT, changed, packed_bytes};
-use crate::bgzip::{BlockDecoder, block_size};
+use crate::bgzip::{self, BlockDecoder, LARGEST, SMALLEST_HEADER, block_size};
 use crate::disk::Disk;
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u32_at;
 
-/// The largest text of a block.
-const LARGEST: u32 = 64 << 10;
-/// Enough of a block to know its size, unless it carries fields of others.
-const HEAD: usize = 18;
 /// Checksum and length at a block's end.
 const TAIL: usize = 8;
 
@@ -42,7 +37,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
         let mut tail = [0; TAIL];
         disk.read(at + size - as_u64(TAIL), &mut tail)?;
         let length = u32_at(&tail, 4);
-        if length > LARGEST || text > MOST_TEXT {
+        if length as usize > LARGEST || text > MOST_TEXT {
             return Err(damaged(at, "its text is longer than a block's may be"));
         }
         found.push(Block {
@@ -60,35 +55,31 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
     if was_empty {
         return Ok((found, text));
     }
-    Err(Trouble::Damage(Fault::compressed(
-        at,
-        format!(
-            "the file was cut: its bgzip data ends at byte {at} without the block that marks the end"
-        ),
-    )))
+    Err(Trouble::Damage(bgzip::no_end(at)))
 }
 
 /// The size of the block that begins at `at`.
 fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     let rest = disk.size() - at;
-    let mut head = vec![0; HEAD.min(usize::try_from(rest).unwrap_or(HEAD))];
+    let cut = || Trouble::Damage(bgzip::cut(disk.size()));
+    let mut head = vec![0; SMALLEST_HEADER.min(usize::try_from(rest).unwrap_or(SMALLEST_HEADER))];
     disk.read(at, &mut head)?;
-    let Some(fixed) = head.first_chunk::<HEAD>() else {
-        return Err(cut(disk.size()));
+    let Some(fixed) = head.first_chunk::<SMALLEST_HEADER>() else {
+        return Err(cut());
     };
     if fixed[..4] != [0x1F, 0x8B, 8, 4] {
         return Err(damaged(at, "no bgzip block begins there"));
     }
     let extra = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
     if as_u64(12 + extra) > rest {
-        return Err(cut(disk.size()));
+        return Err(cut());
     }
     head.resize(12 + extra, 0);
     disk.read(at, &mut head)?;
     let size = block_size(&head).map(as_u64);
     let size = size.ok_or_else(|| damaged(at, "no bgzip block begins there"))?;
     match size {
-        size if size > rest => Err(cut(disk.size())),
+        size if size > rest => Err(cut()),
         size if size < as_u64(12 + extra + TAIL) => Err(damaged(at, "it is too small")),
         size => Ok(size),
     }
@@ -119,7 +110,7 @@ pub(super) fn unpack(
     if packed.len() < TAIL || u32_at(packed, packed.len() - TAIL) != block.sum {
         return Err(changed("another block stands there"));
     }
-    if size > LARGEST as usize {
+    if size > LARGEST {
         return Err(damaged(
             block.at,
             "its text is longer than a block's may be",
@@ -146,16 +137,6 @@ pub(super) fn unpack(
     }
 }
 
-fn cut(at: u64) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the file was cut: it ends at byte {at}, inside a bgzip block"),
-    ))
-}
-
 fn damaged(at: u64, why: &str) -> Trouble {
-    Trouble::Damage(Fault::compressed(
-        at,
-        format!("the bgzip block at byte {at} is damaged: {why}"),
-    ))
+    Trouble::Damage(bgzip::damaged(at, why))
 }

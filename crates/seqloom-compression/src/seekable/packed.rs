@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use seqloom_core::error::Fault;
-use seqloom_core::number::as_u64;
 
 use crate::disk::{Disk, room};
 use crate::text::Trouble;
@@ -73,14 +72,4 @@ pub fn check_positions(
         return Err(Fault::whole("no position in the compressed file is known"));
     }
     Ok(())
-}
-
-/// A position in bits as one in bytes, and the rest.
-pub(crate) fn split_bits(bit: u64) -> (u64, u32) {
-    (bit / 8, u32::try_from(bit % 8).unwrap_or(0))
-}
-
-/// The size of a slice as a number of 64 bits.
-pub fn size_of(bytes: &[u8]) -> u64 {
-    as_u64(bytes.len())
 }

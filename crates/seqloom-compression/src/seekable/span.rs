@@ -10,13 +10,13 @@ use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
 use sirocco::{Format, compress, decompress};
 
-use super::packed::{changed, check_size, packed_bytes, split_bits};
+use super::Seekable;
+use super::packed::{changed, check_size, packed_bytes};
 use crate::checksum::sum;
-use crate::disk::{Disk, room};
+use crate::disk::room;
 use crate::image::Image;
 use crate::text::Trouble;
 use crate::walk::WINDOW;
-use seqloom_core::number::as_u64;
 
 /// The text of an odd bit's block is repeated from so far before.
 const REPEATED: usize = 3;
@@ -46,26 +46,17 @@ pub fn encode(window: &[u8]) -> Vec<u8> {
 /// Unpacks the first `size` bytes of a span; as a whole it must be the text that
 /// was indexed.
 pub(super) fn unpack(
-    (disk, image): (&Disk, &Image),
-    spans: &[Span],
+    text: &Seekable,
     number: usize,
     (size, is_whole): (usize, bool),
     packed: &mut Vec<u8>,
 ) -> Result<Vec<u8>, Trouble> {
-    let span = spans.get(number).copied().unwrap_or_default();
-    let (start, odd) = split_bits(span.bit);
-    let next = spans
-        .get(number + 1)
-        .map_or(u64::MAX, |next| next.bit / 8 + 1);
-    packed_bytes(disk, start..next.min(disk.size()), packed)?;
+    let span = text.spans().get(number).copied().unwrap_or_default();
+    let next = text.spans().get(number + 1).map(|next| next.bit / 8 + 1);
+    let lead = read_span(text, &span, next, packed)?;
     check_size(size, packed)?;
-    let window = window(image, &span)?;
-    let lead = Lead::new(&window, odd);
     let mut out = Vec::new();
     room(&mut out, size.saturating_add(lead.text))?;
-    if let Some(first) = packed.first_mut() {
-        *first = *first & (0xFF << odd) | lead.last;
-    }
     inflate(&lead.bytes, packed, &mut out)?;
     out.drain(..lead.text);
     if !is_whole || sum(&out) == span.sum {
@@ -74,8 +65,27 @@ pub(super) fn unpack(
     Err(changed("its text differs"))
 }
 
+/// Reads the packed bytes from a span to the byte `end`, or to the end of the file; returns the
+/// blocks of our own that precede them.
+pub(crate) fn read_span(
+    text: &Seekable,
+    span: &Span,
+    end: Option<u64>,
+    packed: &mut Vec<u8>,
+) -> Result<Lead, Trouble> {
+    let size = text.disk.size();
+    let end = end.map_or(size, |end| end.min(size));
+    packed_bytes(&text.disk, span.bit / 8..end, packed)?;
+    let odd = u32::try_from(span.bit % 8).unwrap_or(0);
+    let lead = Lead::new(&window(&text.image, span)?, odd);
+    if let Some(first) = packed.first_mut() {
+        *first = *first & (0xFF << odd) | lead.last;
+    }
+    Ok(lead)
+}
+
 /// The text before a span: 32 KiB, unless it is the beginning.
-pub(crate) fn window(image: &Image, span: &Span) -> Result<Vec<u8>, Trouble> {
+fn window(image: &Image, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
     }
@@ -101,13 +111,13 @@ fn damaged() -> Trouble {
 pub(crate) struct Lead {
     pub(crate) bytes: Vec<u8>,
     /// The bits that stand before the span's in its first byte.
-    pub(crate) last: u8,
+    last: u8,
     /// How much text they make.
     pub(crate) text: usize,
 }
 
 impl Lead {
-    pub(crate) fn new(window: &[u8], odd: u32) -> Self {
+    fn new(window: &[u8], odd: u32) -> Self {
         if window.is_empty() && odd == 0 {
             return Self::default();
         }
@@ -225,9 +235,4 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
 
 pub(crate) fn differs(_: Error) -> Trouble {
     changed("what follows is no deflate data")
-}
-
-/// The number of bytes that an encoded window takes.
-pub fn window_size(packed: &[u8]) -> u32 {
-    u32::try_from(as_u64(packed.len())).unwrap_or(u32::MAX)
 }

@@ -2,8 +2,9 @@
 
 use seqloom_core::error::Fault;
 
-use super::codes::{Code, LONGEST, QUICK};
+use super::codes::{Code, QUICK};
 use crate::input::Input;
+use crate::streams::{cut, garbage};
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
@@ -59,10 +60,7 @@ impl Bits {
         while !self.at_end()? {
             let at = self.position() / 8;
             if self.number(8)? != 0 {
-                return Err(Trouble::Damage(Fault::compressed(
-                    at,
-                    format!("the gzip data ends before byte {at}, and something else follows"),
-                )));
+                return Err(Trouble::Damage(garbage("gzip", at)));
             }
         }
         Ok(())
@@ -97,9 +95,7 @@ impl Bits {
         let quick = code.quick.get(position);
         let (mut symbol, mut size) = quick.copied().unwrap_or_default();
         if size == 0 {
-            (symbol, size) = code
-                .find(self.next, LONGEST)
-                .ok_or_else(|| self.unknown())?;
+            (symbol, size) = code.find(self.next).ok_or_else(|| self.unknown())?;
         }
         if u32::from(size) > self.count {
             return Err(self.cut());
@@ -155,13 +151,7 @@ impl Bits {
     }
 
     fn cut(&self) -> Trouble {
-        let end = self.input.seen();
-        Trouble::Damage(Fault::compressed(
-            end,
-            format!(
-                "the gzip data is cut: the file ends at byte {end}, inside a member; fetch or copy it again"
-            ),
-        ))
+        Trouble::Damage(cut("gzip", "member", self.input.seen()))
     }
 
     fn unknown(&self) -> Trouble {

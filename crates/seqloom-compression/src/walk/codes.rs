@@ -67,7 +67,7 @@ pub(super) const DISTANCES: [(u16, u8); 30] = [
 ];
 
 /// The longest code word.
-pub(super) const LONGEST: usize = 15;
+const LONGEST: usize = 15;
 /// Words up to this long are looked up at once.
 pub(super) const QUICK: usize = 10;
 
@@ -138,9 +138,9 @@ impl Code {
     }
 
     /// The symbol whose word the next bits begin with, word by word.
-    pub(super) fn find(&self, next: u64, most: usize) -> Option<(u16, u8)> {
+    pub(super) fn find(&self, next: u64) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
-        for (size, count) in self.counts.iter().enumerate().take(most + 1).skip(1) {
+        for (size, count) in self.counts.iter().enumerate().skip(1) {
             word |= u32::from((next >> (size - 1)) & 1 == 1);
             let count = u32::from(*count);
             if word < first + count {

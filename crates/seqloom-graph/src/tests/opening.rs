@@ -1,9 +1,11 @@
 //! What an export must be to be opened.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::Files;
-use crate::{Export, Layout, TaskName};
+use crate::{Export, Layout, Limits, TaskName};
 
 /// What is said about a graph that a change has made wrong.
 fn said(change: impl FnOnce(&mut Value)) -> String {
@@ -99,6 +101,19 @@ fn a_value_is_made_once() {
     let message = said(|graph| graph["operations"][1]["outputs"][0]["value"] = json!(2));
     assert!(
         message.ends_with("outputs: value 2 is made twice"),
+        "{message}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_grew_after_its_size_was_read_is_read_no_further_than_the_limit() {
+    // The size of a file in /proc is reported as 0, but it has bytes.
+    let limits = Limits { memory_bytes: 10 };
+    let error = Export::open_within(Path::new("/proc/self/status"), limits).unwrap_err();
+    let message = error.to_string();
+    assert!(
+        message.contains("has 11 bytes, more than the 10"),
         "{message}"
     );
 }

@@ -11,7 +11,6 @@ use crate::stamp::{Change, compare};
 use seqloom_compression::Compression;
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
-use seqloom_compression::parallel::parts_ahead;
 use seqloom_compression::seekable::Seekable;
 
 const SUFFIX: &str = ".sli";
@@ -20,12 +19,10 @@ const SUFFIX: &str = ".sli";
 pub(super) struct Known {
     pub(super) text: Seekable,
     rows: Column,
-    /// How many parts of its text there may be at once.
-    pub(super) ahead: usize,
 }
 
 /// What the index of a gzip file says; nothing where there is none, or it is of no use.
-pub(super) fn known(path: &Path, threads: usize) -> Option<Known> {
+pub(super) fn known(path: &Path) -> Option<Known> {
     let side = beside(path);
     let is_here = side.is_file() && path.is_file();
     let side = is_here.then(|| Disk::open(&side).ok()).flatten()?;
@@ -43,8 +40,7 @@ pub(super) fn known(path: &Path, threads: usize) -> Option<Known> {
         size: side.head.text,
         image: side.image,
     };
-    let ahead = parts_ahead(&text, threads)?;
-    (change == Change::None).then_some(Known { text, rows, ahead })
+    (change == Change::None).then_some(Known { text, rows })
 }
 
 impl Known {

@@ -134,9 +134,8 @@ fn a_damaged_index_is_left_alone() {
 #[test]
 fn a_reader_that_leaves_early_waits_for_nobody() {
     let file = indexed(&gzip(&fasta(6_000_000)));
-    let known = known(&file.0, 4).unwrap();
-    let ahead = known.ahead;
-    let mut whole = Parallel::new(Spans::new(known.text, 0).0, ahead, None, threads_of(4));
+    let known = known(&file.0).unwrap();
+    let mut whole = text_by_spans(known.text, 0, None, threads_of(4)).unwrap();
     for _ in 0..2 {
         let count = compression::Text::fill(&mut whole).unwrap().len();
         compression::Text::consume(&mut whole, count);

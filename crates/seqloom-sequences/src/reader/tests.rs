@@ -1,7 +1,10 @@
+use std::cell::Cell;
 use std::io::{Cursor, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use seqloom_core::error::Kind;
+use seqloom_core::interrupt::ask_while_waiting;
 use seqloom_core::{Error, Result};
 use sirocco::{Format, compress, deflate::Level};
 
@@ -140,6 +143,49 @@ fn damage_that_shows_as_bad_text_is_called_damage() {
     file[at] = b' ';
     let error = message(&file);
     assert!(error.contains("the gzip data is damaged"), "{error}");
+}
+
+/// FASTA with a fault in its first record, packed, and with a wrong checksum at its end.
+fn faulty_twice(size: usize) -> Vec<u8> {
+    let text = [b">a\nA C\n>b\n", &b"A".repeat(size)[..], b"\n"].concat();
+    let mut file = compress(Format::Gzip, Level::FASTEST, &text);
+    let checksum = file.len() - 8;
+    file[checksum] ^= 1;
+    file
+}
+
+#[test]
+fn a_wrong_checksum_after_a_fault_is_found_within_64_mib_and_no_further() {
+    let near = message(&faulty_twice(60 << 20));
+    assert!(near.contains("its checksum or its length"), "{near}");
+    let far = message(&faulty_twice(66 << 20));
+    assert!(far.contains("blank"), "{far}");
+}
+
+/// Gives a few bytes at a time, slowly.
+struct Trickle(Cursor<Vec<u8>>);
+
+impl Read for Trickle {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(10));
+        let size = out.len().min(512);
+        self.0.read(&mut out[..size])
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
+    thread_local! { static IS_INTERRUPTED: Cell<bool> = const { Cell::new(false) } }
+    ask_while_waiting(|| {
+        let error = IS_INTERRUPTED.get().then_some("interrupted");
+        error.map_or(Ok(()), |error| Err(std::io::Error::other(error)))
+    });
+    let source = Trickle(Cursor::new(faulty_twice(32 << 20)));
+    let input = Input::new(Box::new(source));
+    let mut reader = Reader::new(Path::new("x.fa"), input, &Options::default()).unwrap();
+    IS_INTERRUPTED.set(true);
+    let error = reader.read(1, usize::MAX).unwrap_err().to_string();
+    assert!(error.contains("interrupted"), "{error}");
 }
 
 #[test]
