@@ -9,6 +9,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import seqloom as sl
+from seqloom.export._manifest import seal
 
 B = sl.tensor.backend("numpy")
 
@@ -26,6 +27,24 @@ def graph(folder, name="graph.json"):
 def operations(folder, name="graph.json"):
     """The names of a graph's operations."""
     return [it["name"] for it in graph(folder, name)["operations"]]
+
+
+def append_operation(folder, name, *args, shape, dtype="float32", **options):
+    """Applies an operation to the outputs of an export, and writes right hashes."""
+    facts = manifest(folder)
+    files = {it: Path(folder, it).read_bytes() for it in facts.pop("files")}
+    for file in [it for it in files if it.startswith("graph")]:
+        table = json.loads(files[file])
+        (output,) = table["outputs"]
+        made = {"value": output["value"] + 1, "dtype": dtype, "shape": shape}
+        call = {"name": name, "args": [{"value": output["value"]}, *args]}
+        table["operations"].append({**call, "options": options, "outputs": [made]})
+        output["value"] += 1
+        files[file] = json.dumps(table).encode()
+        Path(folder, file).write_bytes(files[file])
+    own = {"checksum", "format", "version", "written_by"}
+    facts = {name: it for name, it in facts.items() if name not in own}
+    Path(folder, "export.json").write_bytes(seal(facts, files))
 
 
 class Run:

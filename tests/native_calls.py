@@ -34,6 +34,18 @@ def run_native(
     memory_limit: int | None = None,
 ):
     """What Rust computes, where NumPy's backend has made arrays of these kinds."""
+    graph, arrays = make_graph(name, args, options, made)
+    files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
+    zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
+    given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
+    shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
+    return _native.ExportedModel(zipped, memory_limit).run(shaped, threads)
+
+
+def make_graph(
+    name: str, args: Any, options: Any, made: list[Any]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Returns a graph of one operation, and the arrays that are its inputs."""
     arrays: list[Any] = []
     graph = {
         "version": 1,
@@ -52,11 +64,7 @@ def run_native(
     graph["inputs"] = [
         {"name": f"in{n}", **_declare(n, array)} for n, array in enumerate(arrays)
     ]
-    files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
-    zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
-    given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
-    shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
-    return _native.ExportedModel(zipped, memory_limit).run(shaped, threads)
+    return graph, arrays
 
 
 def _declare(number: int, array: Any) -> dict[str, Any]:

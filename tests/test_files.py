@@ -257,6 +257,18 @@ def test_what_was_left_of_another_file_stays(tmp_path, writer):
     assert len(parts(tmp_path)) == 1
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_link_or_a_pipe_under_the_name_of_a_part_stays(tmp_path):
+    link, pipe = (tmp_path / f".a.seqloom{number}.part" for number in (0, 1))
+    (tmp_path / "other").write_bytes(b"of another program")
+    link.symlink_to(tmp_path / "other")
+    os.mkfifo(pipe)
+    write_atomic(tmp_path / "a", b"whole")
+    assert link.is_symlink()
+    assert pipe.is_fifo()
+    assert (tmp_path / "a").read_bytes() == b"whole"
+
+
 def test_two_writers_of_one_file_do_not_meet(tmp_path):
     with atomic_path(tmp_path / "a") as first, atomic_path(tmp_path / "a") as second:
         first.write_bytes(b"first")

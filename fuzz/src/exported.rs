@@ -27,6 +27,7 @@ pub fn run(zip: Vec<u8>) {
     let Ok(export) = Export::from_zip(zip) else {
         return;
     };
+    let _ = export.facts();
     let inputs = export.graph().inputs().to_vec();
     let limits = Limits {
         memory_bytes: MEMORY,

@@ -176,9 +176,11 @@ def _remove_dead(part: Path) -> None:
     except OSError:
         return
     with suppress(OSError):
-        lock(handle, wait=False)
-        if is_at(part, handle):
-            part.unlink()
+        # A pipe or a device of this name belongs to another program.
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            lock(handle, wait=False)
+            if is_at(part, handle):
+                part.unlink()
     os.close(handle)
 
 

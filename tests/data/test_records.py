@@ -361,3 +361,14 @@ def test_a_sequence_too_short_for_the_encoder_is_named(fasta):
     encoder: Any = Kmer(3)
     with pytest.raises(FormatError, match=r"record 1 \(b\): 2 letters are too few"):
         SequenceDataset(fasta(TWO), encoder=encoder)
+
+
+def test_the_columns_that_threads_read_cannot_be_written(tmp_path):
+    (tmp_path / "a.fa").write_text(">a\nACGT\n")
+    dataset = SequenceDataset(tmp_path / "a.fa")
+    (batch,) = dataset._records.store.batches()  # noqa: SLF001 - what the loader reads
+    for column in (batch.headers, batch.sequences):
+        with pytest.raises(ValueError, match="read-only"):
+            column.data[0] = 0
+        with pytest.raises(ValueError, match="read-only"):
+            column.offsets[0] = 1

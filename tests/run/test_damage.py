@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exported import append_operation
 from seqloom.export._manifest import seal
 
 SIXTY = "ACGT" * 15
@@ -110,6 +111,23 @@ def test_a_newer_version_is_refused_by_name(program, copied):
 def test_a_file_that_cannot_be_read_is_an_error(program, copied, content, said):
     (copied.parent / "a.fa").write_bytes(content)
     assert said in fault(program, copied)
+
+
+def test_classes_without_number_are_refused_before_they_take_memory(program, copied):
+    append_operation(
+        copied, "astype", {"dtype": "int64"}, dtype="int64", shape=["batch", 3]
+    )
+    append_operation(copied, "one_hot", 10**12, dtype="int64", shape=["batch", 3, 10**12])
+    message = fault(program, copied)
+    assert "one_hot: an array [1000000000000] of int64 is larger than the" in message
+    assert "(--memory)" in message
+
+
+def test_the_least_diagonal_leaves_the_scores_as_they_are(program, copied):
+    before = program(copied.name, "a.fa", cwd=copied.parent)
+    append_operation(copied, "triu", shape=["batch", 3], k=-(2**63))
+    after = program(copied.name, "a.fa", cwd=copied.parent)
+    assert (after.returncode, after.stdout) == (0, before.stdout)
 
 
 def test_a_model_of_sequences_reads_no_genotypes(program, copied):

@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from exported import append_operation
 from web_page import HOME, MODULE, ask, fasta, needs_module, needs_node, packed, records
 
 pytestmark = [needs_module, needs_node]
@@ -108,6 +110,38 @@ def test_a_zip_that_is_cut_or_changed_is_an_error_and_no_trap(files):
     # What no hash covers is of the zip: times and attributes of its entries.
     harmless = sum("error" not in it for it in answers)
     assert harmless < len(answers) / 4
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [(10**9, "an array [1000000000] of int64 is larger than the"), (10**12, "shape")],
+    ids=["more than the limit", "more than an index"],
+)
+def test_classes_without_number_are_an_error_and_no_trap(files, tmp_path, classes, message):
+    copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
+    append_operation(copy, "astype", {"dtype": "int64"}, dtype="int64", shape=["batch", 3])
+    append_operation(copy, "one_hot", classes, dtype="int64", shape=["batch", 3, classes])
+    *found, _, last = ask(
+        {"do": "open", "path": packed(copy, tmp_path / "copy.zip")},
+        {"do": "predict", "path": files[1]},
+        {"do": "open", "path": files[0]},
+        {"do": "predict", "path": files[1]},
+    )
+    assert message in next(it["error"] for it in found if "error" in it)
+    assert not any(it.get("is_trap") for it in found)
+    assert last["records"] == len(LENGTHS)
+
+
+def test_the_least_diagonal_leaves_the_scores_as_they_are(files, tmp_path):
+    copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
+    append_operation(copy, "triu", shape=["batch", 3], k=-(2**63))
+    _, before, _, after = ask(
+        {"do": "open", "path": files[0]},
+        {"do": "predict", "path": files[1]},
+        {"do": "open", "path": packed(copy, tmp_path / "copy.zip")},
+        {"do": "predict", "path": files[1]},
+    )
+    assert before["scores"] == after["scores"]
 
 
 def test_the_next_question_is_answered_after_an_error(files):

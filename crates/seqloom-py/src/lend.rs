@@ -172,8 +172,9 @@ impl<T: Element> Shared<T> {
     /// All of it.
     pub(crate) fn as_slice(&self) -> &[T] {
         // SAFETY: the array is held, was found contiguous, and cannot grow while it is
-        // held; nobody writes to it, as to no array that a call without the interpreter
-        // reads.
+        // held. Python makes it read-only before it gives it (`share_column`); a caller who
+        // makes it writeable again, or writes through a view from before, breaks the rule of
+        // SECURITY.md.
         #[expect(unsafe_code, reason = "an array that outlives a call")]
         unsafe {
             slice::from_raw_parts(self.start, self.size)
@@ -181,7 +182,7 @@ impl<T: Element> Shared<T> {
     }
 }
 
-// SAFETY: what is read through the pointer is plain numbers that nobody writes.
+// SAFETY: what is read through the pointer is plain numbers of a read-only array.
 #[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
 unsafe impl<T: Sync> Send for Shared<T> {}
 // SAFETY: the same.

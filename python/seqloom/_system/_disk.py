@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Refuses a symbolic link; without it, a link is followed.
-NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+# Refuses a symbolic link, and does not wait for the other end of a pipe.
+NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # Of renameat2 in linux/fcntl.h and linux/fs.h; of renamex_np in macOS's sys/stdio.h.
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2

@@ -113,12 +113,12 @@ class MemoryStore:
         self.counts = counts
         self.lengths: NDArray[np.int64] = batch.sequences.lengths
         self._headers: Ragged | None = batch.headers
-        names = Ragged(*_native.first_words(*_pair(batch.headers)))
+        names = Ragged(*_native.first_words(*share_column(batch.headers)))
         self._columns = (names, batch.sequences, batch.qualities)
         self._native = _native.RecordStore(
-            _pair(names),
-            _pair(batch.sequences),
-            None if batch.qualities is None else _pair(batch.qualities),
+            share_column(names),
+            share_column(batch.sequences),
+            None if batch.qualities is None else share_column(batch.qualities),
         )
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
@@ -157,8 +157,9 @@ class MemoryStore:
         return self.digest()
 
 
-def _pair(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Takes a column apart, as the extension wants it."""
+def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Returns the arrays of a column, read-only: threads of Rust may read them any time."""
+    rows.data.flags.writeable = rows.offsets.flags.writeable = False
     return rows.data, rows.offsets
 
 
@@ -194,10 +195,10 @@ class _Growing:
 
     def append(self, batch: SequenceBatch) -> None:
         """Adds the records of a batch."""
-        self._headers.append(*_pair(batch.headers))
-        self._sequences.append(*_pair(batch.sequences))
+        self._headers.append(*share_column(batch.headers))
+        self._sequences.append(*share_column(batch.sequences))
         if batch.qualities is not None:
-            self._qualities.append(*_pair(batch.qualities))
+            self._qualities.append(*share_column(batch.qualities))
             self._has_qualities = True
 
     def finish(self) -> SequenceBatch:

@@ -8,6 +8,7 @@ mod size;
 
 pub use argument::Argument;
 pub use operation::Operation;
+pub(crate) use parse::RANK;
 pub(crate) use size::Sizes;
 pub use size::{Dim, Size};
 

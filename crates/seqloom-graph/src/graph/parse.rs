@@ -197,7 +197,7 @@ impl Reader {
 }
 
 /// Axes of an array, at most.
-const RANK: usize = 16;
+pub(crate) const RANK: usize = 16;
 
 fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
     let found = json.get(key).and_then(Value::as_array);

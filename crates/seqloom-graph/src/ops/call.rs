@@ -1,7 +1,7 @@
 //! What an operation is given, with sizes and values in their places.
 
 use crate::Dtype;
-use crate::graph::{Argument, Operation, Sizes};
+use crate::graph::{Argument, Operation, RANK, Sizes};
 use crate::memory::Outcome;
 use crate::plan::Item;
 
@@ -184,18 +184,7 @@ impl<'a> Call<'a> {
         let Some(numbers) = self.ints(name)? else {
             return Ok((0..rank).collect());
         };
-        let axes: Vec<usize> = numbers
-            .iter()
-            .map(|&axis| within(axis, rank))
-            .collect::<Outcome<_>>()?;
-        if axes
-            .iter()
-            .enumerate()
-            .any(|(at, axis)| axes[..at].contains(axis))
-        {
-            return Err(format!("{name}: {numbers:?} names an axis twice"));
-        }
-        Ok(axes)
+        different(&numbers, rank, name)
     }
 }
 
@@ -217,10 +206,27 @@ impl Given {
             number.ok_or_else(|| format!("{name}: expected whole numbers"))
         };
         match self {
+            Self::List(parts) if parts.len() > RANK => {
+                let found = parts.len();
+                Err(format!(
+                    "{name}: expected at most {RANK} numbers, got {found}"
+                ))
+            }
             Self::List(parts) => parts.iter().map(one).collect(),
             other => Ok(vec![one(other)?]),
         }
     }
+}
+
+/// Axes of so many, each named once.
+pub(crate) fn different(numbers: &[i64], rank: usize, name: &str) -> Outcome<Vec<usize>> {
+    let axes = numbers.iter().map(|&axis| within(axis, rank));
+    let axes: Vec<usize> = axes.collect::<Outcome<_>>()?;
+    let mut seen = axes.iter().enumerate();
+    if seen.any(|(at, axis)| axes[..at].contains(axis)) {
+        return Err(format!("{name}: {numbers:?} names an axis twice"));
+    }
+    Ok(axes)
 }
 
 /// An axis of so many, counted from the end where it is below 0.

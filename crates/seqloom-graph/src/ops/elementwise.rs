@@ -4,7 +4,7 @@ use seqloom_fuse::Op;
 
 use super::call::{Call, Given, to_float};
 use super::fused::{Operand, fuse, fuse_ordered, items, order_of, shape_of};
-use super::{integers, scalars};
+use super::{create, integers, scalars};
 use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, Item};
@@ -18,7 +18,7 @@ pub(crate) struct Operands {
 /// A function of one array or of two.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let names = call.operation.signature.arguments;
-    let mut given = Operands::take(call, names)?;
+    let mut given = Operands::take(b, call, names)?;
     let name = call.name();
     if is_one_of(FRACTIONAL, name) && !given.dtype.is_float() {
         given.dtype = Dtype::Float32;
@@ -64,19 +64,15 @@ fn floats(b: &mut Builder, name: &str, op: Op, given: &Operands) -> Outcome<Item
 
 impl Operands {
     /// Those of these names, and the type that they meet in.
-    pub(crate) fn take(call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
+    pub(crate) fn take(b: &mut Builder, call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
         let mut given = Vec::with_capacity(names.len());
         for name in names {
             given.push((*name, call.needed(name)?));
         }
         let dtype = common_type(&given.iter().map(|(_, given)| given).collect::<Vec<_>>());
-        let all = given.into_iter().map(|(name, given)| match given {
-            Given::Array(item) => Ok(Operand::Array(item)),
-            Given::Int(number) => Ok(Operand::Number(to_float(number))),
-            Given::Float(number) => Ok(Operand::Number(number)),
-            Given::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
-            _ => Err(format!("{name}: expected an array or a number")),
-        });
+        let all = given
+            .into_iter()
+            .map(|(name, given)| operand(b, name, given, dtype));
         let all = all.collect::<Outcome<Vec<_>>>()?;
         if items(&all).next().is_none() {
             return Err("expected at least one array".to_owned());
@@ -96,6 +92,24 @@ impl Operands {
         Self { all, dtype }
     }
 }
+
+/// An operand of a function that is computed in a type. A whole number that a float does not
+/// hold exactly becomes an array, unless it becomes a float anyway.
+fn operand(b: &mut Builder, name: &str, given: Given, dtype: Dtype) -> Outcome<Operand> {
+    match given {
+        Given::Array(item) => Ok(Operand::Array(item)),
+        Given::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
+            create::whole(b, Dtype::Int64, &[], number).map(Operand::Array)
+        }
+        Given::Int(number) => Ok(Operand::Number(to_float(number))),
+        Given::Float(number) => Ok(Operand::Number(number)),
+        Given::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
+        _ => Err(format!("{name}: expected an array or a number")),
+    }
+}
+
+/// Up to here a float of 64 bits holds all whole numbers.
+const EXACT: u64 = 1 << 53;
 
 /// The type that arrays and numbers meet in: fractions make floats of integers.
 pub(crate) fn common_type(given: &[&Given]) -> Dtype {
@@ -185,12 +199,9 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     };
     let mut all = vec![Operand::Array(condition)];
     for (name, given) in [("x", x), ("y", y)] {
-        all.push(match given {
-            Given::Array(item) => Operand::Array(b.cast(&item, dtype)?),
-            Given::Int(number) => Operand::Number(to_float(number)),
-            Given::Float(number) => Operand::Number(number),
-            Given::Bool(truth) => Operand::Number(f64::from(u8::from(truth))),
-            _ => return Err(format!("{name}: expected an array or a number")),
+        all.push(match operand(b, name, given, dtype)? {
+            Operand::Array(item) => Operand::Array(b.cast(&item, dtype)?),
+            number @ Operand::Number(_) => number,
         });
     }
     let given = Operands::of(all, dtype);
@@ -210,7 +221,7 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
         (None, Some(_)) => (Op::Minimum, &["x", "max"], "minimum"),
         (None, None) => return call.array("x"),
     };
-    let given = Operands::take(call, names)?;
+    let given = Operands::take(b, call, names)?;
     if given.dtype.is_float() {
         fuse(b, op, &given.all, given.dtype)
     } else {

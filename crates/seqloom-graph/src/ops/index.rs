@@ -4,6 +4,7 @@ use super::call::{Call, Given};
 use super::fused::{Operand, shape_of};
 use super::take::{position, require_whole};
 use crate::Dtype;
+use crate::graph::RANK;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, Item};
@@ -24,6 +25,9 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 
 /// The key with one part for each axis, and new axes between them.
 fn spread(key: Vec<Given>, rank: usize) -> Outcome<Vec<Given>> {
+    if key.len() > 2 * RANK {
+        return Err(format!("key: expected at most {} parts", 2 * RANK));
+    }
     let is_axis = |part: &&Given| !matches!(part, Given::NewAxis | Given::Null | Given::Ellipsis);
     let named = key.iter().filter(is_axis).count();
     let rest = rank.checked_sub(named);

@@ -29,10 +29,18 @@ pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<It
     }
     let dtype = if is_truth { Dtype::Bool } else { Dtype::Int64 };
     let made = b.room(dtype, &shape)?;
-    let arity = given.all.len();
+    let (arity, is_power) = (given.all.len(), name == "pow");
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
-        fill(function, &numbers[..arity], reads, write, is_truth)
+        let slots = slots(&numbers[..arity], reads)?;
+        if is_power && slots[1].least() < 0 {
+            return Err(
+                "powers of whole numbers below 0 are no whole numbers: make floats of \
+                        them first"
+                    .to_owned(),
+            );
+        }
+        fill(function, slots, write, is_truth)
     });
     b.step(reads, &[&made], kernel)?;
     if is_truth {
@@ -51,13 +59,8 @@ fn whole(number: f64) -> i64 {
     number as i64
 }
 
-fn fill(
-    function: Function,
-    numbers: &[Option<i64>],
-    reads: &[Read<'_>],
-    write: &mut Write<'_>,
-    is_truth: bool,
-) -> Outcome {
+/// Numbers, and arrays in the places that have none.
+fn slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 3]> {
     let mut arrays = reads.iter();
     let mut slots: [Slot<'_>; 3] = [Slot::Number(0); 3];
     for (slot, number) in slots.iter_mut().zip(numbers) {
@@ -67,6 +70,15 @@ fn fill(
             (None, None) => Slot::Number(0),
         };
     }
+    Ok(slots)
+}
+
+fn fill(
+    function: Function,
+    slots: [Slot<'_>; 3],
+    write: &mut Write<'_>,
+    is_truth: bool,
+) -> Outcome {
     let value = |at: usize| function(slots.map(|slot| slot.at(at)));
     if is_truth {
         let out = write.plain::<u8>()?;
@@ -90,6 +102,13 @@ enum Slot<'a> {
 }
 
 impl Slot<'_> {
+    fn least(&self) -> i64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Array(numbers) => numbers.iter().copied().min().unwrap_or(0),
+        }
+    }
+
     fn at(&self, position: usize) -> i64 {
         match self {
             Self::Number(number) => *number,
@@ -113,7 +132,7 @@ fn find(name: &str, dtype: Dtype) -> Option<(Function, bool)> {
         "multiply" => |[x, y, _]| x.wrapping_mul(y),
         "floor_divide" => |[x, y, _]| floor_divide(x, y),
         "remainder" => |[x, y, _]| x.wrapping_sub(y.wrapping_mul(floor_divide(x, y))),
-        "pow" => |[x, y, _]| x.wrapping_pow(u32::try_from(y).unwrap_or(0)),
+        "pow" => |[x, y, _]| power(x, y),
         "maximum" => |[x, y, _]| x.max(y),
         "minimum" => |[x, y, _]| x.min(y),
         "negative" => |[x, ..]| x.wrapping_neg(),
@@ -145,6 +164,19 @@ fn comparing(name: &str) -> Option<Function> {
         "greater_equal" => |[x, y, _]| (x >= y).into(),
         _ => return None,
     })
+}
+
+/// A power of a number from 0 on.
+fn power(x: i64, y: i64) -> i64 {
+    let (mut found, mut square, mut left) = (1_i64, x, y.cast_unsigned());
+    while left > 0 {
+        if left & 1 == 1 {
+            found = found.wrapping_mul(square);
+        }
+        square = square.wrapping_mul(square);
+        left >>= 1;
+    }
+    found
 }
 
 /// A quotient, rounded down; 0 of a division by 0, as NumPy's.

@@ -1,7 +1,7 @@
 //! Arrays made of parts of others: joined, repeated, reversed, padded.
 
-use super::call::{Call, Given, to_float, within};
-use super::create::fill;
+use super::call::{Call, Given, within};
+use super::create::{fill, whole};
 use crate::layout::{Layout, walking_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, Item};
@@ -200,14 +200,20 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
         )?;
         return Ok(rolled.seen(Layout::new(&shape)));
     }
-    let axes = call.axes("axis", x.rank())?;
-    let shifts = if shifts.len() == 1 {
-        vec![shifts[0]; axes.len()]
-    } else {
-        shifts
-    };
+    let axes = call.ints("axis")?.unwrap_or_default();
+    let count = shifts.len().max(axes.len());
+    if [shifts.len(), axes.len()]
+        .iter()
+        .any(|&given| given != 1 && given != count)
+    {
+        return Err(format!(
+            "expected one shift, one axis or as many of both, got shift {shifts:?} and axis {axes:?}"
+        ));
+    }
     let mut found = x;
-    for (axis, shift) in axes.into_iter().zip(shifts) {
+    for number in 0..count {
+        let axis = within(axes[number % axes.len()], found.rank())?;
+        let shift = shifts[number % shifts.len()];
         found = rolled(b, &found, axis, shift.into())?;
     }
     Ok(found)
@@ -278,18 +284,18 @@ pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 
 pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let x = call.array("x")?;
-    let value = match call.get("value")? {
-        None => 0.0,
-        Some(Given::Int(number)) => to_float(number),
-        Some(Given::Float(number)) => number,
-        Some(_) => return Err("value: expected a number".to_owned()),
-    };
+    let ones = vec![1; x.rank()];
+    let ground = match call.get("value")? {
+        None => fill(b, x.dtype, &ones, 0.0),
+        Some(Given::Int(number)) => whole(b, x.dtype, &ones, number),
+        Some(Given::Float(number)) => fill(b, x.dtype, &ones, number),
+        Some(_) => Err("value: expected a number".to_owned()),
+    }?;
     let Padding {
         inner,
         shape,
         before,
     } = Padding::of(call, &x.layout)?;
-    let ground = fill(b, x.dtype, &vec![1; x.rank()], value)?;
     let made = b.room(x.dtype, &shape)?;
     let mut layout = made.layout.clone();
     for (axis, &before) in before.iter().enumerate() {

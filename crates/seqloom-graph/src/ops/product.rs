@@ -255,19 +255,13 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 
 /// The axes of both that are summed over.
 fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
-    use super::call::{Given, within};
+    use super::call::{Given, different};
     let axes = call.get("axes")?.unwrap_or(Given::Int(2));
     if let Given::List(parts) = &axes {
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |given: &Given, rank| {
-            let numbers = given.ints("axes")?;
-            numbers
-                .iter()
-                .map(|&axis| within(axis, rank))
-                .collect::<Outcome<Vec<usize>>>()
-        };
+        let axes = |given: &Given, rank| different(&given.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));

@@ -1,6 +1,6 @@
 //! The same elements in another shape: views where NumPy makes views.
 
-use super::call::{Call, within};
+use super::call::{Call, different};
 use crate::layout::Layout;
 use crate::memory::Outcome;
 use crate::plan::{Builder, Item};
@@ -121,15 +121,7 @@ pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<Item> {
     let x = call.array("x")?;
     let given = call.ints("axis")?.unwrap_or_else(|| vec![0]);
     let rank = x.rank() + given.len();
-    let axes = given.iter().map(|&axis| within(axis, rank));
-    let axes = axes.collect::<Outcome<Vec<usize>>>()?;
-    if axes
-        .iter()
-        .enumerate()
-        .any(|(at, axis)| axes[..at].contains(axis))
-    {
-        return Err(format!("axis: {given:?} names an axis twice"));
-    }
+    let axes = different(&given, rank, "axis")?;
     Ok(super::reduce::with_axes(&x, &axes))
 }
 

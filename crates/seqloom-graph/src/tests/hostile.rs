@@ -259,3 +259,19 @@ fn the_graph_that_is_spoiled_runs_as_it_is() {
     ];
     assert_eq!(run(&graph(), &inputs).unwrap().len(), 2);
 }
+
+#[test]
+fn lists_of_more_numbers_than_there_are_axes_are_refused() {
+    let ones = json!(vec![1; 100_000]);
+    let message = error_of(&[1], &[("tile", json!([ones]), "float32", json!([1]))]);
+    assert!(
+        message.contains("repetitions: expected at most 16 numbers, got 100000"),
+        "{message}"
+    );
+    let key = json!([vec![json!({"newaxis": true}); 100_000]]);
+    let message = error_of(&[1], &[("index", key, "float32", json!([1]))]);
+    assert!(
+        message.contains("key: expected at most 32 parts"),
+        "{message}"
+    );
+}

@@ -1,6 +1,6 @@
 //! What graphs compute, beside values that were worked out by hand.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Files, Maker, run};
 use crate::{Array, Data, Input, Limits, Model, Values};
@@ -197,4 +197,60 @@ fn a_state_that_alone_is_read_is_that_among_all() {
         .flat_map(|row| all[(row * 6 + row) * 6..][..6].to_vec())
         .collect();
     assert_eq!(numbers(&alone[0]), picked);
+}
+
+/// What an operation makes of the integers 0 to 3 and other arguments.
+fn of_integers(name: &str, more: &[Value]) -> Result<Values, String> {
+    let mut maker = Maker::new(&[json!([4])]);
+    let args = json!([{"value": 0}, {"dtype": "int64"}]);
+    let x = maker.add("astype", &args, &[("int64", json!([4]))]);
+    let args = [&[json!({"value": x})], more].concat();
+    let made = maker.add(name, &json!(args), &[("int64", json!(["n"]))]);
+    maker.give(made);
+    let found = run(&maker.to_json(), &[(&[4], steps(4))])?;
+    Ok(found[0].values.clone())
+}
+
+#[test]
+fn several_shifts_along_one_axis_add_up() {
+    let found = of_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
+    assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
+    let found = of_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
+    assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
+    let message = of_integers("roll", &[json!([1, 1, 1]), json!([0, 0])]).unwrap_err();
+    assert!(
+        message.contains("shift [1, 1, 1] and axis [0, 0]"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_power_of_an_integer_may_be_large_and_not_negative() {
+    // 3^(2^32 + 1) modulo 2^64.
+    let found = of_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
+    assert_eq!(found, Values::I64(vec![0, 1, 0, 7_473_929_035_676_909_571]));
+    for power in [json!(-1), json!(i64::MIN)] {
+        let message = of_integers("pow", &[power]).unwrap_err();
+        assert!(message.contains("powers of whole numbers"), "{message}");
+    }
+}
+
+#[test]
+fn an_integer_of_a_graph_above_2_to_the_53_keeps_its_last_digit() {
+    let large = (1_i64 << 53) + 1;
+    let found = of_integers("add", &[json!(large)]).unwrap();
+    let wanted = (0..4).map(|number| large + number).collect();
+    assert_eq!(found, Values::I64(wanted));
+    let found = of_integers("pad", &[json!([[1, 0]]), json!(large)]).unwrap();
+    assert_eq!(found, Values::I64(vec![large, 0, 1, 2, 3]));
+}
+
+#[test]
+fn an_axis_is_summed_once() {
+    let mut maker = Maker::new(&[json!([2, 2])]);
+    let args = json!([{"value": 0}, {"value": 0}, [[0, 0], [0, 1]]]);
+    let made = maker.add("tensordot", &args, &[("float32", json!(["n"]))]);
+    maker.give(made);
+    let message = run(&maker.to_json(), &[(&[2, 2], steps(4))]).unwrap_err();
+    assert!(message.contains("[0, 0] names an axis twice"), "{message}");
 }

@@ -10,6 +10,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.data._extent import Extents, extents_of
 from seqloom.data._ids import ids_of
+from seqloom.data._store import share_column
 from seqloom.io import SequenceBatch
 from seqloom.io._records import join
 
@@ -43,9 +44,8 @@ class ChunkSource:
     def store(self) -> _native.RecordStore:
         """The records where threads read them without the interpreter."""
         if self._store is None:
-            headers, sequences = self.batch.headers, self.batch.sequences
-            names = headers.data, headers.offsets
-            letters = sequences.data, sequences.offsets
+            names = share_column(self.batch.headers)
+            letters = share_column(self.batch.sequences)
             self._store = _native.RecordStore(names, letters, None)
         return self._store
 

@@ -1,0 +1,218 @@
+"""Makes graphs from which fuzzing of exported models starts: an operation or a layer each.
+
+    PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
+
+The calls, layers and networks are those of the tests of exports, which need PyTorch.
+CONFORMANCE_SAMPLES sets how many samples there are of an operation and a type (3; 0: all).
+`fuzz/keep export` then keeps the graphs that reach what the others do not.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from hashlib import sha1
+from itertools import chain, product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import seqloom as sl
+from conformance.operations import TABLE
+from export.test_layers import TABLES, Each
+from export.test_operations import NAMES, list_calls
+from exported_networks import OF_ANY_LENGTH, OF_SOME_LENGTHS, Recurrent, Tokens, ready
+from native_calls import B, make_graph
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Graph = dict[str, Any]
+WHOLE, ROWS = np.arange(6).reshape(2, 3), np.arange(6, dtype="f4").reshape(2, 3)
+TYPES = ("bool", "uint8", "uint32", "int32", "int64", "float32", "float64")
+# Calls that no sample of torch's is, or not with these arguments.
+CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("astype", (WHOLE, np.dtype("uint32")), {}),
+    ("astype", (WHOLE, np.dtype("uint8")), {}),
+    ("astype", (WHOLE.astype("u4"), np.dtype("int64")), {}),
+    ("astype", (WHOLE.astype("i4"), np.dtype("int64")), {}),
+    ("clip", (WHOLE, 1, 2), {}),
+    ("clip", (WHOLE, 2**60, None), {}),
+    ("conv1d_input_grad", (ROWS[None], ROWS[:, None, :2], (1, 1, 4)), {}),
+    ("cumulative_sum", (WHOLE,), {"axis": 1, "include_initial": True}),
+    ("full", ((2, 3), 2), {}),
+    ("full", ((2, 3), np.ones(3)), {}),
+    ("linear", (WHOLE, WHOLE, WHOLE[:, 0]), {}),
+    ("linear_by_row", (ROWS[:0], ROWS), {"residual": ROWS[:0, :2]}),
+    ("one_hot", (WHOLE, 6), {}),
+    ("pad", (ROWS, ((1, -1), (0, 2))), {"value": 0.5}),
+    ("pad", (WHOLE, ((0, 1), (1, 0))), {"value": 7}),
+    ("pow", (ROWS, 0.5), {}),
+    ("pow", (ROWS, 3.0), {}),
+    ("pow", (WHOLE, 3), {}),
+    ("prod", (WHOLE,), {}),
+    ("reshape", (ROWS, (-1, 2)), {}),
+    ("roll", (ROWS, (1, 2)), {"axis": (0, 1)}),
+    ("softplus", (ROWS,), {}),
+    ("subtract", (WHOLE, 2**60), {}),
+    ("where", (WHOLE > 1, WHOLE, 3), {}),
+    ("where", (ROWS > 1, 0.5, 3), {}),
+]
+# Expressions whose arrays have gaps, or of which one place alone is read.
+EXPRESSIONS: list[Any] = [
+    lambda x: x[:, ::2, ::3].sum(axis=(1, 2)),
+    lambda x: x[:, :, ::2].sum(axis=2),
+    lambda x: x[:, 0, ::2].max(axis=1),
+    lambda x: x.permute_dims((2, 0, 1))[::2].sum(axis=(0, 2)),
+    lambda x: _repeat(x, 600)[..., ::2].sum(axis=3),
+    lambda x: _repeat(x, 99).sum(axis=(2, 3)),
+]
+# What a place of a graph is changed to.
+SPOILS: tuple[Any, ...] = (
+    None,
+    "conjure",
+    -7,
+    2**63,
+    2**64,
+    [1, "a"],
+    {"value": 99},
+    {"size": ["batch"], "times": 2**62, "over": 0},
+    {"size": ["none"], "times": 2**62, "plus": 2**62},
+    {"size": [2**62, 2**62, 2**62]},
+    {"slice": [None, None, 0]},
+    {"float": "nan"},
+)
+SPOILED = (
+    "attention_varlen concat conv2d index lstm max_pool1d pad rotary_linear take tensordot"
+)
+# A longer input is cut: fuzz/run.
+LONGEST = 16_384
+
+
+def main(folder: Path) -> None:
+    """Writes the graphs into a folder, each under its hash."""
+    folder.mkdir(parents=True, exist_ok=True)
+    left = set(SPOILED.split())
+    for graph in chain(_networks(), _layers(), _calls(), _operations()):
+        _write(folder, graph)
+        found = left & {operation["name"] for operation in graph["operations"]}
+        if found and len(json.dumps(graph)) < LONGEST // 4:
+            left -= found
+            for spoiled in _spoil(graph):
+                _write(folder, spoiled)
+    print(f"{len(list(folder.iterdir()))} graphs are in {folder}; not spoiled: {left or 0}")
+
+
+def _write(folder: Path, graph: Graph) -> None:
+    """Writes a graph, unless it is longer than an input may be."""
+    text = json.dumps(graph, separators=(",", ":")).encode()
+    if len(text) <= LONGEST:
+        (folder / sha1(text, usedforsecurity=False).hexdigest()).write_bytes(text)
+
+
+def _operations() -> Iterator[Graph]:
+    """Yields graphs of one operation, for torch's samples of it."""
+    for name in NAMES:
+        for dtype in TABLE[name].dtypes:
+            for call in list_calls(name, dtype):
+                yield make_graph(name, *call)[0]
+
+
+def _calls() -> Iterator[Graph]:
+    """Yields graphs of other calls, and of functions of one or two arrays of each type."""
+    for name, args, options in CALLS:
+        yield make_graph(name, args, options, [getattr(B, name)(*args, **options)])[0]
+    for name, dtype, count in product(NAMES, TYPES, (1, 2)):
+        args = (WHOLE.astype(dtype),) * count
+        with suppress(Exception):  # most functions take other arguments
+            made = getattr(B, name)(*args)
+            if made.dtype.name in TYPES:
+                yield make_graph(name, args, {}, [made])[0]
+
+
+def _spoil(graph: Graph) -> Iterator[Graph]:
+    """Yields a graph with each place changed to something that it cannot be."""
+    for holder, key in list(_list_places(graph)):
+        kept = holder[key]
+        for holder[key] in SPOILS:
+            yield graph
+        holder[key] = kept
+
+
+def _list_places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yields each container within a value, with each of its keys or positions."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from _list_places(value[key])
+
+
+def _layers() -> Iterator[Graph]:
+    """Yields graphs of one layer, for any length and for one."""
+    for free, fixed, layers in TABLES.values():
+        for make in layers.values():
+            yield from _exported(ready(Each([make()])), inputs=fixed)
+            # Alone, some layers do something else at a length of few positions.
+            with suppress(sl.errors.ExportError):
+                yield from _exported(ready(Each([make()])), inputs=free)
+
+
+def _repeat(x: Any, count: int) -> Any:
+    """Returns an array with a further axis along which each number is repeated."""
+    return apply("broadcast_to", x[:, :, :, None], (*x.shape, count))
+
+
+class Expression(Each):
+    """Applies an expression of the table."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__([])
+        self.number = number
+
+    def list_parts(self, inputs: Any) -> list[Any]:
+        """Returns what the expression makes of the inputs."""
+        made = EXPRESSIONS[self.number](inputs * self.scale.value)
+        return [made.reshape(made.shape[0], -1)]
+
+
+class Last(Recurrent):
+    """The last state of a recurrent network, read from all states."""
+
+    def __call__(self, x: Any, mask: Any = None) -> Any:  # noqa: D102 - as every network
+        states, _ = self.cells(x.permute_dims((0, 2, 1)))
+        if mask is None:
+            return self.head(states[:, -1])
+        last = (mask.sum(axis=1) - 1).astype("int64").reshape(-1, 1, 1)
+        last = apply("broadcast_to", last, (x.shape[0], 1, 12))
+        return self.head(apply("take_along_axis", states, last, axis=1)[:, 0])
+
+
+def _networks() -> Iterator[Graph]:
+    """Yields the graphs of networks over DNA, over tokens, and over packed tokens."""
+    for make in chain(OF_ANY_LENGTH.values(), OF_SOME_LENGTHS.values()):
+        yield from _exported(ready(make()), encoder=sl.encode.OneHot("dna"))
+    yield from _exported(ready(Last()), encoder=sl.encode.OneHot("dna"))
+    for number in range(len(EXPRESSIONS)):
+        yield from _exported(ready(Expression(number)), inputs=("batch", 4, 30))
+    yield from _exported(ready(Tokens()), encoder=sl.encode.Integer("dna"))
+    esm2 = sl.models.ESM2Config(layers=1, width=8, heads=2).init("numpy").eval()
+    yield from _exported(esm2, encoder=sl.encode.Tokens("esm2"), pool="mean")
+
+
+def _exported(network: Any, **options: Any) -> Iterator[Graph]:
+    """Yields the graphs of an exported network, without the lines of its source."""
+    with TemporaryDirectory() as folder:
+        sl.export.save(network, Path(folder) / "model", **options)
+        for path in sorted(Path(folder).glob("model/graph*.json")):
+            graph = json.loads(path.read_text("utf-8"))
+            for operation in graph["operations"]:
+                operation["line"] = ""
+            yield graph
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
