@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
@@ -40,6 +40,10 @@ IS_UNBUILT = pytest.StashKey[bool]()
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # What stands after a block of commands that fails: the error that it prints.
 REFUSED = re.compile(r"\s*```output\nerror: ")
+# The reports of a page have pictures if the page has any. To draw them takes longer than to
+# train, so the other pages run as without matplotlib.
+PICTURED = re.compile(r"--plot|\.png\b|!\[")
+WITHOUT_PICTURES = HOME / "tests" / "without_pictures"
 # What need not be printed as the page says: processors round sums in other orders.
 FREE = re.compile(r"(\.\.\.|\d+\.\d+)")
 OFF = {"rel_tol": 0.05, "abs_tol": 0.02}
@@ -59,12 +63,22 @@ def enter_page(namespace: dict[str, object]) -> None:
     namespace["installed"] = _is_installed
 
 
+@contextmanager
+def hide_pictures(example: Example) -> Iterator[None]:
+    """Makes matplotlib look absent, here and to commands, if the page has no pictures."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not PICTURED.search(example.document.text):
+            patch.setitem(sys.modules, "matplotlib", None)
+            patch.setenv("PYTHONPATH", str(WITHOUT_PICTURES), prepend=os.pathsep)
+        yield
+
+
 class Listening(PythonEvaluator):
     """Runs Python and keeps what it prints."""
 
     def __call__(self, example: Example) -> None:
         """Runs a block."""
-        with redirect_stdout(StringIO()) as printed:
+        with redirect_stdout(StringIO()) as printed, hide_pictures(example):
             super().__call__(example)
         example.namespace[PRINTED] = printed.getvalue()
 
@@ -106,7 +120,8 @@ def find_commands(document: Document) -> Iterator[Region]:
 def type_commands(example: Example) -> None:
     """Types a block, and keeps what it prints: where it is refused, the error."""
     script, refused = example.parsed
-    printed = run_commands(script, code=2).stderr if refused else printed_by(script)
+    with hide_pictures(example):
+        printed = run_commands(script, code=2).stderr if refused else printed_by(script)
     example.namespace[PRINTED] = printed
 
 

@@ -49,7 +49,7 @@ def note_waits(name):
 
 
 @pytest.fixture
-def fake(monkeypatch):
+def fake(monkeypatch, without_pictures):
     """A clock that advances only where a test says so."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
