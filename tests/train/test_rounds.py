@@ -61,25 +61,37 @@ class Listener(sl.train.Progress):
         self.heard.append(epochs)
 
 
-@pytest.fixture
-def slow(toy) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def slow() -> dict[str, Any]:
     """What still improves after twenty epochs, because it learns slowly."""
-    data = toy(labels="gc", task="regress")
+    rows = np.random.default_rng(48).choice([*"ACGT"], (48, 20))
+    texts = {f"r{number}": "".join(row) for number, row in enumerate(rows)}
+    labels = {
+        name: (text.count("G") + text.count("C")) / 20 for name, text in texts.items()
+    }
+    encoder = sl.encode.OneHot("dna")
+    data = sl.data.SequenceDataset(texts, labels=labels, encoder=encoder, task="regress")
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
     return {"model": config, "train": data, "valid": data, "batch_size": 16}
 
 
-def test_a_run_that_still_improves_goes_on_and_says_so(slow):
+@pytest.fixture(scope="module")
+def whole(slow):
+    """A run that nobody stops, and the numbers of epochs of which it told."""
     listener = Listener()
-    run = sl.train.fit(**slow, progress=listener, report=False)
-    assert listener.heard[0] == 60
-    assert len(run.history) == listener.heard[-1]
+    return sl.train.fit(**slow, progress=listener, report=False), listener.heard
+
+
+def test_a_run_that_still_improves_goes_on_and_says_so(whole):
+    run, heard = whole
+    assert heard[0] == 60
+    assert len(run.history) == heard[-1]
     rates = [row["lr"] for row in run.history]
     assert rates[20] > 10 * rates[19]  # a new rise begins
 
 
-def test_the_report_names_the_epoch_whose_weights_are_kept(slow):
-    run = sl.train.fit(**slow, report=False)
+def test_the_report_names_the_epoch_whose_weights_are_kept(whole):
+    run, _ = whole
     losses = [row["valid_loss"] for row in run.history]
     best = losses.index(min(losses)) + 1
     spelled = f"{len(losses)}, in rounds; the weights of epoch {best} are kept"
@@ -94,12 +106,13 @@ class Quitter(sl.train.Progress):
             raise KeyboardInterrupt
 
 
-def test_a_run_that_was_stopped_in_a_later_round_ends_with_the_same_bits(slow, tmp_path):
-    whole = sl.train.fit(**slow, report=False)
+def test_a_run_that_was_stopped_in_a_later_round_ends_with_the_same_bits(
+    slow, whole, tmp_path
+):
     with pytest.raises(KeyboardInterrupt):
         sl.train.fit(**slow, out=tmp_path / "run", report=False, progress=Quitter())
     run = sl.train.fit(**slow, out=tmp_path / "run", report=False, resume=True)
-    found, expected = (it.model.to_record() for it in (run, whole))
-    assert len(run.history) == len(whole.history) > 23
+    found, expected = (it.model.to_record() for it in (run, whole[0]))
+    assert len(run.history) == len(whole[0].history) > 23
     for path, array in expected.items():
         assert np.asarray(found[path]).tobytes() == np.asarray(array).tobytes()
