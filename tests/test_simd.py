@@ -66,12 +66,6 @@ def test_kernels_run_on_the_instruction_set_that_is_named(cap, tmp_path):
     assert run(code, cap, tmp_path).stdout.strip() == cap
 
 
-@pytest.mark.parametrize("cap", [cap for cap in CAPS if cap != "avx512"])
-def test_a_narrower_instruction_set_has_no_bfloat16(cap, tmp_path):
-    code = "from seqloom._rust import _native; print(_native.has_bfloat16())"
-    assert run(code, cap, tmp_path).stdout.strip() == "False"
-
-
 def test_a_name_that_the_processor_does_not_offer_is_an_error_that_lists_the_others(
     tmp_path,
 ):

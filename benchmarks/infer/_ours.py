@@ -52,14 +52,11 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yields the hidden states in each type of numbers, and the whole loop."""
-    from seqloom._rust import _native
-
     folder = HOME / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)
     task = Task(OWN_SIZE, folder, mix(OWN_PROTEINS))
-    halves = ("bfloat16",) if _native.has_bfloat16() else ()
-    for dtype in ("float32", "int8", *halves):
+    for dtype in ("float32", "int8"):
         yield f"{OWN_SIZE}, {dtype}", partial(prepare, task, "numpy", dtype)
     yield f"{OWN_SIZE}, embed", partial(_prepare_embed, task)
 

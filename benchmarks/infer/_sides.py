@@ -7,23 +7,24 @@ from typing import Any
 from benchmarks.infer import _engines, _floor, _huggingface, _ours
 from benchmarks.infer._inputs import Task
 from seqloom._rust import _native
+from seqloom._system import read_fact
 
 Prepare = Callable[[Task], Callable[[], Any]]
 
 ONE = "Hugging Face, one at a time"
 OURS, OURS_INT8 = "seqloom, NumPy", "seqloom, NumPy, int8"
-OURS_HALF = "seqloom, NumPy, bfloat16"
 PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
-# For processors that multiply in bfloat16, and may.
+# Only for processors with AVX512-BF16, and without a cap of the instruction set.
 HALVES: dict[str, Prepare] = {
     f"{ONE}, bfloat16": partial(
         _huggingface.prepare, order="one at a time", dtype="bfloat16"
     ),
     "OpenVINO, bfloat16": partial(_engines.of_openvino, precision="bf16"),
-    OURS_HALF: partial(_ours.prepare, backend="numpy", dtype="bfloat16"),
     "seqloom, torch, bfloat16": partial(_ours.prepare, backend="torch", dtype="bfloat16"),
 }
+FLAGS = read_fact("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
+HAS_HALVES = _native.simd() == "avx512" and "avx512_bf16" in FLAGS.split()
 SIDES: dict[str, Prepare] = {
     **{
         f"Hugging Face, {order}": partial(_huggingface.prepare, order=order)
@@ -36,7 +37,7 @@ SIDES: dict[str, Prepare] = {
     "seqloom, torch": partial(_ours.prepare, backend="torch", dtype="float32"),
     OURS_INT8: partial(_ours.prepare, backend="numpy", dtype="int8"),
     "seqloom, torch, int8": partial(_ours.prepare, backend="torch", dtype="int8"),
-    **(HALVES if _native.has_bfloat16() else {}),
+    **(HALVES if HAS_HALVES else {}),
     PRODUCTS: _floor.products,
     FUNCTIONS: _floor.functions,
 }

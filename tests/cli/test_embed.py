@@ -71,6 +71,7 @@ def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(call, folder):
         (("--no-resume",), "holds embeddings already"),
         (("--max-tokens", "10"), "--max-length 8 --overlap 1"),
         (("--model", "none"), "none"),
+        (("--dtype", "bfloat16"), 'use dtype="int8" or "float32" (--dtype)'),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(call, folder, words, message):

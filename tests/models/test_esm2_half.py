@@ -5,7 +5,6 @@ import pytest
 
 import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
-from seqloom._rust import _native
 from seqloom.errors import BackendError
 from seqloom.tensor._autocast import _find_reason
 
@@ -35,29 +34,42 @@ def processor(monkeypatch):
 
     def pretend(flags):
         monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: flags)
-        monkeypatch.setattr(_native, "has_bfloat16", lambda: "avx512_bf16" in flags)
         _find_reason.cache_clear()
 
     yield pretend
     _find_reason.cache_clear()
 
 
-def test_float16_on_numpy_is_declined_in_a_sentence(folder):
-    with pytest.raises(BackendError, match="NumPy has no products of float16"):
-        sl.models.ESM2.load(folder, dtype="float16")
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("flags", [{"avx2"}, {"avx512_bf16", "avx512_fp16"}], ids=len)
+def test_half_precision_on_numpy_is_an_error_on_every_processor(
+    folder, dtype, flags, processor
+):
+    processor(flags=flags)
+    with pytest.raises(BackendError) as caught:
+        sl.models.ESM2.load(folder, dtype=dtype)
+    assert str(caught.value) == (
+        f'dtype="{dtype}": NumPy has no products of {dtype}, unlike the backend "torch" '
+        '(--backend torch), so it would be slower than float32; use dtype="int8" or '
+        '"float32" (--dtype)'
+    )
 
 
-@pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_bfloat16_is_declined_on_a_processor_without_it(folder, backend, processor):
+def test_bfloat16_is_declined_on_a_processor_without_it(folder, processor):
     processor(flags={"avx2"})
     with pytest.raises(BackendError, match="has no instructions for bfloat16, so it would"):
-        sl.models.ESM2.load(folder, backend, "bfloat16")
+        sl.models.ESM2.load(folder, "torch", "bfloat16")
 
 
-@pytest.mark.parametrize("backend", ["numpy", "torch"])
-def test_bfloat16_is_loaded_on_a_processor_that_has_it(folder, backend, processor):
+def test_half_precision_on_jax_is_declined_without_a_word_of_int8(folder):
+    with pytest.raises(BackendError, match="JAX computes") as caught:
+        sl.models.ESM2.load(folder, "jax", "bfloat16")
+    assert str(caught.value).endswith('; use dtype="float32" (--dtype)')
+
+
+def test_bfloat16_is_loaded_on_a_processor_that_has_it(folder, processor):
     processor(flags={"avx512_bf16"})
-    model = sl.models.ESM2.load(folder, backend, "bfloat16")
+    model = sl.models.ESM2.load(folder, "torch", "bfloat16")
     assert model.norm.weight.value.dtype.name == "bfloat16"
 
 
@@ -72,17 +84,3 @@ def test_half_precision_gives_nearly_the_hidden_states(
     found, true = hidden.numpy().astype(np.float64), expected["hidden"][-1]
     products = (found * true).sum(1) / np.linalg.norm(found, axis=1)
     assert (products / np.linalg.norm(true, axis=1)).min() > cosine
-
-
-def test_a_protein_in_bfloat16_has_the_same_bits_alone_and_beside_others(folder):
-    model = sl.models.ESM2.load(folder).to("numpy", "bfloat16")
-    packed = model(*PROTEINS.packed).numpy()
-    ends = np.cumsum([0, *map(len, PROTEINS.each)])
-    for ids, start, end in zip(PROTEINS.each, ends[:-1], ends[1:], strict=True):
-        alone = model(ids).numpy()
-        if _native.has_bfloat16():
-            np.testing.assert_array_equal(alone, packed[start:end])
-        else:
-            np.testing.assert_allclose(
-                alone.astype("f4"), packed[start:end].astype("f4"), atol=0.1
-            )

@@ -236,6 +236,21 @@ def test_a_product_that_would_be_slower_is_refused(backend):
         _ = x @ x
 
 
+def test_a_product_in_half_precision_on_numpy_names_what_to_use_instead():
+    x = sl.tensor.backend("numpy").tensor([[1.0]])
+    with (
+        sl.tensor.autocast("bfloat16"),
+        pytest.raises(sl.errors.BackendError) as caught,
+    ):
+        _ = x @ x
+    assert str(caught.value) == (
+        'autocast("bfloat16"): NumPy has no products of bfloat16, unlike the backend '
+        '"torch" (--backend torch), so it would be slower than float32; leave autocast '
+        "out to compute in float32, use int8 layers for inference "
+        "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
+    )
+
+
 def test_a_processor_without_the_instructions_is_named(monkeypatch):
     monkeypatch.setattr("seqloom.tensor._autocast._read_flags", lambda: {"avx2"})
     find: Any = _find_reason.__wrapped__

@@ -17,7 +17,6 @@ pub mod activation;
 pub mod adamw;
 pub mod attention;
 pub mod batch_norm;
-pub mod bfloat16;
 pub mod conv;
 pub mod cross_entropy;
 pub mod dense;

@@ -89,13 +89,6 @@ mod _native {
     #[pymodule_export]
     use super::kernels::batch_norm::{batch_norm, batch_norm_grad, scale_shift};
     #[pymodule_export]
-    use super::kernels::bfloat16::{
-        feed_forward_bfloat16, has_bfloat16, layer_norm_bfloat16, linear_by_row_bfloat16,
-        rotary_linear_bfloat16,
-    };
-    #[pymodule_export]
-    use super::kernels::bfloat16_attention::attention_varlen_bfloat16;
-    #[pymodule_export]
     use super::kernels::conv::{conv2d, conv2d_input_grad, conv2d_weight_grad};
     #[pymodule_export]
     use super::kernels::dense::{feed_forward, linear_by_row, rotary_linear};

@@ -36,7 +36,6 @@ __all__ = [
     "add_rows",
     "attention",
     "attention_grad",
-    "attention_varlen_bfloat16",
     "batch_norm",
     "batch_norm_grad",
     "bernoulli",
@@ -54,7 +53,6 @@ __all__ = [
     "decode_lines",
     "dropout",
     "feed_forward",
-    "feed_forward_bfloat16",
     "feed_forward_int8",
     "first_mismatch",
     "first_words",
@@ -63,14 +61,11 @@ __all__ = [
     "gelu",
     "gelu_grad",
     "hardy_p",
-    "has_bfloat16",
     "hash_bed",
     "hash_ids",
     "hash_pieces",
     "header_ids",
-    "layer_norm_bfloat16",
     "linear_by_row",
-    "linear_by_row_bfloat16",
     "linear_int8",
     "locate",
     "log_softmax",
@@ -98,7 +93,6 @@ __all__ = [
     "relu_grad",
     "render_table",
     "rotary_linear",
-    "rotary_linear_bfloat16",
     "rotary_linear_int8",
     "scale_shift",
     "shuffled",
@@ -788,12 +782,6 @@ def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
     one (n, 3 h, l, d) that holds their heads side by side.
     """
 
-def attention_varlen_bfloat16(parts: tuple[numpy.typing.NDArray[numpy.uint16], numpy.typing.NDArray[numpy.uint16], numpy.typing.NDArray[numpy.uint16]], bounds: typing.Sequence[builtins.int], scale: builtins.float, out: numpy.typing.NDArray[numpy.uint16], sums: numpy.typing.NDArray[numpy.float32], threads: builtins.int) -> None:
-    r"""
-    Fills the answers (total, h, d) and the logarithms of the sums of exponentials (total, h)
-    of sequences that lie end to end, in bfloat16. The scale is positive.
-    """
-
 def batch_norm(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], variance: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Normalises x (n, c, l) by the mean and biased variance of each channel, which it also
@@ -885,12 +873,6 @@ def feed_forward(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[n
     another layer.
     """
 
-def feed_forward_bfloat16(x: numpy.typing.NDArray[numpy.uint16], norm: tuple[numpy.typing.NDArray[numpy.uint16], numpy.typing.NDArray[numpy.uint16], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.uint16], typing.Optional[numpy.typing.NDArray[numpy.uint16]]], outer: tuple[numpy.typing.NDArray[numpy.uint16], typing.Optional[numpy.typing.NDArray[numpy.uint16]]], out: numpy.typing.NDArray[numpy.uint16], threads: builtins.int) -> None:
-    r"""
-    Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
-    another layer, all in bfloat16.
-    """
-
 def feed_forward_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], norm: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], builtins.float], inner: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], outer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (rows, width) with x and, added to it, its layer norm after a layer, gelu and
@@ -934,11 +916,6 @@ def hardy_p(genotypes: numpy.typing.NDArray[numpy.uint32], out: numpy.typing.NDA
     homozygous A1, heterozygous, homozygous A2.
     """
 
-def has_bfloat16() -> builtins.bool:
-    r"""
-    Whether this machine multiplies numbers in bfloat16, and may.
-    """
-
 def hash_bed(bed: BedFile, watch: GenotypeWatch, threads: builtins.int) -> builtins.str:
     r"""
     Names the content of a `.bed` by 32 hexadecimal digits.
@@ -959,22 +936,10 @@ def header_ids(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.ND
     The same as a list of texts.
     """
 
-def layer_norm_bfloat16(x: numpy.typing.NDArray[numpy.uint16], norm: tuple[numpy.typing.NDArray[numpy.uint16], numpy.typing.NDArray[numpy.uint16], builtins.float], out: numpy.typing.NDArray[numpy.uint16], mean: numpy.typing.NDArray[numpy.float32], inverse: numpy.typing.NDArray[numpy.float32], threads: builtins.int) -> None:
-    r"""
-    Fills `out` (rows, width) with the layer norm of x, and the mean and one by the deviation of
-    each row, which are float32.
-    """
-
 def linear_by_row(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
     is one: each row by itself.
-    """
-
-def linear_by_row_bfloat16(x: numpy.typing.NDArray[numpy.uint16], layer: tuple[numpy.typing.NDArray[numpy.uint16], typing.Optional[numpy.typing.NDArray[numpy.uint16]]], residual: typing.Optional[numpy.typing.NDArray[numpy.uint16]], out: numpy.typing.NDArray[numpy.uint16], threads: builtins.int) -> None:
-    r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
-    is one, all in bfloat16.
     """
 
 def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], residual: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1122,12 +1087,6 @@ def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
     their cosines and sines (rows, half a head).
-    """
-
-def rotary_linear_bfloat16(x: numpy.typing.NDArray[numpy.uint16], layer: tuple[numpy.typing.NDArray[numpy.uint16], typing.Optional[numpy.typing.NDArray[numpy.uint16]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.uint16], threads: builtins.int) -> None:
-    r"""
-    Fills `out` (rows, outputs) with `x @ weight.T + bias`, its first heads turned by angles:
-    their cosines and sines (rows, half a head), which are float32.
     """
 
 def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -89,7 +89,8 @@ def embed(
         overlap: Residues that neighbouring windows share.
         shard_size: Records in a file.
         resume: Go on where the folder holds a part of this job; otherwise that is an error.
-        dtype: The type in which the model computes.
+        dtype: The type in which the model computes; bfloat16 and float16 need --backend
+            torch or jax.
         devices: Start so many processes: one for each GPU (--backend torch:cuda), or with
             a share of the threads each.
         engine: What starts them: this machine, or a cluster of Ray.

@@ -187,8 +187,8 @@ class ESM2(Module):
             folder: Folder with ``config.json`` and ``model.safetensors``, or several files
                 of weights and their index. The head of ``EsmForMaskedLM`` may be absent.
             backend: A backend or its name.
-            dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``, or on
-                devices and processors that multiply in it ``"bfloat16"`` or
+            dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``, or, on
+                devices of torch and JAX that multiply in it, ``"bfloat16"`` or
                 ``"float16"``. On a CPU also ``"int8"``: the linear layers have weights of
                 8 bits, by `sl.nn.quantize_int8`; all else is in float32, the heads too.
 
@@ -197,9 +197,8 @@ class ESM2(Module):
 
         Raises:
             ArgumentError: `dtype` is none of these.
-            BackendError: `dtype` would be slower than float32: half precision on JAX's
-                CPU and on a processor without instructions for it (on NumPy bfloat16 wants
-                AVX512-BF16, and there is no float16); int8 anywhere
+            BackendError: `dtype` would be slower than float32: half precision on NumPy, on
+                JAX's CPU, and on a processor without instructions for it; int8 anywhere
                 but on NumPy or on torch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder lacks the settings or the weights.

@@ -19,7 +19,8 @@ _HALVES = ("bfloat16", "float16")
 def check_dtype(backend: Backend, dtype: object) -> str:
     """Returns the name of a type; refuses one that would be slower than float32."""
     name = as_choice("dtype", dtype, [*_WIDE, *_HALVES, INT8])
-    if name == INT8 and backend.name.partition(":")[0] not in {"numpy", "torch"}:
+    has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
+    if name == INT8 and not has_int8:
         raise BackendError(
             f'dtype="int8" is for the backends "numpy" and "torch" on a CPU, got '
             f"{backend.name!r}; load in float32"
@@ -29,9 +30,10 @@ def check_dtype(backend: Backend, dtype: object) -> str:
             f'dtype="int8" is for a CPU, got the device {backend.device!r}; load in '
             '"bfloat16"'
         )
-    if name in _HALVES and (reason := find_reason(backend, name, is_joined=True)):
+    if name in _HALVES and (reason := find_reason(backend, name)):
+        others = 'dtype="int8" or "float32"' if has_int8 else 'dtype="float32"'
         raise BackendError(
-            f'dtype="{name}": {reason}, so it would be slower than float32; load in '
-            f'float32, or, to save memory, convert after: model.to(backend, "{name}")'
+            f'dtype="{name}": {reason}, so it would be slower than float32; use {others} '
+            "(--dtype)"
         )
     return name

@@ -131,20 +131,18 @@ def _require_quick(dtype: str, args: tuple[Any, ...]) -> None:
     if backends and (reason := find_reason(backends[0], dtype)):
         raise BackendError(
             f'autocast("{dtype}"): {reason}, so it would be slower than float32; leave '
-            "autocast out here, or pass allow_slow=True to try it"
+            "autocast out to compute in float32, use int8 layers for inference "
+            "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
         )
 
 
-def find_reason(backend: Any, dtype: str, *, is_joined: bool = False) -> str | None:
-    """Says why half precision is slow on a backend; None where it is not, or is allowed."""
-    # Joined operations are those of a transformer's block; NumPy has kernels for these.
+def find_reason(backend: Any, dtype: str) -> str | None:
+    """Returns why half precision is slow on a backend; None if it is not, or is allowed."""
     around = casting.get()
     if around is not None and around[1]:
         return None
     while hasattr(backend, "inner"):
         backend = backend.inner
-    if is_joined and dtype == "bfloat16" and hasattr(backend, "joins_bfloat16"):
-        return None if backend.joins_bfloat16 else _find_missing(dtype)
     return _find_reason(backend.name, backend.device, dtype)
 
 
@@ -152,17 +150,13 @@ def find_reason(backend: Any, dtype: str, *, is_joined: bool = False) -> str | N
 def _find_reason(backend: str, device: str, dtype: str) -> str | None:
     """Says why half precision is slow on a device; None where it is not."""
     if backend.startswith("numpy"):
-        return f"NumPy has no products of {dtype}"
+        torch = 'the backend "torch" (--backend torch)'
+        return f"NumPy has no products of {dtype}, unlike {torch}"
     if device.startswith("cpu") and backend.startswith("jax"):
         return f"JAX computes products of {dtype} on a CPU by those of float32"
     flags = _read_flags() if device.startswith("cpu") else None
     if flags is None or flags & _INSTRUCTIONS[dtype]:
         return None
-    return _find_missing(dtype)
-
-
-def _find_missing(dtype: str) -> str:
-    """Says that the processor lacks instructions, or may not use them."""
     return f"this processor ({platform.machine()}) has no instructions for {dtype}"
 
 

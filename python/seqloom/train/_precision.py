@@ -34,7 +34,8 @@ def check_precision(precision: object, model: object, backend: Backend) -> None:
     if reason := find_reason(backend, str(precision)):
         raise BackendError(
             f"precision={quote(precision)}: {reason}, so training would be slower than in "
-            "float32; leave precision out, or choose a backend and processor that have them"
+            "float32; leave precision out (--precision), or choose a backend and device "
+            "that have them"
         )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -167,6 +168,40 @@ def test_half_precision_is_turned_in_the_angles_own():
     plain = F.linear(x, weight).unflatten(-1, (3, 2, 4))[:, 0].float()
     assert q.dtype == torch.bfloat16
     assert torch.equal(q, turn(plain, *turns).bfloat16())
+
+
+def narrow(*shapes) -> Any:
+    """Normal numbers in bfloat16, and the same in torch's float64."""
+    arrays = [each.astype(ml_dtypes.bfloat16) for each in drawn(*shapes)]
+    return arrays, [torch.from_numpy(each.astype("float64")) for each in arrays]
+
+
+def assert_rounded(found, expected):
+    """Compares up to one rounding to bfloat16 of the greatest number."""
+    assert found.dtype == ml_dtypes.bfloat16
+    error = np.abs(found.astype("float64") - expected.numpy()).max()
+    assert error <= float(expected.abs().max()) / 256
+
+
+def test_a_layer_of_bfloat16_on_numpy_is_rounded_once():
+    arrays, truth = narrow((3, 41, WIDTH), (70, WIDTH), (70,), (3, 41, 70))
+    assert_rounded(backend("numpy").linear_by_row(*arrays), linear_by_row(*truth))
+
+
+def test_queries_of_bfloat16_on_numpy_are_rounded_once():
+    arrays, truth = narrow((50, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
+    angles = np.random.default_rng(1).uniform(0, 1000, (50, 3)).astype("float32")
+    arrays += [np.cos(angles), np.sin(angles)]
+    truth += [torch.from_numpy(each).double() for each in arrays[3:]]
+    found = backend("numpy").rotary_linear(*arrays, heads=HEADS)
+    for part, expected in zip(found, rotary_linear(*truth, heads=HEADS), strict=True):
+        assert_rounded(part, expected)
+
+
+def test_a_feed_forward_part_of_bfloat16_on_numpy_is_rounded_once():
+    arrays, truth = narrow(*FEED, (WIDTH,))
+    found = backend("numpy").feed_forward(*arrays, eps=1e-5)
+    assert_rounded(found, feed_forward(*truth, eps=1e-5))
 
 
 def test_a_compiled_step_gives_what_the_step_gives():

@@ -4,8 +4,6 @@ pub(crate) mod activation;
 pub(crate) mod adamw;
 pub(crate) mod attention;
 pub(crate) mod batch_norm;
-pub(crate) mod bfloat16;
-pub(crate) mod bfloat16_attention;
 pub(crate) mod conv;
 pub(crate) mod dense;
 pub(crate) mod dropout;

@@ -43,11 +43,11 @@ def attention(
     out: Pair | None = None,
 ) -> Pair:
     """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-    q, k, v = with_unit_stride(q), with_unit_stride(k), with_unit_stride(v)
+    q, k, v = _with_unit_stride(q), _with_unit_stride(k), _with_unit_stride(v)
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
     lse = _sums(q.shape[:3], q.dtype, out and out[1])
-    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    rule = _scale_of(q, scale), causal, _dropping(key, dropout)
     _native.attention(q, k, v, mask, None, *rule, made, lse, b.threads)
     return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
@@ -70,9 +70,9 @@ def attention_grad(
     out: Triple | None = None,
 ) -> Triple:
     """The derivatives of ``attention`` by q, k and v."""
-    grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
+    grad, q, k, v, output = (_with_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    rule = _scale_of(q, scale), causal, _dropping(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
     if out is None and parts_of_one(q, k, v):
         return _compute_joined_grad(b, given, q)
@@ -109,12 +109,12 @@ def attention_varlen(
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
-    bounds = find_bounds(cu_seqlens, max_seqlen)
-    q, k, v = (with_unit_stride(by_head(array)) for array in (q, k, v))
+    bounds = _find_bounds(cu_seqlens, max_seqlen)
+    q, k, v = (_with_unit_stride(_by_head(array)) for array in (q, k, v))
     made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
     lse = _sums(q.shape[1:3], q.dtype, out and out[1])
-    rule = scale_of(q, scale), causal, None
-    _native.attention(q, k, v, None, bounds, *rule, by_head(made), lse, b.threads)
+    rule = _scale_of(q, scale), causal, None
+    _native.attention(q, k, v, None, bounds, *rule, _by_head(made), lse, b.threads)
     return (made, lse) if out is None else (write_to(made, out[0]), write_to(lse, out[1]))
 
 
@@ -135,22 +135,22 @@ def attention_varlen_grad(
     out: Triple | None = None,
 ) -> Triple:
     """The derivatives of ``attention_varlen`` by q, k and v."""
-    bounds = find_bounds(cu_seqlens, max_seqlen)
+    bounds = _find_bounds(cu_seqlens, max_seqlen)
     made = (
         fresh(q.shape, q.dtype),
         fresh(k.shape, q.dtype),
         fresh(v.shape, q.dtype),
     )
-    arrays: Any = [with_unit_stride(by_head(array)) for array in (grad, q, k, v)]
-    result = with_unit_stride(by_head(output)), to_contiguous(lse)
-    rule = scale_of(q, scale), causal, None
-    into: Any = [by_head(array) for array in made]
+    arrays: Any = [_with_unit_stride(_by_head(array)) for array in (grad, q, k, v)]
+    result = _with_unit_stride(_by_head(output)), to_contiguous(lse)
+    rule = _scale_of(q, scale), causal, None
+    into: Any = [_by_head(array) for array in made]
     kernel: Any = _native.attention_grad
     kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
     return made if out is None else _each_placed(made, out)
 
 
-def with_unit_stride(x: Floats) -> Floats:
+def _with_unit_stride(x: Floats) -> Floats:
     """The array as the kernel reads it: numbers of the last axis side by side."""
     steps = x.strides
     if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
@@ -201,7 +201,7 @@ def _broadcast_mask(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | Non
     return np.broadcast_to(mask, shape)
 
 
-def scale_of(q: Floats, scale: float | None) -> float:
+def _scale_of(q: Floats, scale: float | None) -> float:
     """What the scores are multiplied by: 1 / the root of the width, unless it is given."""
     return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
 
@@ -211,7 +211,7 @@ def _dropping(key: Any, rate: float) -> tuple[int, int, float] | None:
     return (*words_of(key), rate) if rate and key is not None else None
 
 
-def find_bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
+def _find_bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
     """Where sequences begin and end, none of them longer than it was said."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:
@@ -221,6 +221,6 @@ def find_bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
     return cu_seqlens.tolist()
 
 
-def by_head(x: Floats) -> Floats:
+def _by_head(x: Floats) -> Floats:
     """``(total, h, d)`` as ``(1, h, total, d)``."""
     return x.swapaxes(0, 1)[None]

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._rust import _native
 from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor.backends._numpy import (
     _activation,
     _attention,
-    _bfloat16,
     _convolution,
     _dense,
     _int8,
@@ -56,7 +54,7 @@ _KERNELS = functions_of(
     _product,
     _random,
     _recurrent,
-    change=lambda function: widen(function, getattr(_bfloat16, function.__name__, None)),
+    change=widen,
 )
 # They know of half precision themselves, or have nothing to do with it.
 _OTHERS = functions_of(_keys, _standard)
@@ -68,8 +66,7 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _OTHERS | _KERNEL
     Products of matrices, convolution, attention, norms, activations, losses, dropout and
     updates are kernels of Rust in float32 and float64, on one pool of threads; machines
     other than x86 leave large products to NumPy's BLAS. Half precision is stored through
-    ml_dtypes and computed in float32; a transformer's joined operations are computed in
-    bfloat16 itself on processors with AVX512-BF16.
+    ml_dtypes and computed in float32.
 
     Args:
         device: ``"cpu"``, or nothing.
@@ -101,11 +98,6 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _OTHERS | _KERNEL
     def __reduce__(self) -> Any:
         """Copies and pickles are the one backend of that number of threads."""
         return _again, (self.threads, self.deterministic)
-
-    @property
-    def joins_bfloat16(self) -> bool:
-        """Whether a transformer's joined operations multiply in bfloat16 here."""
-        return _native.has_bfloat16()
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
         """Makes a captured step a program: fused groups, memory laid out before."""

@@ -16,18 +16,13 @@ NARROW = frozenset({np.dtype(np.float16), BFLOAT16})
 _ARRAY: Any = np.ndarray  # of any shape and type
 
 
-def widen(
-    function: Callable[..., Any], half: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
+def widen(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose arithmetic is in float32 where an array is narrower."""
-    # `half` is asked first there: it works on it itself, or answers NotImplemented.
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         if not _are_narrow(args):
             return function(*args, **options)
-        if half and (made := half(*args, **options)) is not NotImplemented:
-            return made
         out = options.pop("out", None)
         found = function(*_each(_wide, args), **options)
         if narrow := _narrow_type(function.__name__, [*_float_types(args)]):
