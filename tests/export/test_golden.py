@@ -15,6 +15,8 @@ from exported import Run, batch_of, manifest
 
 GOLDEN = Path(__file__).parent / "data"
 NAMES = ("cnn", "lstm")
+NEWEST = 2
+ALL = [f"version_{at + 1}_{name}" for at in range(NEWEST) for name in NAMES]
 TASK = sl.models.Classify(("EI", "IE", "N"))
 LENGTHS = (30, 24, 30, 17, 9)
 
@@ -41,20 +43,20 @@ def network(name):
 
 def compute(name):
     """The scores of a golden export, in the order of the records."""
-    place = GOLDEN / f"version_1_{name}"
+    place = GOLDEN / name
     batch = batch_of(sl.encode.OneHot("dna"), records())
     return TASK.activate(Run(place)(batch))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_golden_export_gives_its_scores(name):
-    wanted = json.loads((GOLDEN / f"version_1_{name}.json").read_text())
+    wanted = json.loads((GOLDEN / f"{name}.json").read_text())
     np.testing.assert_allclose(compute(name), np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_a_golden_export_is_of_its_version(name):
-    assert manifest(GOLDEN / f"version_1_{name}")["version"] == 1
+    assert manifest(GOLDEN / name)["version"] == int(name.split("_")[1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,9 +66,18 @@ def test_the_writer_still_writes_the_same_operations(tmp_path, name):
     for file in ("graph.json", "graph-unpadded.json", "encoder.json"):
         new, old = (
             json.loads((it / file).read_text())
-            for it in (tmp_path / "new", GOLDEN / f"version_1_{name}")
+            for it in (tmp_path / "new", GOLDEN / f"version_{NEWEST}_{name}")
         )
         assert without_lines(new) == without_lines(old)
+
+
+def test_a_scale_and_the_activation_after_it_are_one_group():
+    graph = json.loads((GOLDEN / f"version_{NEWEST}_cnn/graph-unpadded.json").read_text())
+    groups = [
+        [it["name"] for it in graph["operations"][first:end]]
+        for first, end in graph["groups"]
+    ]
+    assert ["scale_shift", "gelu"] in groups
 
 
 def without_lines(table):
@@ -77,8 +88,7 @@ def without_lines(table):
 
 if __name__ == "__main__":
     for name in NAMES:
-        place = GOLDEN / f"version_1_{name}"
+        full = f"version_{NEWEST}_{name}"
         encoder = sl.encode.OneHot("dna")
-        sl.export.save(network(name), place, encoder=encoder, task=TASK)
-        scores = compute(name).tolist()
-        (GOLDEN / f"version_1_{name}.json").write_text(json.dumps(scores) + "\n")
+        sl.export.save(network(name), GOLDEN / full, encoder=encoder, task=TASK)
+        (GOLDEN / f"{full}.json").write_text(json.dumps(compute(full).tolist()) + "\n")

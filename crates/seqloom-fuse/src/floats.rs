@@ -46,11 +46,6 @@ macro_rules! number {
             number!(@binary to_power powf, angle atan2);
 
             #[inline(always)]
-            fn fused(self, factor: Self, term: Self) -> Self {
-                self.mul_add(factor, term)
-            }
-
-            #[inline(always)]
             fn modulo(self, divisor: Self) -> Self {
                 let rest = self % divisor;
                 let other_side = rest != 0.0 && (rest < 0.0) != (divisor < 0.0);

@@ -78,11 +78,10 @@ pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, value, zero - value)
 }
 
-/// The logistic function.
+/// `x / (1 + exp(-x))`, as the kernel of this activation computes it.
 #[inline(always)]
-pub(crate) fn sigmoid<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    let one = x.like(T::ONE);
-    one / (one + exp(x.like(T::ZERO) - x))
+pub(crate) fn silu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
+    x / (x.like(T::ONE) + exp(x.like(T::ZERO) - x))
 }
 
 /// `log(1 + exp(x))`.

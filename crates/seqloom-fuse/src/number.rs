@@ -52,9 +52,6 @@ pub trait Number: Float + Neg<Output = Self> {
     /// The angle of the point (x, self).
     #[must_use]
     fn angle(self, x: Self) -> Self;
-    /// `self * factor + term`, rounded once.
-    #[must_use]
-    fn fused(self, factor: Self, term: Self) -> Self;
     /// What remains of a division, with the divisor's sign.
     #[must_use]
     fn modulo(self, divisor: Self) -> Self;

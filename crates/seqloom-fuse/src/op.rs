@@ -57,6 +57,9 @@ macro_rules! operations {
     (@vectors $args:ident $out:ident |$x:ident, $y:ident| $body:expr) => {
         { operations!(@function 2 [$x, $y] $body); sweep::lanes(Function, [$args[0], $args[1]], $out) }
     };
+    (@vectors $args:ident $out:ident |$x:ident, $y:ident, $z:ident| $body:expr) => {
+        { operations!(@function 3 [$x, $y, $z] $body); sweep::lanes(Function, $args, $out) }
+    };
     (@function $count:literal [$($arg:ident),+] $body:expr) => {
         #[derive(Clone, Copy)]
         struct Function;
@@ -89,10 +92,10 @@ operations! {
     Cos "cos" 1600 numbers |x| x.cosine();
     Tanh "tanh" 110 vectors |x| math::tanh(x);
     Erf "erf" 150 vectors |x| T::erf(x);
-    Sigmoid "sigmoid" 90 vectors |x| math::sigmoid(x);
+    Sigmoid "sigmoid" 90 vectors |x| special::sigmoid(x);
     Relu "relu" 10 numbers |x| if x < T::ZERO { T::ZERO } else { x };
     Gelu "gelu" 120 vectors |x| math::gelu(x);
-    Silu "silu" 100 vectors |x| x * math::sigmoid(x);
+    Silu "silu" 100 vectors |x| math::silu(x);
     Softplus "softplus" 250 vectors |x| math::softplus(x);
     IsFinite "isfinite" 10 numbers |x| truth(x * T::ZERO == T::ZERO);
     IsNan "isnan" 10 numbers |x| truth(x.is_nan());
@@ -117,7 +120,7 @@ operations! {
     ReluGrad "relu_grad" 10 numbers |grad, out| if out <= T::ZERO { T::ZERO } else { grad };
     SigmoidGrad "sigmoid_grad" 15 numbers |grad, out| grad * out * (T::ONE - out);
     GeluGrad "gelu_grad" 130 vectors |grad, x| math::gelu_grad(grad, x);
-    Fma "fma" 15 numbers |x, factor, term| x.fused(factor, term);
+    Fma "fma" 15 vectors |x, factor, term| x.mul_add(factor, term);
     Where "where" 15 numbers |chosen, x, y| if chosen == T::ZERO { y } else { x };
     Clip "clip" 20 numbers |x, low, high| {
         let x = if x < low || low.is_nan() { low } else { x };

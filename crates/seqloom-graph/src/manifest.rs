@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::source::{NAMES, Source};
 
 /// The newest version of the format that this reader knows.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// What `export.json` says.
 #[derive(Clone, Debug, Deserialize)]

@@ -128,8 +128,8 @@ impl Program {
 
     /// Adds the operation at a position of the graph.
     fn add(&self, state: &mut State, number: usize) -> Result<()> {
-        state.builder.operation = number;
         let operation = &self.graph.operations[number];
+        (state.builder.operation, state.builder.group) = (number, operation.group);
         let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
         let made = ops::apply(&mut state.builder, &call);
         self.keep(state, number, made)
@@ -152,7 +152,7 @@ impl Program {
     /// Adds what reads one state of each sequence: of all states, where not all numbers of one
     /// are read.
     fn add_reader(&self, state: &mut State, reader: usize, source: &Source) -> Result<()> {
-        state.builder.operation = reader;
+        (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {
             Call::new(
                 &self.graph.operations[number],

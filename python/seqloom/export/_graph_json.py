@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,16 +12,19 @@ import numpy as np
 
 from seqloom.errors import ExportError
 from seqloom.export._dtypes import check_dtype
+from seqloom.export._manifest import VERSION
 from seqloom.export._size import Size
 from seqloom.nn._stored import Stored
+from seqloom.tensor._compile._numpy._aliases import Aliases
+from seqloom.tensor._compile._numpy._fuse import find_dtype
+from seqloom.tensor._compile._numpy._groups import Grouping, sort_groups
 from seqloom.tensor._compile._unsized import INDEXING
 from seqloom.tensor._graph import Operation, Value
 
 if TYPE_CHECKING:
     from seqloom.export._trace import Traced
     from seqloom.nn import Module
-
-_VERSION = 1
+    from seqloom.tensor._graph import Graph
 
 
 class Weights:
@@ -63,15 +67,43 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
     for number, array in graph.constants.items():
         value = Value(number, tuple(array.shape), array.dtype)
         arrays.append({"name": weights.add_constant(array), **writer.declare(value)})
-    operations = [writer.operation(it) for it in graph.operations]
+    groups = _group(graph)
+    operations = [writer.operation(it) for group in groups for it in group]
     outputs = [{"name": "outputs", **writer.use(it)} for it in graph.outputs]
     return {
-        "version": _VERSION,
+        "version": VERSION,
         "inputs": inputs,
         "weights": arrays,
         "operations": operations,
+        "groups": _list_ranges(groups),
         "outputs": outputs,
     }
+
+
+def _group(graph: Graph) -> list[list[Operation]]:
+    """Orders the operations so that each group, which readers compute together, is whole."""
+    # A reduction stays alone: it adds in another order when it is fused.
+    grouping = Grouping(Aliases(graph, set()), _find_dtype, with_reductions=False)
+    for operation in graph.operations:
+        grouping.add(operation)
+    return [it.operations for it in sort_groups(grouping.finish())]
+
+
+def _find_dtype(operation: Operation) -> str | None:
+    """Returns the dtype in which a group computes an operation; None if it stays alone."""
+    if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
+        return operation.outputs[0].dtype.name
+    return find_dtype(operation)
+
+
+def _list_ranges(groups: list[list[Operation]]) -> list[list[int]]:
+    """Lists the groups of several operations: the first position and the one after the last."""
+    ends = list(accumulate(map(len, groups)))
+    return [
+        [end - len(group), end]
+        for group, end in zip(groups, ends, strict=True)
+        if len(group) > 1
+    ]
 
 
 class _Writer:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from seqloom.models import Task, Trained
 
-FORMAT, VERSION = "seqloom-export", 1
+FORMAT, VERSION = "seqloom-export", 2
 _PLACE = "0" * 64
 
 

@@ -13,6 +13,8 @@ pub struct Operation {
     pub(crate) arguments: Vec<Option<Argument>>,
     pub(crate) outputs: Vec<Declared>,
     pub(crate) line: String,
+    /// The group of elementwise operations that it is computed with.
+    pub(crate) group: Option<usize>,
 }
 
 impl Operation {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::argument::parse_dim;
 use super::operation::place;
@@ -30,7 +30,8 @@ impl Graph {
             .try_for_each(|weight| check_weight(weight, weights))?;
         let operations = list(json, "operations")?.iter().enumerate();
         let operations = operations.map(|(number, json)| reader.operation(number, json));
-        let operations = operations.collect::<Result<_, _>>()?;
+        let mut operations = operations.collect::<Result<Vec<_>, _>>()?;
+        mark_groups(json, &mut operations)?;
         let outputs = list(json, "outputs")?.iter();
         let outputs: Vec<_> = outputs
             .map(|json| reader.output(json))
@@ -118,6 +119,7 @@ impl Reader {
             arguments,
             outputs,
             line,
+            group: None,
         })
     }
 
@@ -202,6 +204,44 @@ pub(crate) const RANK: usize = 16;
 fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
     let found = json.get(key).and_then(Value::as_array);
     found.ok_or_else(|| format!("{key}: expected a list"))
+}
+
+/// Marks the operations of each group: positions `[first, end)` of the list of operations.
+/// Version 1 has none.
+fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Result<(), String> {
+    let Some(groups) = json.get("groups") else {
+        return Ok(());
+    };
+    let bad = |at: usize| {
+        format!(
+            "groups: {at}: expected [first, end) of the {} operations, behind the group before",
+            operations.len()
+        )
+    };
+    let groups = groups.as_array().ok_or("groups: expected a list")?;
+    let mut ranges = Vec::with_capacity(groups.len());
+    let mut free = 0;
+    for (at, group) in groups.iter().enumerate() {
+        let ends = group.as_array().map(Vec::as_slice);
+        let Some([Value::Number(first), Value::Number(end)]) = ends else {
+            return Err(bad(at));
+        };
+        let whole = |number: &Number| number.as_u64().and_then(|it| usize::try_from(it).ok());
+        let (Some(first), Some(end)) = (whole(first), whole(end)) else {
+            return Err(bad(at));
+        };
+        if first < free || end <= first || end > operations.len() {
+            return Err(bad(at));
+        }
+        free = end;
+        ranges.push(first..end);
+    }
+    for (number, range) in ranges.into_iter().enumerate() {
+        operations[range]
+            .iter_mut()
+            .for_each(|operation| operation.group = Some(number));
+    }
+    Ok(())
 }
 
 fn text(json: &Value, key: &str) -> Option<String> {

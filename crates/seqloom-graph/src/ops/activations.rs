@@ -1,57 +1,17 @@
-//! Activations and softmax, by the kernels of NumPy's backend.
+//! Softmax and the logarithm of sums of exponentials, by the kernels of NumPy's backend.
 
 use seqloom_fuse::Op;
-use seqloom_kernels::{activation, softmax};
+use seqloom_kernels::softmax;
 
 use super::call::{Call, within};
 use super::elementwise::{Operands, compute, float_type};
-use super::fused::{Operand, fuse_ordered};
+use super::fused::Operand;
 use super::reduce::{extreme, sum, with_axes};
 use super::shapes::{with_last, with_last_at};
 use super::walk::Fold;
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
 use crate::plan::{Builder, Item};
-
-/// Runs a kernel of one array, whose output is shaped as its input.
-macro_rules! by_kernel {
-    ($b:ident, $x:ident, $function:ident, $pace:literal) => {{
-        let (dtype, count) = ($x.dtype, $x.layout.count());
-        let made = $b.room(dtype, $x.shape())?;
-        let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
-            let ([x], [write]) = (reads, writes) else {
-                return Ok(());
-            };
-            let threads = seqloom_kernels::worth_waking(threads, count / $pace);
-            by_float!(dtype, T => {
-                activation::$function(x.plain::<T>()?, write.plain()?, threads);
-                Ok(())
-            })
-        });
-        $b.step(vec![$x], &[&made], kernel)?;
-        Ok(made)
-    }};
-}
-
-/// One of the activations that have a kernel.
-pub(crate) fn activate(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
-    let x = call.array("x")?;
-    if call.name() == "erf" {
-        let order: Vec<usize> = (0..x.rank()).collect();
-        let dtype = float_type(x.dtype);
-        return fuse_ordered(b, Op::Erf, &[Operand::Array(x)], dtype, &order);
-    }
-    if !x.dtype.is_float() {
-        return super::elementwise::apply(b, call);
-    }
-    let x = b.plain(&x)?;
-    match call.name() {
-        "relu" => by_kernel!(b, x, relu, 4),
-        "gelu" => by_kernel!(b, x, gelu, 1),
-        "sigmoid" => by_kernel!(b, x, sigmoid, 1),
-        _ => by_kernel!(b, x, silu, 1),
-    }
-}
 
 /// Softmax or its logarithm.
 pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {

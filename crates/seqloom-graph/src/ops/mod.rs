@@ -58,7 +58,6 @@ pub(crate) fn read_states(
 /// The same of operations with one result.
 fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     match call.name() {
-        "relu" | "gelu" | "silu" | "sigmoid" | "erf" => activations::activate(b, call),
         "softmax" | "log_softmax" => activations::shares(b, call),
         "logsumexp" => activations::logsumexp(b, call),
         "where" => elementwise::choose(b, call),

@@ -1,10 +1,12 @@
 //! Normalisation, and a scale and a shift for each channel.
 
+use seqloom_fuse::Op;
 use seqloom_kernels::batch_norm::{self, Affine, Positions};
 use seqloom_kernels::norm::{Rule, normalise};
 
 use super::call::Call;
 use super::create::fill;
+use super::fused::{Operand, fuse_ordered};
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Taken, Write, by_float};
 use crate::plan::{Builder, Item};
@@ -138,6 +140,11 @@ impl Channels {
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let given = Channels::take(b, call, ["scale", "shift"])?;
     let x = &given.x;
+    if given.mask.is_none() {
+        let column = |item: &Item| Operand::Array(item.seen(item.layout.widened(1)));
+        let all = [Operand::Array(x.clone()), column(&given.first), column(&given.second)];
+        return fuse_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
+    }
     let made = b.room(x.dtype, x.shape())?;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
     let count = x.layout.count();

@@ -1,5 +1,6 @@
 //! Steps as operations add them, on arrays whose places in memory are not known yet.
 
+use super::elementwise::Elementwise;
 use crate::Dtype;
 use crate::layout::{Layout, extent};
 use crate::memory::{Outcome, Read, Write};
@@ -50,16 +51,25 @@ pub(crate) struct Storage {
     pub(crate) bytes: usize,
 }
 
-/// What a step does: reads, writes, and how many threads it may use.
+/// A computation of a step: reads, writes, and how many threads it may use.
 pub(crate) type Kernel = Box<dyn Fn(&[Read<'_>], &mut [Write<'_>], usize) -> Outcome + Send + Sync>;
 
-/// A kernel, and what it reads and fills.
+/// What a step computes.
+pub(crate) enum Work {
+    Kernel(Kernel),
+    /// A program, which may be joined with the programs of its group.
+    Elementwise(Elementwise),
+}
+
+/// What a step computes, and what it reads and fills.
 pub(crate) struct Step {
     pub(crate) reads: Vec<Item>,
     pub(crate) writes: Vec<usize>,
-    pub(crate) kernel: Kernel,
+    pub(crate) work: Work,
     /// The operation that it belongs to.
     pub(crate) operation: usize,
+    /// The group of this operation.
+    pub(crate) group: Option<usize>,
 }
 
 /// A plan that grows, step by step.
@@ -69,6 +79,7 @@ pub(crate) struct Builder {
     pub(crate) steps: Vec<Step>,
     /// The operation whose steps are being added.
     pub(crate) operation: usize,
+    pub(crate) group: Option<usize>,
     /// Bytes of all storages together, which bounds what a plan may ask for.
     total: u128,
     limit: usize,
@@ -127,6 +138,11 @@ impl Builder {
 
     /// Adds a step; it runs once where all that it reads is there before.
     pub(crate) fn step(&mut self, reads: Vec<Item>, writes: &[&Item], kernel: Kernel) -> Outcome {
+        self.add(reads, writes, Work::Kernel(kernel))
+    }
+
+    /// Adds a step of any kind.
+    pub(crate) fn add(&mut self, reads: Vec<Item>, writes: &[&Item], work: Work) -> Outcome {
         let is_once = reads.iter().all(|read| self.is_constant(read));
         let writes: Vec<usize> = writes.iter().map(|item| item.storage).collect();
         for &storage in &writes {
@@ -141,8 +157,9 @@ impl Builder {
         self.steps.push(Step {
             reads,
             writes,
-            kernel,
+            work,
             operation: self.operation,
+            group: self.group,
         });
         Ok(())
     }

@@ -2,9 +2,11 @@
 
 mod arena;
 mod builder;
+mod elementwise;
 mod place;
 mod run;
 
-pub(crate) use builder::{Builder, Item, Origin};
+pub(crate) use builder::{Builder, Item, Origin, Work};
+pub(crate) use elementwise::Elementwise;
 pub(crate) use place::{Operand, Plan};
 pub(crate) use run::Sources;

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::arena::{Need, place};
-use super::builder::{Builder, Item, Kernel, Origin, Step, Storage};
+use super::builder::{Builder, Item, Kernel, Origin, Step, Storage, Work};
+use super::elementwise::join;
 use super::run::Sources;
 use crate::Dtype;
 use crate::layout::Layout;
@@ -65,6 +66,7 @@ impl Plan {
             let mut written = step.writes.iter();
             written.any(|&storage| storages[storage].origin == Origin::Once)
         });
+        let each = join(each, outputs, storages.len());
         let kept = arrange(&once, &storages, Origin::Once, None);
         let arena = arrange(&each, &storages, Origin::Step, Some(outputs));
         let both = kept.zip(arena).ok_or((None, TOO_LARGE.to_owned()))?;
@@ -78,10 +80,11 @@ impl Plan {
             arena: &places,
             is_once: true,
         };
-        let kept = run_once(&placer.steps(once, &[]), kept_size, weights)?;
+        let once = placer.steps(once, &[])?;
+        let kept = run_once(&once, kept_size, weights)?;
         placer.is_once = false;
         Ok(Self {
-            steps: placer.steps(each, outputs),
+            steps: placer.steps(each, outputs)?,
             outputs: outputs.iter().map(|item| placer.operand(item)).collect(),
             kept,
             arena: size,
@@ -204,7 +207,11 @@ struct Placer<'a> {
 }
 
 impl Placer<'_> {
-    fn steps(&self, steps: Vec<Step>, outputs: &[Item]) -> Vec<Placed> {
+    fn steps(
+        &self,
+        steps: Vec<Step>,
+        outputs: &[Item],
+    ) -> Result<Vec<Placed>, (Option<usize>, String)> {
         let mut last = vec![0; self.storages.len()];
         for (number, step) in steps.iter().enumerate() {
             let reads = step.reads.iter().map(|item| item.storage);
@@ -222,17 +229,24 @@ impl Placer<'_> {
                 let freed =
                     touched.filter(|&storage| self.is_freed(storage, last[storage] == number));
                 let freed = freed.map(|storage| self.range(storage)).collect();
-                Placed {
+                let kernel = match step.work {
+                    Work::Kernel(kernel) => kernel,
+                    Work::Elementwise(program) => {
+                        let kernel = program.into_kernel();
+                        kernel.map_err(|message| (Some(step.operation), message))?
+                    }
+                };
+                Ok(Placed {
                     reads: step.reads.iter().map(|item| self.operand(item)).collect(),
                     writes: step
                         .writes
                         .iter()
                         .map(|&storage| self.range(storage))
                         .collect(),
-                    kernel: step.kernel,
+                    kernel,
                     operation: step.operation,
                     freed,
-                }
+                })
             })
             .collect()
     }

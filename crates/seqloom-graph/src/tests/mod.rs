@@ -2,6 +2,7 @@
 
 mod files;
 mod graphs;
+mod groups;
 mod hostile;
 mod opening;
 mod poison;

@@ -26,10 +26,10 @@ fn an_export_says_what_it_is() {
 #[test]
 fn a_newer_version_is_refused_by_its_number() {
     let mut files = Files::small();
-    files.manifest["version"] = json!(2);
+    files.manifest["version"] = json!(3);
     files.manifest["layout"] = json!("unheard of");
     let message = files.open().unwrap_err();
-    assert!(message.starts_with("export.json: version 2 of the format is newer than 1"));
+    assert!(message.starts_with("export.json: version 3 of the format is newer than 2"));
 }
 
 #[test]

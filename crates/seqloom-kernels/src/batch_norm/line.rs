@@ -1,4 +1,4 @@
-//! A line of two arrays, with other coefficients in each channel.
+//! Sums of one or two arrays times factors, plus an offset: other numbers in each channel.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -7,16 +7,17 @@ use super::each::{Act, Positions, each, keep};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel};
 
-/// Fills `out` with `line[0] * a + line[1] * b + line[2]`, each channel with its line.
-pub(super) fn combine<T: Float>(
+/// Fills `out` with `line[0] * a + line[1]`, and `line[2] * b` added where there are three
+/// numbers, each channel with its own.
+pub(super) fn combine<T: Float, const N: usize>(
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
-    line: impl Fn(usize) -> [T; 3],
+    line: impl Fn(usize) -> [T; N],
     out: &mut [T],
     threads: usize,
 ) {
-    T::with_scratch(3 * positions.channels, |lines| {
-        let (lines, _) = lines.as_chunks_mut::<3>();
+    T::with_scratch(N * positions.channels, |lines| {
+        let (lines, _) = lines.as_chunks_mut::<N>();
         let channels = lines.iter_mut().enumerate();
         channels.for_each(|(channel, slot)| *slot = line(channel));
         let rows = parallel::rows_per_chunk(positions.length);
@@ -29,11 +30,11 @@ pub(super) fn combine<T: Float>(
 
 /// Fills rows of the output from the one numbered `first` on.
 #[vectorized]
-fn combine_rows<S: Simd, T: Float>(
+fn combine_rows<S: Simd, T: Float, const N: usize>(
     simd: S,
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
-    lines: &[[T; 3]],
+    lines: &[[T; N]],
     first: usize,
     out: &mut [T],
 ) {
@@ -51,17 +52,19 @@ fn combine_rows<S: Simd, T: Float>(
     }
 }
 
-struct Write<'a, S: Simd, T: Float> {
-    line: [Lanes<S, T>; 3],
+struct Write<'a, S: Simd, T: Float, const N: usize> {
+    line: [Lanes<S, T>; N],
     out: std::slice::IterMut<'a, T::Vector<S>>,
     rest: &'a mut [T],
 }
 
-impl<S: Simd, T: Float> Act<S, T> for Write<'_, S, T> {
+impl<S: Simd, T: Float, const N: usize> Act<S, T> for Write<'_, S, T, N> {
     #[inline(always)]
     fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
-        let [gain, slope, offset] = self.line;
-        let value = keep(mask, a.mul_add(gain, b.mul_add(slope, offset)));
+        let (gain, offset) = (self.line[0], self.line[1]);
+        let slope = self.line.get(2);
+        let offset = slope.map_or(offset, |slope| b.mul_add(*slope, offset));
+        let value = keep(mask, a.mul_add(gain, offset));
         match self.out.next() {
             Some(out) => *out = value.vector,
             None => value.store_part(self.rest),

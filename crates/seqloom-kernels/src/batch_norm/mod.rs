@@ -48,7 +48,7 @@ pub fn normalise<T: Float>(
     let line = |channel: usize| {
         let gain = weight[channel].wide() * normal.inverse(channel);
         let offset = bias[channel].wide() - gain * normal.mean[channel].wide();
-        [T::of(gain), T::ZERO, T::of(offset)]
+        [T::of(gain), T::of(offset)]
     };
     combine(positions, (x, x), line, out, threads);
 }
@@ -88,7 +88,7 @@ pub fn scale_shift<T: Float>(
     threads: usize,
 ) {
     let (scale, shift) = lines;
-    let line = |channel: usize| [scale[channel], T::ZERO, shift[channel]];
+    let line = |channel: usize| [scale[channel], shift[channel]];
     combine(positions, (x, x), line, out, threads);
 }
 
@@ -147,7 +147,7 @@ impl<T: Float> Normal<'_, T> {
         let gain = self.weight[channel].wide() * inverse;
         let slope = -gain * inverse * weight_grad.wide() / count;
         let offset = -gain * bias_grad.wide() / count - slope * self.mean[channel].wide();
-        [gain, slope, offset].map(T::of)
+        [gain, offset, slope].map(T::of)
     }
 }
 
@@ -155,6 +155,21 @@ impl<T: Float> Normal<'_, T> {
 mod tests {
     use super::*;
     use crate::machine::tests::on_every_machine;
+
+    #[test]
+    fn infinity_stays_infinite() {
+        on_every_machine(|_| {
+            let positions = Positions {
+                channels: 1,
+                length: 3,
+                mask: None,
+            };
+            let mut out = [0.0_f32; 3];
+            let x = [f32::INFINITY, f32::NEG_INFINITY, 2.0];
+            scale_shift(positions, &x, (&[2.0], &[1.0]), &mut out, 1);
+            assert_eq!(out, [f32::INFINITY, f32::NEG_INFINITY, 5.0]);
+        });
+    }
 
     #[test]
     fn masked_positions_neither_count_nor_remain() {

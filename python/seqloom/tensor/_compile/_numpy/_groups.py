@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from seqloom.tensor._compile._numpy._fuse import find_dtype, find_reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from seqloom.tensor._compile._numpy._aliases import Aliases
     from seqloom.tensor._graph import Operation, Value
@@ -60,7 +60,16 @@ class Grouping:
     in (a union-find). So a merge does not have to update the sets of the other groups.
     """
 
-    def __init__(self, aliases: Aliases) -> None:
+    def __init__(
+        self,
+        aliases: Aliases,
+        find_dtype: Callable[[Operation], str | None] = find_dtype,
+        *,
+        with_reductions: bool = True,
+    ) -> None:
+        # find_dtype returns the dtype in which a fused group computes an operation.
+        self._find_dtype = find_dtype
+        self._with_reductions = with_reductions
         self._groups: dict[int, OperationGroup] = {}
         self._merged_into: dict[int, int] = {}  # number of a merged group: of its new group
         self._aliases = aliases
@@ -73,7 +82,8 @@ class Grouping:
     def add(self, operation: Operation) -> None:
         """Adds an operation to an existing group or to a new one."""
         self._positions[id(operation)] = len(self._positions)
-        dtype, reduction = find_dtype(operation), find_reduction(operation)
+        dtype = self._find_dtype(operation)
+        reduction = find_reduction(operation) if self._with_reductions else None
         if reduction:
             self._reductions.update(value.number for value in operation.outputs)
         if dtype is None and reduction:

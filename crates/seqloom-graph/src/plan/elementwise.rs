@@ -1,0 +1,301 @@
+//! Elementwise programs of steps, and how those of one group become one program.
+//!
+//! A joined program keeps values in registers that separate programs write to memory and read
+//! again. It computes the same operations on the same numbers, so it gives the same bits.
+
+use seqloom_fuse::shape::plain_strides;
+use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Operand, Output, Program};
+use seqloom_fuse::{Source, Target, run};
+
+use super::builder::{Item, Kernel, Step, Work};
+use crate::Dtype;
+use crate::layout::Layout;
+use crate::memory::{Outcome, Read, Write};
+
+/// A program over arrays, whose axes are in the order of the results' memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Elementwise {
+    pub(crate) description: Description,
+    /// The axes of the results, the slowest in memory first.
+    pub(crate) order: Vec<usize>,
+    /// The sizes of these axes.
+    pub(crate) shape: Vec<usize>,
+    /// How each input is read along these axes.
+    pub(crate) inputs: Vec<Layout>,
+    /// The type of each output.
+    pub(crate) outputs: Vec<Dtype>,
+    /// Whether it computes in double precision.
+    pub(crate) is_double: bool,
+}
+
+impl Elementwise {
+    /// The computation of a step.
+    pub(crate) fn into_kernel(self) -> Outcome<Kernel> {
+        let program = Program::new(&self.description).map_err(|error| error.to_string())?;
+        Ok(Box::new(move |reads, writes, threads| {
+            match self.is_double {
+                false => self.run::<f32>(&program, reads, writes, threads),
+                #[cfg(feature = "float64")]
+                true => self.run::<f64>(&program, reads, writes, threads),
+                #[cfg(not(feature = "float64"))]
+                true => Err("float64 is not computed by this program".to_owned()),
+            }
+        }))
+    }
+
+    fn run<T: seqloom_fuse::Number>(
+        &self,
+        program: &Program,
+        reads: &[Read<'_>],
+        writes: &mut [Write<'_>],
+        threads: usize,
+    ) -> Outcome {
+        let mut inputs = Vec::with_capacity(reads.len());
+        for (read, layout) in reads.iter().zip(&self.inputs) {
+            inputs.push(Operand {
+                source: Source::Numbers(numbers(*read)?),
+                strides: layout.strides.clone(),
+            });
+        }
+        let strides = plain_strides(&self.shape, &[]);
+        let mut targets = Vec::with_capacity(writes.len());
+        for (write, dtype) in writes.iter_mut().zip(&self.outputs) {
+            targets.push(Target {
+                numbers: numbers_mut(write, *dtype)?,
+                strides: strides.clone(),
+            });
+        }
+        let count = self.shape.iter().product();
+        let threads = seqloom_kernels::worth_waking(threads, program.nanoseconds(count));
+        let done = run::<T>(program, &self.shape, &inputs, targets, threads);
+        done.map_err(|error| error.to_string())
+    }
+
+    /// Whether the numbers of the last output are the same before and after they are stored.
+    fn is_exact(&self) -> bool {
+        let Description {
+            inputs,
+            constants,
+            steps,
+            outputs,
+        } = &self.description;
+        let fixed = inputs + constants.len();
+        let [Output { value, .. }] = outputs[..] else {
+            return false;
+        };
+        match self.outputs[..] {
+            [Dtype::Float32] => !self.is_double,
+            [Dtype::Float64] => self.is_double,
+            // The operations that give 0 or 1.
+            [Dtype::Bool] => value
+                .checked_sub(fixed)
+                .and_then(|step| steps.get(step))
+                .is_some_and(|(op, _)| TRUTHS.contains(op)),
+            _ => false,
+        }
+    }
+}
+
+/// Operations whose results are 0 or 1.
+const TRUTHS: [Op; 11] = [
+    Op::IsFinite,
+    Op::IsNan,
+    Op::Not,
+    Op::Equal,
+    Op::NotEqual,
+    Op::Less,
+    Op::LessEqual,
+    Op::Greater,
+    Op::GreaterEqual,
+    Op::And,
+    Op::Or,
+];
+
+/// Steps of a joined program, at most: so many registers stay in a second-level cache.
+const MOST: usize = 32;
+
+/// Joins the programs of each group, where they follow each other and run over the same axes.
+pub(crate) fn join(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step> {
+    let mut uses = vec![0_usize; storages];
+    let read = steps.iter().flat_map(|step| &step.reads);
+    read.chain(outputs).for_each(|item| uses[item.storage] += 1);
+    let mut joined = Vec::with_capacity(steps.len());
+    let mut open: Vec<Step> = Vec::new();
+    for step in steps {
+        if !fits(&open, &step) {
+            joined.extend(close(std::mem::take(&mut open), &uses));
+        }
+        open.push(step);
+    }
+    joined.extend(close(open, &uses));
+    joined
+}
+
+/// Whether a step can be computed by one program with the steps before it.
+fn fits(open: &[Step], step: &Step) -> bool {
+    let (Some(first), Work::Elementwise(own)) = (open.first(), &step.work) else {
+        return false;
+    };
+    let Work::Elementwise(of_first) = &first.work else {
+        return false;
+    };
+    let is_alike = step.group.is_some()
+        && step.group == first.group
+        && own.is_double == of_first.is_double
+        && (&own.order, &own.shape) == (&of_first.order, &of_first.shape);
+    let is_readable = |item: &Item, layout: &Layout| {
+        let mut makers = open.iter().filter(|made| made.writes.contains(&item.storage));
+        makers.all(|made| match &made.work {
+            Work::Elementwise(made) => made.is_exact() && layout.start == 0 && layout.is_plain(),
+            Work::Kernel(_) => false,
+        })
+    };
+    let mut reads = step.reads.iter().zip(&own.inputs);
+    is_alike && open.len() < MOST && reads.all(|(item, layout)| is_readable(item, layout))
+}
+
+/// One step for several that fit, or the only one. `uses` counts how often each storage is read.
+fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
+    if open.len() < 2 {
+        return open.pop();
+    }
+    let mut joined = Joined::default();
+    open.iter().for_each(|step| joined.add_inputs(step, &open));
+    open.iter().for_each(|step| joined.add_steps(step));
+    let mut inner = vec![0; joined.made.len()];
+    for item in open.iter().flat_map(|step| &step.reads) {
+        let made = joined.made.iter().position(|made| made.storage == item.storage);
+        made.into_iter().for_each(|at| inner[at] += 1);
+    }
+    let stored = joined.made.iter().zip(inner);
+    let stored = stored.filter(|(made, inner)| uses[made.storage] > *inner);
+    let stored: Vec<&Made> = stored.map(|(made, _)| made).collect();
+    let first = open.swap_remove(0);
+    let Work::Elementwise(of_first) = first.work else {
+        return None;
+    };
+    let work = Elementwise {
+        outputs: stored.iter().map(|made| made.dtype).collect(),
+        inputs: joined.inputs.iter().map(|(_, layout)| layout.clone()).collect(),
+        description: Description {
+            inputs: joined.inputs.len(),
+            outputs: stored.iter().map(|made| made.output).collect(),
+            constants: joined.constants,
+            steps: joined.steps,
+        },
+        ..of_first
+    };
+    Some(Step {
+        writes: stored.iter().map(|made| made.storage).collect(),
+        reads: joined.inputs.into_iter().map(|(item, _)| item).collect(),
+        work: Work::Elementwise(work),
+        ..first
+    })
+}
+
+/// The program of several steps, while it is written.
+#[derive(Default)]
+struct Joined {
+    inputs: Vec<(Item, Layout)>,
+    constants: Vec<f64>,
+    steps: Vec<(Op, Vec<usize>)>,
+    made: Vec<Made>,
+}
+
+/// A result of one of the steps.
+struct Made {
+    storage: usize,
+    dtype: Dtype,
+    output: Output,
+}
+
+impl Joined {
+    /// Adds the arrays and the constants that a step reads and none of `all` makes.
+    fn add_inputs(&mut self, step: &Step, all: &[Step]) {
+        let Work::Elementwise(program) = &step.work else {
+            return;
+        };
+        for (item, layout) in step.reads.iter().zip(&program.inputs) {
+            let is_made = all.iter().any(|step| step.writes.contains(&item.storage));
+            if !is_made && self.input(item, layout).is_none() {
+                self.inputs.push((item.clone(), layout.clone()));
+            }
+        }
+        for constant in &program.description.constants {
+            if self.constant(*constant).is_none() {
+                self.constants.push(*constant);
+            }
+        }
+    }
+
+    /// Adds what a step computes.
+    fn add_steps(&mut self, step: &Step) {
+        let Work::Elementwise(program) = &step.work else {
+            return;
+        };
+        let description = &program.description;
+        let reads = step.reads.iter().zip(&program.inputs);
+        let mut values: Vec<usize> = reads
+            .filter_map(|(item, layout)| {
+                let mut made = self.made.iter();
+                let made = made.find(|made| made.storage == item.storage);
+                made.map_or_else(|| self.input(item, layout), |made| Some(made.output.value))
+            })
+            .collect();
+        let constants = description.constants.iter();
+        values.extend(constants.filter_map(|constant| self.constant(*constant)));
+        for (op, args) in &description.steps {
+            values.push(self.inputs.len() + self.constants.len() + self.steps.len());
+            let args = args.iter().map(|&arg| values[arg]).collect();
+            self.steps.push((*op, args));
+        }
+        let outputs = description.outputs.iter().zip(&program.outputs);
+        for ((output, dtype), &storage) in outputs.zip(&step.writes) {
+            let value = values[output.value];
+            self.made.push(Made {
+                storage,
+                dtype: *dtype,
+                output: Output { value, fold: None },
+            });
+        }
+    }
+
+    /// The value of an array that is read.
+    fn input(&self, item: &Item, layout: &Layout) -> Option<usize> {
+        let is_same = |(known, how): &(Item, Layout)| {
+            known.storage == item.storage && known.dtype == item.dtype && how == layout
+        };
+        self.inputs.iter().position(is_same)
+    }
+
+    /// The value of a constant.
+    fn constant(&self, constant: f64) -> Option<usize> {
+        let mut known = self.constants.iter();
+        let at = known.position(|known| known.to_bits() == constant.to_bits())?;
+        Some(self.inputs.len() + at)
+    }
+}
+
+/// The memory of an array from its first number on.
+fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
+    Ok(match read.dtype {
+        Dtype::Float32 => Numbers::F32(read.onward()?),
+        Dtype::Float64 => Numbers::F64(read.onward()?),
+        Dtype::Int64 => Numbers::I64(read.onward()?),
+        Dtype::Int32 => Numbers::I32(read.onward()?),
+        Dtype::Uint32 => Numbers::U32(read.onward()?),
+        Dtype::Uint8 | Dtype::Bool => Numbers::U8(read.onward()?),
+    })
+}
+
+/// The memory of a result.
+fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<NumbersMut<'a>> {
+    Ok(match dtype {
+        Dtype::Float32 => NumbersMut::F32(write.plain()?),
+        Dtype::Float64 => NumbersMut::F64(write.plain()?),
+        Dtype::Int64 => NumbersMut::I64(write.plain()?),
+        Dtype::Int32 => NumbersMut::I32(write.plain()?),
+        Dtype::Uint32 => NumbersMut::U32(write.plain()?),
+        Dtype::Uint8 | Dtype::Bool => NumbersMut::U8(write.plain()?),
+    })
+}

@@ -1,0 +1,114 @@
+//! Groups of operations give the bits of the operations one by one.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Files, Maker, run, run_poisoned};
+
+/// A value of a graph: its number, its shape, and whether it is a boolean.
+#[derive(Clone)]
+struct Made {
+    number: u64,
+    shape: [usize; 2],
+    is_truth: bool,
+}
+
+/// An operation by number, and the two values that it reads.
+type Draw = (usize, usize, usize);
+
+const UNARY: [&str; 8] = [
+    "relu", "gelu", "silu", "sigmoid", "exp", "negative", "square", "softplus",
+];
+const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
+
+/// A graph of drawn operations on two matrices; its last values are its outputs.
+fn graph(draws: &[Draw]) -> Maker {
+    let mut maker = Maker::new(&[json!([3, 5]), json!([3, 1])]);
+    let float = |number, shape| Made {
+        number,
+        shape,
+        is_truth: false,
+    };
+    let mut values = vec![float(0, [3, 5]), float(1, [3, 1])];
+    for &(kind, first, second) in draws {
+        let floats: Vec<&Made> = values.iter().filter(|value| !value.is_truth).collect();
+        let x = floats[first % floats.len()].clone();
+        let y = floats[second % floats.len()].clone();
+        let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
+        let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
+        let (name, args, shape, is_truth) = match kind % 20 {
+            it @ 0..8 => (UNARY[it], json!([a]), x.shape, false),
+            it @ 8..14 if alike => (BINARY[it - 8], json!([a, b]), x.shape, false),
+            14 if alike => ("greater", json!([a, b]), x.shape, true),
+            15 => ("multiply", json!([a, 0.7]), x.shape, false),
+            16 => {
+                let truth = values.iter().rfind(|it| it.is_truth && it.shape == x.shape);
+                let Some(truth) = truth else { continue };
+                let args = json!([{"value": truth.number}, a, -1.5]);
+                ("where", args, x.shape, false)
+            }
+            17 => ("matrix_transpose", json!([a]), [x.shape[1], x.shape[0]], false),
+            18 => ("sum", json!([a, 1, null, true]), [x.shape[0], 1], false),
+            _ => continue,
+        };
+        let dtype = if is_truth { "bool" } else { "float32" };
+        let number = maker.add(name, &args, &[(dtype, json!(shape))]);
+        values.push(Made {
+            number,
+            shape,
+            is_truth,
+        });
+    }
+    let last = values.iter().rev().take(3);
+    last.for_each(|value| maker.give(value.number));
+    maker
+}
+
+fn wave(count: u16) -> Vec<f32> {
+    (0..count).map(|at| (f32::from(at) * 0.7).sin()).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_group_gives_the_bits_of_its_operations(
+        draws in prop::collection::vec((0_usize..20, 0_usize..9, 0_usize..9), 1..24),
+        cut in 0_usize..24,
+    ) {
+        let alone = graph(&draws).to_json();
+        let count = alone["operations"].as_array().unwrap().len();
+        prop_assume!(count > 0);
+        let cut = cut % count;
+        let ranges = [[0, cut], [cut, count]];
+        let groups: Vec<_> = ranges.into_iter().filter(|[first, end]| first < end).collect();
+        let mut grouped = alone.clone();
+        grouped["groups"] = json!(groups);
+        let inputs = [(&[3, 5][..], wave(15)), (&[3, 1], wave(3))];
+        let bits = |arrays: Result<Vec<crate::Array>, String>| format!("{:?}", arrays.unwrap());
+        let wanted = bits(run(&alone, &inputs));
+        prop_assert_eq!(&bits(run(&grouped, &inputs)), &wanted);
+        prop_assert_eq!(&bits(run_poisoned(&grouped, &inputs)), &wanted);
+    }
+}
+
+fn error_of(groups: &Value) -> String {
+    let mut graph = graph(&[(0, 0, 0), (1, 2, 0), (2, 3, 0)]).to_json();
+    graph["groups"] = groups.clone();
+    Files::new(&graph, &[]).open().map(|_| ()).unwrap_err()
+}
+
+#[test]
+fn groups_that_overlap_or_lead_beyond_the_operations_are_an_error() {
+    for groups in [
+        json!([[0, 2], [1, 3]]),
+        json!([[0, 4]]),
+        json!([[2, 2]]),
+        json!([[0, 2.5]]),
+        json!([[-1, 2]]),
+        json!([[0]]),
+        json!([7]),
+    ] {
+        let message = error_of(&groups);
+        assert!(message.contains("groups: "), "{message}");
+    }
+    assert!(error_of(&json!({})).contains("groups: expected a list"));
+}
