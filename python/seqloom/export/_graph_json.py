@@ -81,7 +81,7 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
 
 
 def _group(graph: Graph) -> list[list[Operation]]:
-    """Orders the operations so that each group, which readers compute together, is whole."""
+    """Orders the operations so that those of a group follow each other."""
     # A reduction stays alone: it adds in another order when it is fused.
     grouping = Grouping(Aliases(graph, set()), _find_dtype, with_reductions=False)
     for operation in graph.operations:
@@ -97,7 +97,7 @@ def _find_dtype(operation: Operation) -> str | None:
 
 
 def _list_ranges(groups: list[list[Operation]]) -> list[list[int]]:
-    """Lists the groups of several operations: the first position and the one after the last."""
+    """Lists the positions [first, end) of each group of several operations."""
     ends = list(accumulate(map(len, groups)))
     return [
         [end - len(group), end]

@@ -142,7 +142,11 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let x = &given.x;
     if given.mask.is_none() {
         let column = |item: &Item| Operand::Array(item.seen(item.layout.widened(1)));
-        let all = [Operand::Array(x.clone()), column(&given.first), column(&given.second)];
+        let all = [
+            Operand::Array(x.clone()),
+            column(&given.first),
+            column(&given.second),
+        ];
         return fuse_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
     }
     let made = b.room(x.dtype, x.shape())?;

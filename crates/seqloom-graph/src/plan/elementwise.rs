@@ -144,7 +144,9 @@ fn fits(open: &[Step], step: &Step) -> bool {
         && own.is_double == of_first.is_double
         && (&own.order, &own.shape) == (&of_first.order, &of_first.shape);
     let is_readable = |item: &Item, layout: &Layout| {
-        let mut makers = open.iter().filter(|made| made.writes.contains(&item.storage));
+        let mut makers = open
+            .iter()
+            .filter(|made| made.writes.contains(&item.storage));
         makers.all(|made| match &made.work {
             Work::Elementwise(made) => made.is_exact() && layout.start == 0 && layout.is_plain(),
             Work::Kernel(_) => false,
@@ -164,7 +166,10 @@ fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
     open.iter().for_each(|step| joined.add_steps(step));
     let mut inner = vec![0; joined.made.len()];
     for item in open.iter().flat_map(|step| &step.reads) {
-        let made = joined.made.iter().position(|made| made.storage == item.storage);
+        let made = joined
+            .made
+            .iter()
+            .position(|made| made.storage == item.storage);
         made.into_iter().for_each(|at| inner[at] += 1);
     }
     let stored = joined.made.iter().zip(inner);
@@ -176,7 +181,11 @@ fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
     };
     let work = Elementwise {
         outputs: stored.iter().map(|made| made.dtype).collect(),
-        inputs: joined.inputs.iter().map(|(_, layout)| layout.clone()).collect(),
+        inputs: joined
+            .inputs
+            .iter()
+            .map(|(_, layout)| layout.clone())
+            .collect(),
         description: Description {
             inputs: joined.inputs.len(),
             outputs: stored.iter().map(|made| made.output).collect(),

@@ -47,7 +47,12 @@ fn graph(draws: &[Draw]) -> Maker {
                 let args = json!([{"value": truth.number}, a, -1.5]);
                 ("where", args, x.shape, false)
             }
-            17 => ("matrix_transpose", json!([a]), [x.shape[1], x.shape[0]], false),
+            17 => (
+                "matrix_transpose",
+                json!([a]),
+                [x.shape[1], x.shape[0]],
+                false,
+            ),
             18 => ("sum", json!([a, 1, null, true]), [x.shape[0], 1], false),
             _ => continue,
         };
