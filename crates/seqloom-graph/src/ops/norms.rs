@@ -140,7 +140,8 @@ impl Channels {
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let given = Channels::take(b, call, ["scale", "shift"])?;
     let x = &given.x;
-    if given.mask.is_none() {
+    // A program repeats the numbers of a channel for each row, which costs little in long rows.
+    if given.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
         let column = |item: &Item| Operand::Array(item.seen(item.layout.widened(1)));
         let all = [
             Operand::Array(x.clone()),
@@ -170,6 +171,9 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     b.step(given.reads(), &[&made], kernel)?;
     Ok(made)
 }
+
+/// Positions of a row from which on a group's scale and shift are part of its program.
+const LONG: usize = 512;
 
 /// The normalised array, and means and variances of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
