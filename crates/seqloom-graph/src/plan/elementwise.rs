@@ -161,20 +161,13 @@ fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         return open.pop();
     }
-    let mut joined = Joined::default();
-    open.iter().for_each(|step| joined.add_inputs(step, &open));
-    open.iter().for_each(|step| joined.add_steps(step));
-    let mut inner = vec![0; joined.made.len()];
-    for item in open.iter().flat_map(|step| &step.reads) {
-        let made = joined
-            .made
-            .iter()
-            .position(|made| made.storage == item.storage);
-        made.into_iter().for_each(|at| inner[at] += 1);
-    }
-    let stored = joined.made.iter().zip(inner);
-    let stored = stored.filter(|(made, inner)| uses[made.storage] > *inner);
-    let stored: Vec<&Made> = stored.map(|(made, _)| made).collect();
+    let joined = Joined::of(&open);
+    let reads = || open.iter().flat_map(|step| &step.reads);
+    let is_stored = |made: &&Made| {
+        let inner = reads().filter(|item| item.storage == made.storage);
+        uses[made.storage] > inner.count()
+    };
+    let stored: Vec<&Made> = joined.made.iter().filter(is_stored).collect();
     let first = open.swap_remove(0);
     let Work::Elementwise(of_first) = first.work else {
         return None;
@@ -219,6 +212,17 @@ struct Made {
 }
 
 impl Joined {
+    fn of(steps: &[Step]) -> Self {
+        let mut joined = Self::default();
+        for step in steps {
+            joined.add_inputs(step, steps);
+        }
+        for step in steps {
+            joined.add_steps(step);
+        }
+        joined
+    }
+
     /// Adds the arrays and the constants that a step reads and none of `all` makes.
     fn add_inputs(&mut self, step: &Step, all: &[Step]) {
         let Work::Elementwise(program) = &step.work else {

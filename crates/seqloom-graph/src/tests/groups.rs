@@ -21,6 +21,32 @@ const UNARY: [&str; 8] = [
 ];
 const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
+/// An operation's name and arguments, the shape of its result, and whether that is a boolean.
+type Chosen = (&'static str, Value, [usize; 2], bool);
+
+/// The operation of a number, on two values; none where it does not fit them.
+fn choose(kind: usize, [x, y]: [&Made; 2], truth: Option<&Made>) -> Option<Chosen> {
+    let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
+    let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
+    Some(match kind {
+        it @ 0..8 => (UNARY[it], json!([a]), x.shape, false),
+        it @ 8..14 if alike => (BINARY[it - 8], json!([a, b]), x.shape, false),
+        14 if alike => ("greater", json!([a, b]), x.shape, true),
+        15 => ("multiply", json!([a, 0.7]), x.shape, false),
+        16 => {
+            let truth = truth.filter(|truth| truth.shape == x.shape)?;
+            let args = json!([{"value": truth.number}, a, -1.5]);
+            ("where", args, x.shape, false)
+        }
+        17 => {
+            let shape = [x.shape[1], x.shape[0]];
+            ("matrix_transpose", json!([a]), shape, false)
+        }
+        18 => ("sum", json!([a, 1, null, true]), [x.shape[0], 1], false),
+        _ => return None,
+    })
+}
+
 /// A graph of drawn operations on two matrices; its last values are its outputs.
 fn graph(draws: &[Draw]) -> Maker {
     let mut maker = Maker::new(&[json!([3, 5]), json!([3, 1])]);
@@ -32,29 +58,10 @@ fn graph(draws: &[Draw]) -> Maker {
     let mut values = vec![float(0, [3, 5]), float(1, [3, 1])];
     for &(kind, first, second) in draws {
         let floats: Vec<&Made> = values.iter().filter(|value| !value.is_truth).collect();
-        let x = floats[first % floats.len()].clone();
-        let y = floats[second % floats.len()].clone();
-        let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
-        let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
-        let (name, args, shape, is_truth) = match kind % 20 {
-            it @ 0..8 => (UNARY[it], json!([a]), x.shape, false),
-            it @ 8..14 if alike => (BINARY[it - 8], json!([a, b]), x.shape, false),
-            14 if alike => ("greater", json!([a, b]), x.shape, true),
-            15 => ("multiply", json!([a, 0.7]), x.shape, false),
-            16 => {
-                let truth = values.iter().rfind(|it| it.is_truth && it.shape == x.shape);
-                let Some(truth) = truth else { continue };
-                let args = json!([{"value": truth.number}, a, -1.5]);
-                ("where", args, x.shape, false)
-            }
-            17 => (
-                "matrix_transpose",
-                json!([a]),
-                [x.shape[1], x.shape[0]],
-                false,
-            ),
-            18 => ("sum", json!([a, 1, null, true]), [x.shape[0], 1], false),
-            _ => continue,
+        let pair = [first, second].map(|at| floats[at % floats.len()]);
+        let truth = values.iter().rfind(|value| value.is_truth);
+        let Some((name, args, shape, is_truth)) = choose(kind, pair, truth) else {
+            continue;
         };
         let dtype = if is_truth { "bool" } else { "float32" };
         let number = maker.add(name, &args, &[(dtype, json!(shape))]);
