@@ -1,6 +1,11 @@
-"""Trains in two processes that Lightning starts, and writes whom each has seen."""
+"""Trains with Lightning in two processes, and writes whom each has seen.
+
+The second process is a fork, so that Lightning is imported once.
+"""
 
 import json
+import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,4 +38,12 @@ def main(file, folder):
 
 
 if __name__ == "__main__":
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    # Lightning starts no processes if the variable LOCAL_RANK exists.
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+    second = os.fork()
+    os.environ["LOCAL_RANK"] = "0" if second else "1"
     main(*sys.argv[1:])
+    if second:
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(second, 0)[1]))
