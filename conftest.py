@@ -190,8 +190,18 @@ docstrings = Sybil(
 pytest_collect_file = (markdown + docstrings).pytest()
 
 
+def skip_wait(file: Any) -> None:
+    """Stands in for the wait for the disk; as there, a closed file is an error."""
+    os.fstat(file if isinstance(file, int) else file.fileno())
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Lets JAX and torch keep what they compile until pytest --cache-clear."""
+    """Lets JAX and torch keep what they compile until pytest --cache-clear.
+
+    Nothing in this process waits for the disk: a write would take milliseconds, and no test
+    cuts the power. Processes that tests start do wait.
+    """
+    os.fsync = os.fdatasync = skip_wait
     cache = getattr(config, "cache", None)  # -p no:cacheprovider
     if cache is None or hasattr(config, "workerinput"):  # a worker has our environment
         return
