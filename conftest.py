@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
@@ -64,7 +64,7 @@ def enter_page(namespace: dict[str, object]) -> None:
 
 
 @contextmanager
-def hide_pictures(example: Example) -> Iterator[None]:
+def hide_pictures(example: Example) -> Generator[None]:
     """Makes matplotlib look absent, here and to commands, if the page has no pictures."""
     with pytest.MonkeyPatch.context() as patch:
         if not PICTURED.search(example.document.text):

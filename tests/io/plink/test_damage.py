@@ -122,7 +122,7 @@ def test_a_bed_that_grows_while_it_is_read_is_an_error(tmp_path):
 
 def read_while(folder, change):
     """Reads a file again and again, until it was changed; gives the kinds of errors."""
-    values = np.tile(some(4_000, 100), (1, 80))
+    values = np.tile(some(4_000, 100), (1, 30))
     path = Specimen(values, "SNP").write(folder / "x.bed")
     size, bed, kinds = path.stat().st_size, open_bed(path, *values.shape), []
     for seconds in (0, 0.002, 0.004, 0.008):
