@@ -1,4 +1,6 @@
-"""Makes graphs from which fuzzing of exported models starts: an operation or a layer each.
+"""Makes graphs from which fuzzing of exported models starts.
+
+Each holds an operation, a layer or a small network; some are changed in one place.
 
     PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
 
@@ -34,8 +36,13 @@ if TYPE_CHECKING:
 Graph = dict[str, Any]
 WHOLE, ROWS = np.arange(6).reshape(2, 3), np.arange(6, dtype="f4").reshape(2, 3)
 TYPES = ("bool", "uint8", "uint32", "int32", "int64", "float32", "float64")
-# Calls that no sample of torch's is, or not with these arguments.
+STATES, WEIGHTS = ROWS[:1, :2], np.ones((8, 3), "f4")
+# Calls that are not among torch's samples.
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("all", (ROWS[:0],), {"axis": 0}),
+    ("arange", (0.0, 2.0, 0.5), {"dtype": "float32"}),
+    ("arange", (0.0, 2.0, 0.5), {"dtype": "float64"}),
+    ("arange", (0.0, 2.0, 0.5), {"dtype": "int32"}),
     ("astype", (WHOLE, np.dtype("uint32")), {}),
     ("astype", (WHOLE, np.dtype("uint8")), {}),
     ("astype", (WHOLE.astype("u4"), np.dtype("int64")), {}),
@@ -44,10 +51,19 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("clip", (WHOLE, 2**60, None), {}),
     ("conv1d_input_grad", (ROWS[None], ROWS[:, None, :2], (1, 1, 4)), {}),
     ("cumulative_sum", (WHOLE,), {"axis": 1, "include_initial": True}),
+    ("cumulative_sum", (ROWS.astype("f8"),), {"axis": 0}),
+    ("erfc", (ROWS,), {}),
     ("full", ((2, 3), 2), {}),
     ("full", ((2, 3), np.ones(3)), {}),
+    (
+        "gru",
+        (ROWS[None], STATES, WEIGHTS[:6], WEIGHTS[:6, :2]),
+        {"mask": WHOLE[:1, :2] < 1},
+    ),
+    ("hypot", (ROWS, 0.5), {}),
     ("linear", (WHOLE, WHOLE, WHOLE[:, 0]), {}),
     ("linear_by_row", (ROWS[:0], ROWS), {"residual": ROWS[:0, :2]}),
+    ("lstm", (ROWS[None], STATES, STATES, WEIGHTS, WEIGHTS[:, :2]), {"reverse": True}),
     ("one_hot", (WHOLE, 6), {}),
     ("pad", (ROWS, ((1, -1), (0, 2))), {"value": 0.5}),
     ("pad", (WHOLE, ((0, 1), (1, 0))), {"value": 7}),
@@ -62,7 +78,7 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("where", (WHOLE > 1, WHOLE, 3), {}),
     ("where", (ROWS > 1, 0.5, 3), {}),
 ]
-# Expressions whose arrays have gaps, or of which one place alone is read.
+# Reductions of arrays that have gaps, and of long ones.
 EXPRESSIONS: list[Any] = [
     lambda x: x[:, ::2, ::3].sum(axis=(1, 2)),
     lambda x: x[:, :, ::2].sum(axis=2),
@@ -86,6 +102,7 @@ SPOILS: tuple[Any, ...] = (
     {"slice": [None, None, 0]},
     {"float": "nan"},
 )
+# The first graph that has one of these operations is changed in each place.
 SPOILED = (
     "attention_varlen concat conv2d index lstm max_pool1d pad rotary_linear take tensordot"
 )
@@ -125,7 +142,10 @@ def _operations() -> Iterator[Graph]:
 def _calls() -> Iterator[Graph]:
     """Yields graphs of other calls, and of functions of one or two arrays of each type."""
     for name, args, options in CALLS:
-        yield make_graph(name, args, options, [getattr(B, name)(*args, **options)])[0]
+        made = getattr(B, name)(*args, **options)
+        yield make_graph(name, args, options, made if isinstance(made, tuple) else [made])[
+            0
+        ]
     for name, dtype, count in product(NAMES, TYPES, (1, 2)):
         args = (WHOLE.astype(dtype),) * count
         with suppress(Exception):  # most functions take other arguments
@@ -135,7 +155,7 @@ def _calls() -> Iterator[Graph]:
 
 
 def _spoil(graph: Graph) -> Iterator[Graph]:
-    """Yields a graph with each place changed to something that it cannot be."""
+    """Yields the graph again and again, with one place changed to something wrong."""
     for holder, key in list(_list_places(graph)):
         kept = holder[key]
         for holder[key] in SPOILS:
