@@ -40,9 +40,9 @@ IS_UNBUILT = pytest.StashKey[bool]()
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # What stands after a block of commands that fails: the error that it prints.
 REFUSED = re.compile(r"\s*```output\nerror: ")
-# The reports of a page have pictures if the page has any. To draw them takes longer than to
-# train, so the other pages run as without matplotlib.
-PICTURED = re.compile(r"--plot|\.png\b|!\[")
+# The reports of a page have pictures if the page shows or draws any. To draw them takes
+# longer than to train, so the other pages run as without matplotlib.
+PICTURED = re.compile(r"^ {4}.*--plot|!\[", re.MULTILINE)
 WITHOUT_PICTURES = HOME / "tests" / "without_pictures"
 # What need not be printed as the page says: processors round sums in other orders.
 FREE = re.compile(r"(\.\.\.|\d+\.\d+)")

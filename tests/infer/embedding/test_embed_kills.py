@@ -102,7 +102,7 @@ def kill_until_done(fasta, out, kills, rng):
 def test_a_job_that_is_killed_again_and_again_ends_as_one_that_was_not(
     fasta, whole, tmp_path
 ):
-    killed = kill_until_done(fasta, tmp_path / "e", 8, np.random.default_rng(0))
+    killed = kill_until_done(fasta, tmp_path / "e", 6, np.random.default_rng(0))
     assert killed
     check_every_record_once(tmp_path / "e", whole)
 
