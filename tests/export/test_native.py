@@ -19,6 +19,7 @@ from exported_networks import (
     draw_records,
     ready,
 )
+from native_calls import run_native
 from seqloom._rust import _native
 from seqloom.infer._forward import Forward
 
@@ -146,6 +147,21 @@ def test_a_process_survives_operations_that_need_more_than_the_limit():
         assert code == 0, errors
         (line,) = lines
         assert "is larger than the 67108864 bytes that may be used" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "wanted"),
+    [
+        ("triu", [], {"k": -(2**63)}, [[0, 1, 2], [3, 4, 5]]),
+        ("roll", [(1, 1)], {"axis": 1}, [[1, 2, 0], [4, 5, 3]]),
+        ("add", [2**53 + 1], {}, 2**53 + 1 + np.arange(6).reshape(2, 3)),
+    ],
+    ids=["triu", "roll", "add"],
+)
+def test_large_numbers_of_a_graph_are_exact(name, args, options, wanted):
+    x = np.arange(6).reshape(2, 3)
+    (found,) = run_native(name, [x, *args], options, [x])
+    np.testing.assert_array_equal(found, np.array(wanted, "int64"))
 
 
 def test_the_limit_holds_for_the_files_together(tmp_path):
