@@ -83,7 +83,9 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
 
     def change(progress):
         if progress.sequences >= 30:
-            write("a.fa", *((f"other{n}", "MKTAYIAKQR") for n in range(110)))
+            # By a rename, so that the reading thread does not meet a file half written.
+            write("b.fa", *((f"other{n}", "MKTAYIAKQR") for n in range(110)))
+            Path("b.fa").replace("a.fa")
 
     with pytest.raises(FileError, match="has changed since the job was planned"):
         embed_job.run("a.fa", "e", 10, max_tokens=64, progress=change)
