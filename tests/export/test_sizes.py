@@ -1,80 +1,183 @@
-"""Integers that follow from sizes: found from a few traces, right at every other size."""
+"""Integers that follow from sizes: symbols in one trace, right at every other size."""
 
-from math import prod
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 import seqloom as sl
 from seqloom import nn
 from seqloom._rust._native import ExportedModel
 from seqloom.errors import ExportError
-from seqloom.export._size import Size, find_size
-from seqloom.export._trace import _BATCHES as BATCHES, _LENGTHS
+from seqloom.export._size import Size, find_size, fit
+from seqloom.export._symbolic_size import SymbolicSize, evaluate, polynomial_of
 from seqloom.nn import functional as F
+from seqloom.tensor import apply
 
-LENGTHS = _LENGTHS[0]
+BATCH, LENGTH = SymbolicSize.of_name("batch", 745), SymbolicSize.of_name("length", 2321)
+NAMES = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
 
-SIZES = {"batch": BATCHES, "length": LENGTHS}
+
+def compute(size, batch, length):
+    """The value of a symbolic size at other sizes."""
+    return evaluate(polynomial_of(size), {"batch": batch, "length": length})
 
 
-def series(function):
-    """What a function of both sizes gives in each trace."""
-    return tuple(map(function, BATCHES, LENGTHS))
+def value_of(size, batch, length):
+    """The value of what is written of a size."""
+    at = {"batch": batch, "length": length}
+    product = math.prod(at[name] for name in size.of)
+    return (product * size.times + size.shift) // size.over + size.plus
 
 
 @pytest.mark.parametrize(
-    ("function", "expected"),
+    ("size", "expected"),
     [
-        (lambda _, length: length, Size(("length",))),
-        (lambda batch, length: batch * length, Size(("batch", "length"))),
-        (lambda _, length: length - 1, Size(("length",), plus=-1)),
-        (lambda _, length: length // 2, Size(("length",), over=2)),
-        (lambda _, length: (length + 1) // 2, Size(("length",), over=2, shift=1)),
-        (lambda _, length: length // 2 + 6, Size(("length",), over=2, plus=6)),
-        (lambda _, length: 4 * length + 2, Size(("length",), times=4, plus=2)),
-        (lambda _, length: -length, Size(("length",), times=-1)),
-        (lambda _, length: length**2, Size(("length", "length"))),
+        (LENGTH, Size(("length",))),
+        (BATCH * LENGTH, Size(("batch", "length"))),
+        (LENGTH - 1, Size(("length",), plus=-1)),
+        (LENGTH // 2, Size(("length",), over=2)),
+        ((LENGTH + 1) // 2, Size(("length",), over=2, shift=1)),
+        (-(-LENGTH // 2), Size(("length",), over=2, shift=1)),
+        (LENGTH - LENGTH // 2, Size(("length",), over=2, shift=1)),
+        (math.ceil(LENGTH / 2), Size(("length",), over=2, shift=1)),
+        (math.floor(LENGTH * 1.5), Size(("length",), times=3, over=2)),
+        (LENGTH // 2 + 6, Size(("length",), over=2, plus=6)),
+        ((LENGTH // 2 - 3) // 4, Size(("length",), over=8, plus=-1, shift=2)),
+        (4 * LENGTH + 2, Size(("length",), times=4, plus=2)),
+        (-LENGTH, Size(("length",), times=-1)),
+        (LENGTH**2, Size(("length", "length"))),
+        (BATCH * LENGTH // 3, Size(("batch", "length"), over=3)),
+        (BATCH * 6 * LENGTH // (BATCH * 3), Size(("length",), times=2)),
+        ((BATCH * LENGTH + 2 * BATCH) // (LENGTH + 2), Size(("batch",))),
     ],
 )
-def test_the_simplest_form_is_found(function, expected):
-    assert find_size(series(function), SIZES) == expected
+def test_the_simplest_form_is_found(size, expected):
+    assert find_size(size, NAMES) == expected
 
 
 @pytest.mark.parametrize(
-    "function",
-    [lambda _, length: length % 7, lambda _, length: length.bit_length() ** 3],
-    ids=["remainder", "bits"],
+    "size",
+    [LENGTH % 7, LENGTH // 2 * 2, BATCH + LENGTH, LENGTH // 2 + LENGTH // 3],
+    ids=["remainder", "even part", "sum", "two quotients"],
 )
-def test_what_follows_from_no_size_is_not_found(function):
-    assert find_size(series(function), SIZES) is None
+def test_a_size_that_the_format_lacks_is_not_written(size):
+    assert find_size(size, NAMES) is None
+
+
+def test_a_size_is_written_by_another_that_has_a_name():
+    names = {**NAMES, "n1": (LENGTH // 2 * 2).polynomial}
+    assert find_size(LENGTH // 2 * 2 + 5, names) == Size(("n1",), plus=5)
+
+
+def test_half_of_a_size_of_several_quotients_is_found_by_the_name_of_the_size():
+    for size in (LENGTH - LENGTH // 2 - LENGTH // 5, -(LENGTH // 2) - LENGTH // 5 + LENGTH):
+        names = {**NAMES, "n1": size.polynomial}
+        assert find_size(size // 2 + 1, names) == Size(("n1",), over=2, plus=1)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((LENGTH + 1) // 2, LENGTH - LENGTH // 2),
+        (-(-LENGTH // 3), (LENGTH + 2) // 3),
+        (LENGTH // 2 // 3, LENGTH // 6),
+        ((-(-LENGTH // 2) + 1) // 2, (LENGTH + 3) // 4),
+        (6 * LENGTH // 4, 3 * LENGTH // 2),
+        ((LENGTH - LENGTH // 2) // 2, (LENGTH + 1) // 4),
+        ((LENGTH + 7) // 3, (LENGTH + 1) // 3 + 2),
+        (BATCH * (LENGTH + 2), BATCH * LENGTH + BATCH + BATCH),
+    ],
+)
+def test_equal_sizes_have_equal_polynomials(one, other):
+    assert one.polynomial == other.polynomial
+
+
+@pytest.mark.parametrize(
+    "size", [LENGTH - LENGTH, LENGTH * 0 + 3, 5 * LENGTH // LENGTH, LENGTH**0]
+)
+def test_a_result_that_depends_on_no_size_is_a_plain_integer(size):
+    assert type(size) is int
+
+
+def test_what_a_size_does_not_compute_with_is_left_to_the_other_operand():
+    assert LENGTH + 0.5 == 2321.5
+    assert LENGTH * math.inf == math.inf
+    assert LENGTH / 0.5 == 4642.0
+    with pytest.raises(TypeError):
+        LENGTH + "1"
+
+
+# Steps of whole-number arithmetic: a number, a small one, and a size.
+ARITHMETIC = [
+    lambda number, n, _: number + n,
+    lambda number, n, _: number - n,
+    lambda number, n, _: n - number,
+    lambda number, n, _: n * number,
+    lambda number, n, _: number // n,
+    lambda number, n, _: number // -n,
+    lambda number, n, _: number % n,
+    lambda number, n, _: sum(divmod(number, n)),
+    lambda number, n, _: math.ceil(number / n),
+    lambda number, _, size: number + size,
+    lambda number, _, size: size - number,
+    lambda number, _, size: number * size,
+]
+PROGRAMS = st.lists(
+    st.tuples(st.sampled_from(ARITHMETIC), st.integers(1, 9), st.sampled_from((0, 1))),
+    min_size=1,
+    max_size=6,
+)
+
+
+def run(program, *sizes):
+    """Computes a number from a batch and a length."""
+    number = sizes[1]
+    for step, n, which in program:
+        number = step(number, n, sizes[which])
+    return number
+
+
+@given(program=PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
+def test_a_polynomial_gives_what_the_program_computes(program, batch, length):
+    size = run(program, BATCH, LENGTH)
+    assert size == run(program, 745, 2321)
+    assert compute(size, batch, length) == run(program, batch, length)
 
 
 @example(of=("batch",), times=3, over=10, plus=0, shift=1, batch=3, length=1)
 @given(
     of=st.sampled_from([("batch",), ("length",), ("batch", "length")]),
     times=st.integers(1, 4),
-    over=st.integers(1, 16),
+    over=st.integers(1, 100),
     plus=st.integers(-20, 20),
-    shift=st.sampled_from([0, 0, 1, -1]),
+    shift=st.integers(-3, 120),
     batch=st.integers(1, 500),
     length=st.integers(1, 5000),
 )
 def test_what_is_found_is_right_at_every_size(of, times, over, plus, shift, batch, length):
-    over = over if len(of) == 1 else 1
+    whole = math.prod({"batch": BATCH, "length": LENGTH}[name] for name in of)
+    size = (whole * times + shift) // over + plus
+    found = find_size(size, NAMES)
+    assert found is not None
+    assert value_of(found, batch, length) == compute(size, batch, length)
 
-    def compute(**sizes):
-        whole = prod(sizes[name] for name in of)
-        return (whole * times + shift % over) // over + plus
 
-    wanted = series(lambda batch, length: compute(batch=batch, length=length))
-    found = find_size(wanted, SIZES)
-    if found is None:  # refused, where sizes do not tell two roundings apart
-        assert shift
-        return
-    at = found.at({"batch": (batch,), "length": (length,)})
-    assert at == (compute(batch=batch, length=length),)
+SERIES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
+
+
+def test_a_plain_integer_that_is_a_multiple_of_sizes_in_all_traces_is_such_a_size():
+    found = fit((281, 111, 181, 17), SERIES)
+    assert found == (2 * BATCH * LENGTH + 1).polynomial
+
+
+@pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
+def test_a_plain_integer_is_no_size_without_a_trace_that_confirms_it(numbers):
+    series = {it[: len(numbers)]: polynomial for it, polynomial in SERIES.items()}
+    assert fit(numbers, series) is None
 
 
 def make_network(function):
@@ -118,6 +221,15 @@ OF_LENGTH = {
     "at least some": lambda x: x[:, :, : max(8, x.shape[2] // 2)],
     "at most some": lambda x: x[:, :, : min(6_000, x.shape[2])],
     "the first ones": lambda x: x[:, :, :10],
+    "the first ones, scaled by their number": lambda x: (
+        x[:, :, :10] * x[:, :, :10].shape[2]
+    ),
+    "half, rounded up by a float": lambda x: x[:, :, : math.ceil(x.shape[2] / 2)],
+    "half, as a plain integer": lambda x: x[:, :, : int(x.shape[2] / 2)],
+    "one less, as a plain integer": lambda x: x[:, :, : int(x.shape[2]) - 1],
+    "the number of elements, by NumPy": lambda x: x / np.prod(x.shape).item(),
+    "the number of records, by len": lambda x: x * len(x),
+    "all but the first, of a part": lambda x: x[:, :, 3:] * x[:, :, 3:].shape[2],
     "a parity of the batch": lambda x: x * (1 + x.shape[0] % 2),
 }
 REFUSED = {
@@ -131,6 +243,7 @@ REFUSED = {
     "at least some",
     "at most some",
     "a parity of the batch",
+    "half, as a plain integer",
 }
 
 
@@ -181,3 +294,57 @@ def test_a_network_that_reads_no_input_is_refused(tmp_path):
     network = Fixed().bind("numpy", sl.Key(0)).eval()
     with pytest.raises(ExportError, match="does not depend on its inputs"):
         sl.export.save(network, tmp_path / "model", inputs=("batch", 4, "length"))
+
+
+KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4")
+
+
+def count(x, number):
+    """Numbers from 0 on the backend of a tensor."""
+    return sl.tensor.Tensor(x.backend.arange(number, dtype="float32"), x.backend)
+
+
+# Steps of a random network: each changes the length, and reads it for the next one.
+STEPS = {
+    "pad": lambda x, n: F.pad(x, (n, 2 * n), value=0.5),
+    "convolution": lambda x, n: F.conv1d(x, x.backend.tensor(KERNEL), stride=n, padding=1),
+    "pool": lambda x, n: F.max_pool1d(x, 2, n),
+    "mean": lambda x, n: F.avg_pool1d(x, n, 2, ceil_mode=True),
+    "first part": lambda x, n: x[:, :, : -(-x.shape[2] // n)],
+    "last part": lambda x, n: x[:, :, x.shape[2] // (n + 1) :],
+    "every other": lambda x, n: x[:, :, ::n],
+    "backwards": lambda x, n: apply("flip", x, axis=2)[:, :, n - 1 :],
+    "repeat": lambda x, n: apply("repeat", x, n, axis=2),
+    "tile": lambda x, n: apply("tile", x, (1, 1, n)),
+    "rows": lambda x, n: x.reshape(x.shape[0] * 4, -1, 1).reshape(x.shape[0], 4, -1) * n,
+    "columns": lambda x, n: x.reshape(-1, x.shape[2]).reshape(-1, 4, x.shape[2]) + n,
+    "both ends": lambda x, n: apply("concat", [x[:, :, :n], x[:, :, -n:], x], axis=2),
+    "a position": lambda x, n: x + x[:, :, x.shape[2] // n].reshape(x.shape[0], 4, 1),
+    "a count": lambda x, n: x + count(x, x.shape[2] * n)[: x.shape[2]],
+}
+
+
+@settings(max_examples=12)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(sorted(STEPS)), st.integers(2, 3)), min_size=1, max_size=4
+    ),
+    sizes=st.lists(
+        st.tuples(st.integers(1, 3), st.integers(120, 300)), min_size=3, max_size=3
+    ),
+)
+def test_a_chain_of_steps_is_exported_and_right_at_every_size(steps, sizes):
+    def run(x):
+        for name, n in steps:
+            x = STEPS[name](x, n)
+        return x
+
+    network = make_network(run)
+    with TemporaryDirectory() as folder:
+        sl.export.save(network, Path(folder) / "model", inputs=("batch", 4, "length"))
+        exported = ExportedModel(str(Path(folder) / "model"))
+    for batch, length in sizes:
+        x = np.random.default_rng(0).normal(size=(batch, 4, length)).astype("f4")
+        expected = network(network.backend.tensor(x)).numpy()
+        found = exported.run({"inputs": x}, 1)[0]
+        np.testing.assert_array_equal(found, expected)

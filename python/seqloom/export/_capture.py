@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from seqloom.export._size import fit
+from seqloom.export._symbolic_size import (
+    Polynomial,
+    SymbolicSize,
+    evaluate,
+    polynomial_of,
+    to_plain,
+)
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._compile._capture import Capture
+from seqloom.tensor._compile._recorder import Recorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._defaults import to_sizes
 from seqloom.tensor._scope._origin import caller, current_line, is_internal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
+
+    from seqloom.export._size import Series
+    from seqloom.tensor._graph import Graph, Value
 
 
 class Line(str):
@@ -41,13 +55,38 @@ class Line(str):
         return found
 
 
+@dataclass(slots=True)
+class Probe:
+    """A graph that was traced at other sizes, and the shape that each value has there."""
+
+    graph: Graph
+    sizes: dict[str, int]  # by name
+    shapes: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+
+    def __post_init__(self) -> None:
+        made = (value for op in self.graph.operations for value in op.outputs)
+        self.shapes = {it.number: it.shape for it in (*self.graph.inputs, *made)}
+
+
 class ExportCapture(Capture):
     """Records a forward call, with the functions that make arrays of a given shape.
 
     A compiled step computes these once, because it has one shape; a graph has any.
+
+    Args:
+        target: The backend of the network.
+        probes: Traces of the same call, which show where a size has lost its symbol.
     """
 
     keeps_sizes = True
+
+    def __init__(self, target: Backend, probes: Sequence[Probe] = ()) -> None:
+        super().__init__(target)
+        self.recorder = _SizeRecorder(target, probes) if probes else Recorder(target)
+
+    @cached_property
+    def _scratch(self) -> Capture:
+        return ExportCapture(self.target)
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Records one call; computes one of known arrays, which no size makes."""
@@ -61,8 +100,11 @@ class ExportCapture(Capture):
 
     def _record(self, name: str, *args: Any, **options: Any) -> Any:
         """Records one call, and one that makes an array of a size."""
-        if name not in _MAKERS or has_symbol(args):
+        if has_symbol(args):
             return super().record(name, *args, **options)
+        if name not in _MAKERS:
+            options = {key: to_plain(it) for key, it in options.items()}
+            return super().record(name, *to_plain(args), **options)
         written, shape = _MAKERS[name](*args, **options)
         dtype = self._dtype_of(name, args, options)
         kept = {"k": options["k"]} if options.get("k") else {}
@@ -75,8 +117,42 @@ class ExportCapture(Capture):
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
         """Finds the element type, from an array of the same call that is small."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
-        small = (1,) if name == "eye" else small
+        small = (1,) if name == "eye" else to_plain(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
+
+
+class _SizeRecorder(Recorder):
+    """Records values, and gives sizes symbols that no rule of shapes has found."""
+
+    def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
+        super().__init__(target)
+        self._probes = probes
+        self._known: dict[Series, Polynomial] = {}
+
+    def new_value(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
+    ) -> Value:
+        """Makes a value that differs from all others."""
+        value = super().new_value(shape, dtype, weak=weak)
+        others = [probe.shapes.get(value.number, ()) for probe in self._probes]
+        if any(len(other) != len(shape) for other in others):
+            return value
+        rows = zip(value.shape, *others, strict=True)
+        sizes = [self._restore(f"{value.number}.{at}", it) for at, it in enumerate(rows)]
+        return replace(value, shape=tuple(sizes))
+
+    def _restore(self, name: str, row: Series) -> int:
+        """Gives a size a symbol of its own, unless it follows from sizes before it."""
+        size, *others = row
+        polynomial = polynomial_of(size)
+        if [evaluate(polynomial, it.sizes) for it in self._probes] != others:
+            for probe, other in zip(self._probes, others, strict=True):
+                probe.sizes[name] = other
+            polynomial = fit((int(size), *others), self._known) or {(name,): 1}
+            size = SymbolicSize(int(size), polynomial)
+        if isinstance(size, SymbolicSize):
+            self._known.setdefault((int(size), *others), polynomial)
+        return size
 
 
 def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
@@ -88,7 +164,7 @@ def _of_shape(shape: Any, *rest: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[
     """Gives the arguments of zeros and ones: the shape."""
     del rest
     is_one = not isinstance(shape, (tuple, list))
-    sizes = tuple(map(int, (shape,) if is_one else cast("Any", shape)))
+    sizes = tuple((shape,) if is_one else cast("Any", shape))
     return (sizes,), sizes
 
 

@@ -1,25 +1,25 @@
-"""Sizes that differ from batch to batch, and integers that follow from them."""
+"""Integers as an exported model writes them: products and quotients of sizes with names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations_with_replacement
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING
 
+from seqloom.export._symbolic_size import add, find_fraction, multiply
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from seqloom.export._symbolic_size import Fraction, Polynomial, SymbolicSize
 
 # The same number in each of the traces, one for each.
 Series = tuple[int, ...]
-Sizes = Mapping[str, Sequence[int]]
 
-_MOST_SIZES = 3  # of a product
-# With larger ones the traces would not tell two quotients apart.
-_MOST_TIMES = 4
-_MOST_OVER = 16
-_FAR = 1 << 12  # forms that agree up to here are the same
+_MAX_FACTORS = 3  # of a product
+_LEAST_TRACES = 4  # two decide a multiple and a number, the others confirm them
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,6 @@ class Size:
     plus: int = 0
     shift: int = 0  # what is added before it is divided
 
-    def at(self, sizes: Sizes) -> Series:
-        """Computes it in each trace."""
-        products = _multiply(self.of, sizes)
-        times, over, shift = self.times, self.over, self.shift
-        return tuple((it * times + shift) // over + self.plus for it in products)
-
     def to_json(self) -> dict[str, object]:
         """Writes it as the page of the format says."""
         terms = {"times": self.times, "over": self.over, "plus": self.plus}
@@ -45,56 +39,65 @@ class Size:
         return {"size": list(self.of), **terms, **shift}
 
 
-def find_size(wanted: Series, sizes: Sizes) -> Size | None:
-    """Finds how a number follows from sizes that are known; None if it does not."""
-    lines = _guess_products(wanted, sizes)
-    found = next((it for it in lines if it.at(sizes) == wanted), None)
-    if found is not None:
-        return found
-    quotients = (_find_quotient(wanted, name, sizes) for name in sizes)
-    return next((it for it in quotients if it is not None), None)
+def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | None:
+    """Writes a size by others that have names; None if the format cannot."""
+    # A product is preferred to a quotient, and few sizes to several. Names that are known
+    # longest come first: those of the batch.
+    products = _list_sizes((wanted.polynomial, 1), names)
+    if (size := next((it for it in products if it.over == 1), None)) is not None:
+        return size
+    fractions = (wanted.polynomial, 1), find_fraction(wanted.polynomial), wanted.fraction
+    found = (size for it in fractions if it for size in _list_sizes(it, names))
+    return next(found, None)
 
 
-def _guess_products(wanted: Series, sizes: Sizes) -> Iterator[Size]:
-    """Yields what may be it: the product of the fewest sizes first."""
-    # Names that are known longest come first: those of the batch.
-    for count in range(1, _MOST_SIZES + 1):
-        for of in combinations_with_replacement(sizes, count):
-            if (line := _fit_line(wanted, _multiply(of, sizes))) is not None:
-                yield Size(of, *line)
+def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator[Size]:
+    """Yields the forms of a fraction, those of the fewest sizes first."""
+    degree = max(map(len, fraction[0]), default=0)
+    for count in range(1, min(degree, _MAX_FACTORS) + 1):
+        for of in combinations_with_replacement(names, count):
+            product = reduce(multiply, (names[name] for name in of))
+            if (size := _write(fraction, of, product)) is not None:
+                yield size
 
 
-def _find_quotient(wanted: Series, name: str, sizes: Sizes) -> Size | None:
-    """Finds what is divided and rounded down; None if the traces do not decide it."""
-    guesses = _fit_quotients(wanted, (name,), sizes[name])
-    fits = [it for it in guesses if it.at(sizes) == wanted]
-    simple = [it for it in fits if not it.shift]
-    found = [it for it in simple if not it.plus] or simple or fits
-    probe = {name: range(1, _FAR)}
-    agree = {it.at(probe) for it in found}  # the same quotient has several forms
-    return found[0] if len(agree) == 1 else None
+def _write(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
+    """Writes a fraction whose numerator is a multiple of a product, plus a number."""
+    numerator, over = fraction
+    if any(factors and factors not in numerator for factors in product):
+        return None
+    first = next(factors for factors in product if factors)
+    sign = 1 if product[first] > 0 else -1
+    times, per = sign * numerator[first], sign * product[first]
+    rest = add(multiply(numerator, {(): per}), product, -times)
+    if any(rest):
+        return None
+    common = gcd(times, over * per)
+    over, shift = over * per // common, rest.get((), 0) // common
+    return Size(of, times // common, over, shift // over, shift % over)
 
 
-def _fit_line(wanted: Series, known: Sequence[int]) -> tuple[int, int, int] | None:
-    """Fits times and plus to the first two traces."""
-    rise, run = wanted[1] - wanted[0], known[1] - known[0]
-    if run == 0 or rise % run:
+def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
+    """Finds the size that an integer is in each trace, if a program has lost its symbol."""
+    # `int`, `len` and NumPy give plain integers. A network from an ONNX file computes its
+    # shapes of them: multiples of a product of sizes, plus a number.
+    if len(numbers) < _LEAST_TRACES:
+        return None
+    for count in range(1, _MAX_FACTORS + 1):
+        for factors in combinations_with_replacement(known, count):
+            products = [prod(it) for it in zip(*factors, strict=True)]
+            if (line := _fit_line(numbers, products)) is not None:
+                product = reduce(multiply, (known[it] for it in factors))
+                return add({(): line[1]}, product, line[0])
+    return None
+
+
+def _fit_line(numbers: Series, products: Sequence[int]) -> tuple[int, int] | None:
+    """Fits a multiple and a number to the first two traces; None if another differs."""
+    rise, run = numbers[1] - numbers[0], products[1] - products[0]
+    if run == 0 or rise == 0 or rise % run:
         return None
     times = rise // run
-    return times, 1, wanted[0] - times * known[0]
-
-
-def _fit_quotients(
-    wanted: Series, of: tuple[str, ...], known: Sequence[int]
-) -> Iterator[Size]:
-    """Fits what is rounded down: each divisor, factor and shift, and what is missing."""
-    for over in range(2, _MOST_OVER + 1):
-        for times in (*range(1, _MOST_TIMES + 1), *range(-1, -_MOST_TIMES - 1, -1)):
-            for shift in range(over):
-                plus = wanted[0] - (known[0] * times + shift) // over
-                yield Size(of, times, over, plus, shift)
-
-
-def _multiply(of: tuple[str, ...], sizes: Sizes) -> Series:
-    """Multiplies sizes, trace by trace."""
-    return tuple(map(prod, zip(*(sizes[name] for name in of), strict=True)))
+    plus = numbers[0] - times * products[0]
+    fits = (times * it + plus == n for n, it in zip(numbers, products, strict=True))
+    return (times, plus) if all(fits) else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import CaptureError, ExportError, InternalError, ShapeError
-from seqloom.export._capture import ExportCapture
-from seqloom.export._unify import check_operations, unify
+from seqloom.export._capture import ExportCapture, Probe
+from seqloom.export._symbolic_size import SymbolicSize
+from seqloom.export._unify import check_operations, has_all_symbols, unify
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
@@ -18,7 +19,13 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import refuse_foreign_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Generator,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from seqloom.export._inputs import Input
     from seqloom.tensor._graph import Graph
@@ -26,17 +33,16 @@ if TYPE_CHECKING:
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# Large, so that quotients differ. For each divisor up to 16, some of these sizes and of
-# their multiples up to four have the remainder 0 and some the largest one, so that
-# rounding down, up and to the nearest differ. Other lengths follow (_LENGTHS), for
-# networks that read short sequences only, or lengths that can be halved several times.
-_BATCHES = (745, 994, 1342, 1413, 1560, 1712, 1871, 1979)
-_LONG = (2320, 2824, 3401, 4223, 4229, 4576, 5782, 5940)
-_SHORT = (11, 12, 13, 14, 15, 16, 17, 18)
-_LENGTHS = (_LONG, _SHORT, tuple(8 * it for it in _SHORT), tuple(64 * it for it in _LONG))
+_BATCH = 745
+# Lengths of the first trace, each with a unit of the probes' lengths: for networks that
+# read any length, short ones only, or lengths that can be halved several times.
+_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # Short and long records, small and usual batches, (batch, length): a network may refuse
 # them, and one that computes them in another way must not be exported.
-_PROBES = ((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300), (3, 100_000))
+_PROBES = (
+    *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
+    *((2, 2824), (7, 5781), (3, 100_000)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +64,19 @@ class Traced:
 
 
 def trace(model: Module, call: Call) -> Traced:
-    """Runs the call on symbols at several sizes, and joins what was recorded."""
+    """Runs the call on symbols whose sizes are symbols, and compares it at other sizes."""
     first: ShapeError | None = None
-    for lengths in _LENGTHS:
-        sizes = [_name_sizes(call, *it) for it in zip(_BATCHES, lengths, strict=True)]
+    for length, unit in _LENGTHS:
+        sizes = _name_sizes(call, _BATCH, length, is_symbolic=True)
         try:
-            runs = [_run(model, call, at) for at in sizes]
-        except ShapeError as error:  # of lengths that the network does not read
+            traced = _run(model, call, sizes)
+        except ShapeError as error:  # of a length that the network does not read
             first = first or error
-        else:
-            # Before the probes: the last has 100,000 positions, over which loops take long.
-            check_operations([it.graph for it in runs])
-            return _join([*zip(runs, sizes, strict=True), *_probe(model, call)])
+            continue
+        probes = list(_probe(model, call, traced.graph, unit=unit))
+        if not has_all_symbols(traced.graph, probes):
+            traced = _run(model, call, sizes, probes=probes)
+        return _finish(traced, unify(traced.graph, probes, sizes))
     if first is None:
         raise InternalError("no lengths to trace at")
     if "length" not in call.sizes:
@@ -81,39 +88,48 @@ def trace(model: Module, call: Call) -> Traced:
     ) from first
 
 
-def _probe(model: Module, call: Call) -> Iterator[tuple[Traced, Mapping[str, int]]]:
-    """Traces at more sizes; a network may refuse one by any error of its own."""
-    for probe in _PROBES:
-        sizes = _name_sizes(call, *probe)
+def _probe(model: Module, call: Call, graph: Graph, *, unit: int) -> Iterator[Probe]:
+    """Traces at other sizes; a network may refuse one by any error of its own."""
+    probes = {(batch, it) for batch, length in _PROBES for it in (length, unit * length)}
+    for batch, length in sorted(probes, key=lambda it: it[1]):
+        sizes = _name_sizes(call, batch, length)
         try:
             run = _run(model, call, sizes)
         except ExportError:  # it computes there what cannot be exported
             raise
         except Exception:  # noqa: BLE001, S112 - it reads no records of such a size
             continue
-        yield run, sizes
+        # Before the next: the last has 100,000 positions, over which loops take long.
+        check_operations(graph, run.graph)
+        yield Probe(run.graph, sizes)
 
 
-def _join(traces: Sequence[tuple[Traced, Mapping[str, int]]]) -> Traced:
-    """Joins what was recorded at several sizes."""
-    runs, sizes = zip(*traces, strict=True)
-    graph = simplify(unify([it.graph for it in runs], sizes))
+def _finish(traced: Traced, graph: Graph) -> Traced:
+    """Drops what no output needs."""
+    graph = simplify(graph)
     used = {value.number for op in graph.operations for value in op.inputs()}
     used |= {value.number for value in graph.outputs}
     graph.inputs = [value for value in graph.inputs if value.number in used]
-    return Traced(graph, runs[0].inputs, runs[0].weights)
+    return replace(traced, graph=graph)
 
 
-def _name_sizes(call: Call, batch: int, length: int) -> dict[str, int]:
+def _name_sizes(
+    call: Call, batch: int, length: int, *, is_symbolic: bool = False
+) -> dict[str, int]:
     """Gives the sizes of a trace by the names that the call knows."""
     found = {"batch": batch, "length": length, "total": 7 * length}
-    found |= {"sequences": batch, "starts": batch + 1, "longest": length}
+    found |= {"sequences": batch, "longest": length}
+    if is_symbolic:
+        found = {name: SymbolicSize.of_name(name, it) for name, it in found.items()}
+    found["starts"] = found["sequences"] + 1
     return {name: found[name] for name in call.sizes}
 
 
-def _run(model: Module, call: Call, sizes: Mapping[str, int]) -> Traced:
+def _run(
+    model: Module, call: Call, sizes: Mapping[str, int], *, probes: Sequence[Probe] = ()
+) -> Traced:
     """Runs the call once on symbols."""
-    capture = ExportCapture(model.backend)
+    capture = ExportCapture(model.backend, probes)
     before = _list_attributes(model)
     try:
         weights = _admit(capture, model)

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ExportError
-from seqloom.export._size import Series, Size, find_size
+from seqloom.export._size import Series, Size, find_size, fit
+from seqloom.export._symbolic_size import (
+    Polynomial,
+    SymbolicRatio,
+    SymbolicSize,
+    evaluate,
+    polynomial_of,
+)
 from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
@@ -14,57 +21,71 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from seqloom.export._capture import Probe
 
-def unify(graphs: Sequence[Graph], sizes: Sequence[Mapping[str, int]]) -> Graph:
-    """Joins graphs of the same operations; a size that differs gets a name."""
+
+def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
+    """Names the sizes of a graph, after a comparison with graphs of other sizes."""
     # The numbers of values agree, because they are given in the order of the operations.
-    names = {name: tuple(it[name] for it in sizes) for name in sizes[0]}
-    writer = _Writer(len(graphs), names)
-    check_operations(graphs)
-    first = graphs[0]
-    inputs = [writer.value(row) for row in _rows(it.inputs for it in graphs)]
-    constants = {number: _constant(graphs, number) for number in first.constants}
-    for number in first.constants:
-        writer.values[number] = _find_constant(first, number)
-    operations = [writer.operation(row) for row in _rows(it.operations for it in graphs)]
-    outputs = [writer.values[value.number] for value in first.outputs]
+    writer = _Writer(probes)
+    for name, size in sizes.items():
+        writer.add_name(name, size)
+    inputs = [writer.value(it) for it in graph.inputs]
+    constants = {it: _constant(graph, probes, it) for it in graph.constants}
+    for number in graph.constants:
+        writer.values[number] = _find_constant(graph, number)
+    rows = _rows((graph.operations, *(it.graph.operations for it in probes)))
+    operations = [writer.operation(row) for row in rows]
+    outputs = [writer.values[value.number] for value in graph.outputs]
     return Graph(inputs, constants, operations, outputs)
 
 
-def check_operations(graphs: Sequence[Graph]) -> None:
+def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
+    """Tells whether each size of a graph gives those of the same value in the probes."""
+    values = [value for op in graph.operations for value in op.outputs]
+    return all(
+        tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
+        == probe.shapes.get(value.number)
+        for value in values
+        for probe in probes
+    )
+
+
+def check_operations(first: Graph, other: Graph) -> None:
     """Refuses graphs whose operations differ, and names the line where they part."""
-    first = graphs[0]
-    for other in graphs[1:]:
-        pairs = zip(first.operations, other.operations, strict=False)
-        parted = next((it for it in pairs if it[0].name != it[1].name), None)
-        if parted is not None:
-            one, two = parted
-            raise _blame_layer(one.where, two.where, functions=True) or _differs(
-                one.where, f"calls {one.name}, where {two.where} calls {two.name}"
-            )
-        if len(first.operations) != len(other.operations):
-            last = max(first.operations, other.operations, key=len)[-1]
-            raise _differs(last.where, f"calls {last.name} more often")
+    pairs = zip(first.operations, other.operations, strict=False)
+    parted = next((it for it in pairs if it[0].name != it[1].name), None)
+    if parted is not None:
+        one, two = parted
+        raise _blame_layer(one.where, two.where, functions=True) or _differs(
+            one.where, f"calls {one.name}, where {two.where} calls {two.name}"
+        )
+    if len(first.operations) != len(other.operations):
+        last = max(first.operations, other.operations, key=len)[-1]
+        raise _differs(last.where, f"calls {last.name} more often")
 
 
 @dataclass(slots=True)
 class _Writer:
     """Writes values and operations, and names the sizes that it meets."""
 
-    traces: int
-    sizes: dict[str, Series]
+    probes: Sequence[Probe]
+    names: dict[str, Polynomial] = field(default_factory=dict[str, Polynomial])
+    series: dict[Series, Polynomial] = field(default_factory=dict[Series, Polynomial])
     values: dict[int, Value] = field(default_factory=dict[int, Value])
 
+    def add_name(self, name: str, size: int) -> None:
+        """Adds a size that has a name."""
+        polynomial = polynomial_of(size)
+        others = (evaluate(polynomial, it.sizes) for it in self.probes)
+        self.names[name] = polynomial
+        self.series.setdefault((int(size), *others), polynomial)
+
     def operation(self, row: Sequence[Operation]) -> Operation:
-        """Joins the same operation of all traces."""
+        """Writes an operation, which is the same in all traces."""
         first = row[0]
-        same = [
-            (it.name, len(it.outputs)) == (first.name, len(first.outputs)) for it in row
-        ]
-        if not all(same):
-            raise _differs(
-                first.where, f"calls {first.name} or {row[same.index(False)].name}"
-            )
+        if len({len(it.outputs) for it in row}) > 1:
+            raise _differs(first.where, f"calls {first.name} with another result")
         if "body" in first.options:
             raise ExportError(
                 f"{first.where}: a loop (sl.tensor.scan) cannot be exported; use "
@@ -72,33 +93,37 @@ class _Writer:
             )
         args = self._join([it.args for it in row], first.where)
         options = self._join([it.options for it in row], first.where)
-        outputs = tuple(map(self.value, _rows(it.outputs for it in row)))
+        self._check_results(row)
+        outputs = tuple(map(self.value, first.outputs))
         return Operation(first.name, args, options, outputs, first.where)
 
-    def value(self, row: Sequence[Value]) -> Value:
-        """Joins the same value of all traces: each differing size has a name."""
-        first = row[0]
-        if len({len(it.shape) for it in row}) > 1 or len({it.dtype for it in row}) > 1:
-            raise _differs("", "makes arrays of different types")
-        shape = tuple(self._name_size(axis) for axis in _rows(it.shape for it in row))
-        made = Value(first.number, cast("Any", shape), first.dtype, first.weak)
-        self.values[first.number] = made
+    def _check_results(self, row: Sequence[Operation]) -> None:
+        """Refuses results of other types than those of the first trace."""
+        for values in _rows(it.outputs for it in row):
+            if len({(it.number, len(it.shape), it.dtype) for it in values}) > 1:
+                raise _differs(row[0].where, f"calls {row[0].name} with other arrays")
+
+    def value(self, value: Value) -> Value:
+        """Writes a value: each size that differs from batch to batch has a name."""
+        shape = tuple(map(self._name_size, value.shape))
+        made = Value(value.number, cast("Any", shape), value.dtype, value.weak)
+        self.values[value.number] = made
         return made
 
-    def _name_size(self, series: Sequence[int]) -> int | str:
+    def _name_size(self, size: int) -> int | str:
         """Gives the size of an axis, or its name."""
-        found = tuple(series)
-        if len(set(found)) == 1:
-            return found[0]
-        known = (name for name, it in self.sizes.items() if it == found)
-        name = next(known, None) or f"n{sum(it.startswith('n') for it in self.sizes) + 1}"
-        self.sizes.setdefault(name, found)
+        if not isinstance(size, SymbolicSize):
+            return size
+        known = (name for name, it in self.names.items() if it == size.polynomial)
+        if (name := next(known, None)) is None:
+            name = f"n{sum(it.startswith('n') for it in self.names) + 1}"
+            self.add_name(name, size)
         return name
 
     def _join(self, row: Sequence[Any], where: str) -> Any:
         """Joins the same argument of all traces."""
         first = row[0]
-        if any(type(it) is not type(first) for it in row):
+        if len(set(map(_kind_of, row))) > 1:
             raise _differs(where, "passes arguments of different types")
         if isinstance(first, Value):
             return self._find_value(row, where)
@@ -131,16 +156,26 @@ class _Writer:
     def _join_plain(self, row: Sequence[Any], where: str) -> Any:
         """Gives what is the same everywhere, or how an integer follows from sizes."""
         first = row[0]
-        if len(set(map(repr, row))) == 1:
+        if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
-        if type(first) is not int:
+        if _kind_of(first) is not int:
             raise _blame_layer(where) or ExportError(
-                f"{where} passes a {type(first).__name__} that depends on the sizes of the "
-                f"batch ({first!r} and {row[1]!r}); multiply and divide by the "
+                f"{where} passes a {_kind_of(first).__name__} that depends on the sizes of "
+                f"the batch ({first!r} and {row[1]!r}); multiply and divide by the "
                 "sizes themselves, one after the other"
             )
-        found = find_size(tuple(row), self.sizes)
-        return found or _refuse_number(row, where)
+        symbol = self._find_symbol(row)
+        size = None if symbol is None else find_size(symbol, self.names)
+        return size or _refuse_number(row, where)
+
+    def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
+        """Gives the symbol of an integer, if it has one or is a size in all traces."""
+        first, *others = row
+        found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
+        if found == others and isinstance(first, SymbolicSize):
+            return first
+        polynomial = fit((int(first), *others), self.series)
+        return None if polynomial is None else SymbolicSize(first, polynomial)
 
 
 _JOIN: dict[Any, Any] = {
@@ -151,12 +186,20 @@ _JOIN: dict[Any, Any] = {
 }
 
 
+def _kind_of(arg: Any) -> type[Any]:
+    """Returns the type of an argument; that of a symbolic number is a plain one."""
+    if isinstance(arg, SymbolicSize):
+        return int
+    return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
+
+
 def _refuse_number(row: Sequence[int], where: str) -> Size:
-    """Refuses an integer that follows from no sizes."""
+    """Refuses an integer that the format cannot write, or that has lost its symbol."""
     found = ", ".join(map(str, row))
     raise _blame_layer(where) or ExportError(
         f"{where} passes a number ({found}) that is no product, quotient or sum of the "
-        "sizes of the batch; take it from the shape of a tensor"
+        "sizes of the batch; take it from the shape of a tensor (x.shape[0], not len(x)), "
+        "and divide by // (not by int(a / b), and not by NumPy)"
     )
 
 
@@ -194,13 +237,13 @@ def _find_constant(graph: Graph, number: int) -> Value:
     return Value(number, tuple(array.shape), array.dtype)
 
 
-def _constant(graphs: Sequence[Graph], number: int) -> Any:
+def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
     """Gives a constant; refuses one that the size of the batch decides."""
-    arrays = [it.constants[number] for it in graphs]
-    first = arrays[0]
+    first = graph.constants[number]
+    arrays = [it.graph.constants[number] for it in probes]
     same = (it.shape == first.shape and it.tobytes() == first.tobytes() for it in arrays)
     if not all(same):
-        reads = (op for op in graphs[0].operations if _reads(op, number))
+        reads = (op for op in graph.operations if _reads(op, number))
         where = next((op.where for op in reads), "the network")
         raise _blame_layer(where, functions=True) or ExportError(
             f"{where} uses an array of NumPy's that depends on the sizes of the batch; "

@@ -24,7 +24,7 @@ def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
     is_tuple = type(key) is tuple
     given = cast("tuple[Any, ...]", key) if is_tuple else (key,)
     parts = [_normalize_part(part) for part in given]
-    axes = _first_axes(parts, shape)
+    axes = first_axes(parts, shape)
     for position, part in enumerate(parts):
         if type(part) is int:
             _require_in_axis(part, axes[position], shape)
@@ -69,10 +69,15 @@ def _list_to_array(part: list[Any]) -> Any:
 
 def _slice_bound(value: Any) -> Any:
     """Returns a bound of a slice as an integer, of tensors and NumPy's integers too."""
-    return value if value is None else operator.index(value)
+    return value if value is None else to_integer(value)
 
 
-def _first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
+def to_integer(value: Any) -> int:
+    """Returns an integer; one that is a size of an export stays such a size."""
+    return value if isinstance(value, int) else operator.index(value)
+
+
+def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
     """Returns the first axis that each part indexes."""
     counts = [_axis_count(part) for part in parts]
     rest = len(shape) - sum(counts)
@@ -109,6 +114,15 @@ def check_axis(axis: int, ndim: int, name: str) -> int:
     if not -ndim <= axis < ndim:
         raise OutOfRangeError(f"{name}: a tensor of {ndim} axes has no axis {axis}")
     return axis % ndim
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the shape that all shapes fit; sizes of an export stay such sizes."""
+    rank = len(np.broadcast_shapes(*shapes))
+    axes = ([it[axis] for it in shapes if len(it) >= -axis] for axis in range(-rank, 0))
+    return tuple(
+        max(sizes, key=lambda it: (it != 1, type(it) is not int)) for sizes in axes
+    )
 
 
 def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:

@@ -178,6 +178,7 @@ def _raw_beside(number: Any, tensor: Any) -> Any:
 
 def _through_apply(name: str, other: object, left: Any, right: Any) -> Any:
     """Computes with an array, or a tensor of another backend; refuses anything else."""
-    if isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
+    is_number = isinstance(other, (int, float))  # of a class of the caller's
+    if is_number or isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented

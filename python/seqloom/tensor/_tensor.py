@@ -950,7 +950,7 @@ def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Returns integers that were passed one by one, or as one tuple or list."""
     first: Any = sizes[0] if len(sizes) == 1 else None
     found: Any = first if type(first) in (tuple, list) else sizes
-    return tuple([int(size) for size in found])
+    return tuple([size if isinstance(size, int) else int(size) for size in found])
 
 
 def _leaf_number(leaf: Any) -> int | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
-from operator import index
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor import apply
+from seqloom.tensor._index import to_integer
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor
@@ -47,7 +47,7 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
     parts = cast("Sequence[Any]", size) if isinstance(size, (list, tuple)) else (size,)
     sizes: tuple[int, ...] = ()
     with suppress(TypeError):
-        sizes = tuple(index(part) for part in parts)
+        sizes = tuple(to_integer(part) for part in parts)
     if len(sizes) not in {1, axes}:
         expected = "an integer" + (" or a pair of integers" if axes > 1 else "")
         raise ArgumentError(f"{name} must be {expected}, got {size!r}")

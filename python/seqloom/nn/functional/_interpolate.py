@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def interpolate(
     else:
         is_one = isinstance(scale_factor, (int, float))
         factors = [scale_factor] * count if is_one else list(scale_factor)
-        sizes = [int(n * f) for n, f in zip(x.shape[2:], factors, strict=True)]
+        sizes = [math.floor(n * f) for n, f in zip(x.shape[2:], factors, strict=True)]
     if len(sizes) != count or min(sizes) < 1 or 0 in x.shape[2:]:
         raise ShapeError(
             f"interpolate: axes of lengths {x.shape[2:]} cannot be resized to "

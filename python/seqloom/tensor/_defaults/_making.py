@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._element_types import require_representable
+from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from seqloom.tensor._defaults._standard import Array, Functions
@@ -60,7 +61,7 @@ def linspace(
 
 def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
     """Arrays repeated to their common shape."""
-    shape = np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
+    shape = broadcast_shapes(*(tuple(array.shape) for array in arrays))
     return tuple(b.broadcast_to(array, shape) for array in arrays)
 
 

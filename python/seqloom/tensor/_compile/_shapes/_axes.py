@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from seqloom.tensor._compile._shapes._call import (
     find_dtype,
     make_bare,
 )
+from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +26,7 @@ _REDUCTIONS = """
 """
 _CHOOSING = frozenset({"max", "min", "argmax", "argmin"})
 _ALONG = "softmax softmax_grad log_softmax log_softmax_grad logcumsumexp"
-_BY_NUMPY = (
-    "reshape permute_dims broadcast_to expand_dims squeeze matrix_transpose tile repeat"
-)
+_ORDERING = "permute_dims expand_dims squeeze matrix_transpose"
 
 
 def _reduce(call: Call) -> Kind:
@@ -67,15 +67,58 @@ def _cumulative(call: Call) -> Kind:
     return tuple(shape), find_dtype(call)
 
 
-def _ask_numpy(name: str) -> Rule:
-    """Makes the rule of a function that NumPy has under the same name."""
+def _order_axes(name: str) -> Rule:
+    """Makes the rule of a function of NumPy that moves axes, or those of length 1."""
     function: Callable[..., Any] = getattr(np, name)
 
     def rule(call: Call) -> Kind:
         x, *rest = call.args
-        return function(make_bare(x.shape), *rest, **call.options).shape, x.dtype
+        # Each axis gets a length that finds it in the result.
+        coded = tuple(1 if n == 1 else axis for axis, n in enumerate(x.shape, 2))
+        found = function(make_bare(coded), *rest, **call.options).shape
+        return tuple(1 if it == 1 else x.shape[it - 2] for it in found), x.dtype
 
     return rule
+
+
+def _reshape(call: Call) -> Kind:
+    """The given shape; -1 is what the other axes leave."""
+    x, shape, *rest = call.args
+    np.reshape(make_bare(x.shape), shape, *rest, **call.options)  # refuses another size
+    sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
+    if -1 in sizes:
+        at = sizes.index(-1)
+        sizes[at] = math.prod(x.shape) // math.prod(sizes[:at] + sizes[at + 1 :])
+    return tuple(sizes), x.dtype
+
+
+def _broadcast_to(call: Call) -> Kind:
+    """The given shape."""
+    x, shape = call.args
+    np.broadcast_to(make_bare(x.shape), shape)  # refuses one that does not fit
+    return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
+
+
+def _repeat(call: Call) -> Kind:
+    """An axis, or all elements, as often as the number says."""
+    (x, repeats), axis = call.args[:2], call.get(2, "axis")
+    if not isinstance(repeats, int) or repeats < 0:
+        found = np.repeat(make_bare(x.shape), repeats, axis)  # a number for each, or wrong
+        return found.shape, x.dtype
+    if axis is None:
+        return (math.prod(x.shape) * repeats,), x.dtype
+    shape = list(x.shape)
+    shape[normalize_axis_index(axis, len(shape))] *= repeats
+    return tuple(shape), x.dtype
+
+
+def _tile(call: Call) -> Kind:
+    """Each axis as often as its number says; the shorter of both starts with ones."""
+    x, times = call.args
+    times = (times,) if isinstance(times, int) else tuple(times)
+    rank = max(len(times), len(x.shape))
+    padded = ((*(1,) * (rank - len(it)), *it) for it in (x.shape, times))
+    return tuple(size * n for size, n in zip(*padded, strict=True)), x.dtype
 
 
 def _concat(call: Call) -> Kind:
@@ -83,7 +126,7 @@ def _concat(call: Call) -> Kind:
     shapes = [value.shape for value in call.args[0]]
     axis = call.options.get("axis", (*call.args, 0)[1])
     if axis is None:
-        shape = (sum(make_bare(shape).size for shape in shapes),)
+        shape = (sum(map(math.prod, shapes)),)
     else:
         at = normalize_axis_index(axis, len(shapes[0]))
         _require_equal_shapes(shapes, at)
@@ -139,7 +182,11 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(_REDUCTIONS.split(), _reduce),
     **dict.fromkeys(_ALONG.split(), _along),
     **dict.fromkeys(("cumulative_sum", "cumulative_prod"), _cumulative),
-    **{name: _ask_numpy(name) for name in _BY_NUMPY.split()},
+    **{name: _order_axes(name) for name in _ORDERING.split()},
+    "reshape": _reshape,
+    "broadcast_to": _broadcast_to,
+    "repeat": _repeat,
+    "tile": _tile,
     **dict.fromkeys(("flip", "roll"), _permute_elements),
     "concat": _concat,
     "stack": _stack,

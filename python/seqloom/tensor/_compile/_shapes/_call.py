@@ -100,7 +100,8 @@ def _make_ones(target: Backend, arg: Any, shape_of: Callable[[Value], Shape]) ->
     if isinstance(arg, (list, tuple)):
         parts = [_make_ones(target, part, shape_of) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)
-    return arg
+    # A size of an export is of a class of its own, which would decide the dtype.
+    return int(arg) if isinstance(arg, int) and type(arg) is not bool else arg
 
 
 def _describe(arg: object) -> object:

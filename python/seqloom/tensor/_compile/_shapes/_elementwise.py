@@ -11,6 +11,7 @@ from seqloom.tensor._compile._shapes._call import (
     find_dtype,
     to_numpy_dtype,
 )
+from seqloom.tensor._index import broadcast_shapes
 
 _ELEMENTWISE = """
     negative abs sign exp expm1 log log1p sqrt square reciprocal sin cos tanh floor ceil
@@ -30,7 +31,7 @@ _KEY_WORDS = 2
 def _broadcast(call: Call) -> Kind:
     """The shape that all arguments fit."""
     shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
-    return np.broadcast_shapes(*shapes), find_dtype(call)
+    return broadcast_shapes(*shapes), find_dtype(call)
 
 
 def _cast(call: Call) -> Kind:

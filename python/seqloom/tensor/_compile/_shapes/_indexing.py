@@ -16,12 +16,49 @@ from seqloom.tensor._compile._shapes._call import (
     make_bare,
 )
 from seqloom.tensor._graph import Value, values_in
+from seqloom.tensor._index import broadcast_shapes, first_axes
 
 
 def _index(call: Call) -> Kind:
     """The shape that NumPy's indexing gives."""
     x, key = call.args[:2]
-    return make_bare(x.shape)[_make_bare_key(key)].shape, x.dtype
+    found = make_bare(x.shape)[_make_bare_key(key)].shape
+    parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    arrays = [part for part in parts if isinstance(part, Value)]
+    if any(it.dtype == np.bool_ for it in arrays) or any(type(it) is bool for it in parts):
+        return found, x.dtype
+    # NumPy's shapes are of plain integers. So each axis of the result gets a length that
+    # finds its size, which may be a size of an export.
+    sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
+    for part, axis in zip(parts, first_axes(parts, x.shape), strict=True):
+        if isinstance(part, slice):
+            sizes[axis + 2] = _count(cast("Any", part), x.shape[axis])
+    rank = len(x.shape) + 2
+    rows = make_bare(tuple(range(rank, len(sizes))), np.intp)
+    coded = tuple(_code(part, rows) for part in parts)
+    found = make_bare(tuple(range(2, rank)))[coded].shape
+    return tuple(sizes[it] for it in found), x.dtype
+
+
+def _code(part: Any, rows: Any) -> Any:
+    """Replaces a part of an index: a slice takes all, and an array has other lengths."""
+    if isinstance(part, Value):
+        return rows
+    if isinstance(part, slice):
+        return slice(None)
+    return 0 if isinstance(part, int) else part
+
+
+def _count(part: slice, size: int) -> int:
+    """Counts the elements of an axis that a slice takes."""
+    step: int = part.step or 1
+    ends = (0, size) if step > 0 else (size - 1, -1)
+    low, high = min(ends), max(ends)
+    start, stop = (
+        end if it is None else min(max(it + size if it < 0 else it, low), high)
+        for it, end in zip((part.start, part.stop), ends, strict=True)
+    )
+    return max(0, -((start - stop) // step))
 
 
 def _make_bare_key(key: Any) -> Any:
@@ -56,7 +93,7 @@ def _take_along(call: Call) -> Kind:
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))
-    return np.broadcast_shapes(others, indices.shape), x.dtype
+    return broadcast_shapes(others, indices.shape), x.dtype
 
 
 def _sort(call: Call) -> Kind:

@@ -14,10 +14,10 @@ from seqloom.tensor._compile._shapes._call import (
     find_dtype,
     kind_of,
     like_first,
-    make_bare,
     promote,
 )
 from seqloom.tensor._graph import Value, values_in
+from seqloom.tensor._index import broadcast_shapes
 
 _FULL = np.dtype(np.float32)
 
@@ -26,10 +26,12 @@ def _matmul(call: Call) -> Kind:
     """Rows of the left, columns of the right; the axes before them broadcast."""
     left, right = call.args[0].shape, call.args[1].shape
     dtype = find_dtype(call._replace(args=call.args[:2]))
-    if len(left) == 1 or len(right) == 1:
-        return np.matmul(make_bare(left), make_bare(right)).shape, dtype
-    _require_fit(left[-1] == right[-2], left, right)
-    return (*np.broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
+    _require_fit(bool(left and right) and left[-1] == right[-2:][0], left, right)
+    if len(right) == 1:
+        return left[:-1], dtype
+    if len(left) == 1:
+        return (*right[:-2], right[-1]), dtype
+    return (*broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
 
 
 def _linear(call: Call) -> Kind:
