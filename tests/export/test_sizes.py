@@ -171,7 +171,9 @@ SERIES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 def test_a_plain_integer_that_is_a_multiple_of_sizes_in_all_traces_is_such_a_size():
     found = fit((281, 111, 181, 17), SERIES)
-    assert found == (2 * BATCH * LENGTH + 1).polynomial
+    expected = 2 * BATCH * LENGTH + 1
+    assert isinstance(expected, SymbolicSize)
+    assert found == expected.polynomial
 
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from importlib import import_module
 from pathlib import Path
 
 sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
@@ -21,7 +22,7 @@ place, world = [*rest, "", "1"][:2]
 
 def fork_ranks(count):
     """Continues in each of several processes, with the variables that torchrun sets."""
-    import torch.distributed  # noqa: F401 - imported once, for all
+    import_module("torch.distributed")  # once, for all processes
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
