@@ -41,7 +41,7 @@ FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # What stands after a block of commands that fails: the error that it prints.
 REFUSED = re.compile(r"\s*```output\nerror: ")
 # The reports of a page have pictures if the page shows or draws any. To draw them takes
-# longer than to train, so the other pages run as without matplotlib.
+# longer than to train, so the other pages draw none.
 PICTURED = re.compile(r"^ {4}.*--plot|!\[", re.MULTILINE)
 WITHOUT_PICTURES = HOME / "tests" / "without_pictures"
 # What need not be printed as the page says: processors round sums in other orders.
@@ -65,10 +65,11 @@ def enter_page(namespace: dict[str, object]) -> None:
 
 @contextmanager
 def hide_pictures(example: Example) -> Generator[None]:
-    """Makes matplotlib look absent, here and to commands, if the page has no pictures."""
+    """Draws nothing, here and in commands, if the page has no pictures."""
     with pytest.MonkeyPatch.context() as patch:
         if not PICTURED.search(example.document.text):
-            patch.setitem(sys.modules, "matplotlib", None)
+            # matplotlib itself stays: other libraries import it.
+            patch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
             patch.setenv("PYTHONPATH", str(WITHOUT_PICTURES), prepend=os.pathsep)
         yield
 

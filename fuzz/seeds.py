@@ -102,7 +102,7 @@ SPOILS: tuple[Any, ...] = (
     {"slice": [None, None, 0]},
     {"float": "nan"},
 )
-# The first graph that has one of these operations is changed in each place.
+# The first graph of less than 4 KiB with one of these operations is changed in each place.
 SPOILED = (
     "attention_varlen concat conv2d index lstm max_pool1d pad rotary_linear take tensordot"
 )
@@ -148,19 +148,21 @@ def _calls() -> Iterator[Graph]:
         ]
     for name, dtype, count in product(NAMES, TYPES, (1, 2)):
         args = (WHOLE.astype(dtype),) * count
+        made = None
         with suppress(Exception):  # most functions take other arguments
             made = getattr(B, name)(*args)
-            if made.dtype.name in TYPES:
-                yield make_graph(name, args, {}, [made])[0]
+        if made is not None and made.dtype.name in TYPES:
+            yield make_graph(name, args, {}, [made])[0]
 
 
 def _spoil(graph: Graph) -> Iterator[Graph]:
-    """Yields the graph again and again, with one place changed to something wrong."""
+    """Changes each place of the graph to each wrong value in turn, and yields the graph."""
     for holder, key in list(_list_places(graph)):
-        kept = holder[key]
-        for holder[key] in SPOILS:
+        original = holder[key]
+        for wrong in SPOILS:
+            holder[key] = wrong
             yield graph
-        holder[key] = kept
+        holder[key] = original
 
 
 def _list_places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -84,6 +84,12 @@ class UsesArrays(Head):
         return self.finish(x * np.linspace(0, 1, x.shape[2], dtype="f4"))  # here
 
 
+class UsesAnArrayOrANumber(Head):
+    def __call__(self, x):
+        more = np.ones((4, 1), "f4") if x.shape[2] > 100 else 1.0
+        return self.finish(x + more)  # here
+
+
 class SquaresLength(Head):
     def __call__(self, x):
         order = x.shape[2].bit_length() * 3 + x.shape[2] % 7
@@ -129,6 +135,7 @@ def line_of(kind):
         (Scans, "sl.nn.LSTM"),
         (UsesNumbers, "depends on the sizes of the batch"),
         (UsesArrays, "x.backend.arange"),
+        (UsesAnArrayOrANumber, "x.backend.arange"),
         (SquaresLength, "take it from the shape"),
         (ReadsOthers, "keep parameters in the module"),
         (Calls, "computes with tensors"),

@@ -298,6 +298,22 @@ def test_a_part_of_another_network_has_its_path_in_this_one(place):
     assert set(load_file(place / "model.safetensors")) == {"inner.weight", "inner.bias"}
 
 
+class Scales(sl.nn.Module):
+    constants: list[sl.nn.Param]
+
+    def __init__(self):
+        self.constants = [sl.nn.Param((3,), sl.nn.Fill(2.0))]
+
+    def __call__(self, x):
+        return x * np.full(3, 5, "f4") * self.constants[0].value
+
+
+def test_a_weight_with_the_path_of_a_constant_stays_itself(place):
+    sl.export.save(Scales().bind("numpy", sl.Key(0)).eval(), place, inputs=("batch", 3))
+    found = Run(place)({"inputs": np.ones((1, 3), "f4")}, batch=1)
+    np.testing.assert_array_equal(found, np.full((1, 3), 10))
+
+
 def test_a_head_on_embeddings_reads_arrays_of_their_width(tmp_path):
     rng = np.random.default_rng(0)
     rows = {f"r{number}": rng.normal(size=6).astype("f4") for number in range(8)}

@@ -166,6 +166,18 @@ def test_what_is_found_is_right_at_every_size(of, times, over, plus, shift, batc
     assert value_of(found, batch, length) == compute(size, batch, length)
 
 
+@given(above=st.integers(1, 48), below=st.integers(1, 48), length=st.integers(1, 10_000))
+@example(above=7, below=20, length=180)
+@example(above=11, below=10, length=50)
+def test_a_float_factor_is_rounded_as_python_rounds_it(above, below, length):
+    for rounded in (math.floor, math.ceil):
+        size = rounded(LENGTH * (above / below))
+        assert int(size) == rounded(int(LENGTH) * (above / below))
+        if isinstance(size, SymbolicSize):
+            found = evaluate(size.polynomial, {"length": length})
+            assert found == rounded(length * (above / below))
+
+
 SERIES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 

@@ -77,7 +77,7 @@ def test_a_shared_part_has_one_path():
     assert list(net.to_record()) == ["held.a.weight", "held.a.bias"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def test_a_compiled_step_sees_an_array_of_a_field_that_was_written(name):
     class Weighted(nn.Module):

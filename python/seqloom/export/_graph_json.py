@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,7 +45,11 @@ class Weights:
     def add_constant(self, array: np.ndarray[Any, Any]) -> str:
         """Adds a constant, unless there is an equal one."""
         key = (array.dtype.str, array.shape, array.tobytes())
-        name = self._constants.setdefault(key, f"constants.{len(self._constants)}")
+        if key not in self._constants:
+            taken = {*self._stored, *self._constants.values()}
+            names = (f"constants.{number}" for number in count())
+            self._constants[key] = next(name for name in names if name not in taken)
+        name = self._constants[key]
         self.arrays[name] = array
         return name
 
@@ -143,7 +147,7 @@ class _Writer:
         return {name: self._argument(it) for name, it in options.items()}
 
     def _argument(self, arg: Any) -> Any:
-        """Writes an argument as the page of the format says."""
+        """Writes an argument as docs/reference/exported-model.md defines."""
         if isinstance(arg, Value):
             return self.use(arg)
         if isinstance(arg, (list, tuple)):
@@ -174,7 +178,7 @@ class _Mark:
 
 
 def _plain(arg: Any) -> Any:
-    """Writes what is no container."""
+    """Writes an argument that is not a container."""
     if arg is Ellipsis:
         arg = _Mark("ellipsis")
     if isinstance(arg, _Mark):

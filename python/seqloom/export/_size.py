@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 Series = tuple[int, ...]
 
 _MAX_FACTORS = 3  # of a product
-_LEAST_TRACES = 4  # two decide a multiple and a number, the others confirm them
+_MIN_TRACES = 4  # two decide a multiple and a number, the others confirm them
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The product of some sizes, times a number, shifted, divided, plus another one."""
+    """(The product of the sizes * times + shift) // over + plus."""
 
     of: tuple[str, ...]
     times: int = 1
@@ -81,7 +81,7 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
     """Finds the size that an integer is in each trace, if a program has lost its symbol."""
     # `int`, `len` and NumPy give plain integers. A network from an ONNX file computes its
     # shapes of them: multiples of a product of sizes, plus a number.
-    if len(numbers) < _LEAST_TRACES:
+    if len(numbers) < _MIN_TRACES:
         return None
     for count in range(1, _MAX_FACTORS + 1):
         for factors in combinations_with_replacement(known, count):

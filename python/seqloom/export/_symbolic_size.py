@@ -13,7 +13,7 @@ Monomial: TypeAlias = "tuple[str | Quotient, ...]"
 Polynomial: TypeAlias = Mapping[Monomial, int]  # coefficients, none of them 0
 Fraction: TypeAlias = tuple[Polynomial, int]  # a numerator and a divisor, rounded down
 
-_MAX_DENOMINATOR = 48  # up to here n * float(p / q) rounds down to n * p // q
+_MAX_DENOMINATOR = 48  # of a float factor that is read as a fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,9 @@ class Quotient:
 class SymbolicSize(int):
     """The integer of one trace, and the polynomial that gives it at any sizes.
 
-    Sums, differences, products and quotients are such integers too. A result that no
-    polynomial gives is a plain integer; other traces show that it differs.
+    Sums, differences, products and quotients are such integers too. A result that has no
+    polynomial is a plain integer; the probes reveal that it varies. A float factor keeps
+    the polynomial only on the right: ``size * 0.5``.
     """
 
     polynomial: Polynomial
@@ -75,7 +76,7 @@ class SymbolicSize(int):
         return self if int(self) >= 0 else -self
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, float):
+        if type(other) is float:
             return _scale(self, other)
         if not isinstance(other, int):
             return NotImplemented
@@ -133,7 +134,7 @@ class SymbolicRatio(float):
 
 
 def to_plain(arg: Any) -> Any:
-    """Returns an argument with plain numbers, whose types NumPy's backend compares."""
+    """Replaces symbolic numbers by plain ones: NumPy's backend compares exact types."""
     if type(arg) in (list, tuple):
         return type(arg)(map(to_plain, arg))
     kinds: dict[type[Any], type[Any]] = {SymbolicSize: int, SymbolicRatio: float}
@@ -207,7 +208,7 @@ def find_fraction(polynomial: Polynomial) -> Fraction | None:
 
 
 def _negate(numerator: Polynomial, over: int) -> Polynomial:
-    """Changes the sign of a quotient: -(x // n) is (n - 1 - x) // n."""
+    """Returns the numerator of -(x // n), which is (n - 1 - x) // n."""
     return add({(): over - 1}, numerator, -1)
 
 
@@ -251,8 +252,10 @@ def _scale(size: SymbolicSize, factor: float) -> float:
     product = int(size) * factor
     if not isfinite(factor):
         return product
-    ratio = fractions.Fraction(factor).limit_denominator(_MAX_DENOMINATOR)
-    if float(ratio) != factor:
+    exact = fractions.Fraction(factor)
+    ratio = exact.limit_denominator(_MAX_DENOMINATOR)
+    # Otherwise a product may miss an integer: 180 * 0.35 < 63, and 50 * 1.1 > 55.
+    if abs(exact - ratio) * 2**54 > abs(ratio):
         return product
     return SymbolicRatio(product, size * ratio.numerator, ratio.denominator)
 
@@ -268,7 +271,7 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
 
 def _make(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
     """Makes an integer, a plain one if it depends on no size."""
-    is_constant = not any(polynomial)
+    is_constant = not any(polynomial)  # no key but ()
     return value if is_constant else SymbolicSize(value, polynomial, fraction)
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     # Calls a network with tensors by name, at sizes that a call may name as numbers.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
+# Sizes with large prime factors, so that equal sizes are hardly ever a coincidence.
 _BATCH = 745
 # Lengths of the first trace, each with a unit of the probes' lengths: for networks that
 # read any length, short ones only, or lengths that can be halved several times.
@@ -99,7 +100,8 @@ def _probe(model: Module, call: Call, graph: Graph, *, unit: int) -> Iterator[Pr
             raise
         except Exception:  # noqa: BLE001, S112 - it reads no records of such a size
             continue
-        # Before the next: the last has 100,000 positions, over which loops take long.
+        # Before the next probe runs: the last ones have very many positions, over which a
+        # loop of Python takes long.
         check_operations(graph, run.graph)
         yield Probe(run.graph, sizes)
 
@@ -155,13 +157,13 @@ def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
     for leaf in {id(it): it for it in leaves}.values():  # tied ones once
         leaf.on(capture.target)
         capture.admit(leaf)
-    # A part keeps the path that it was bound with; the record has that in this network.
+    # leaf.path dates from when the part was bound; weights have the path in this network.
     paths = {id(part): path for path, part in model.named(Stored)}
     found = capture.admitted.values()
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
-# With one of these the advice for a compiled step begins, which an export replaces.
+# Advice for a compiled step begins with one of these. An export has advice of its own.
 _ADVICE = (
     ". Choose ",
     ". Make the call before ",
@@ -169,6 +171,13 @@ _ADVICE = (
     "; use sl.tensor.where(",
     "; pass the module",
 )
+
+_WORDS = {
+    "inside a compiled step": "while it is exported",
+    "in a compiled step": "while it is exported",
+    "which a compiled step": "which an exported model",
+    "compiled step": "exported call",
+}
 
 
 @contextmanager
@@ -184,12 +193,8 @@ def _rephrase(message: str) -> str:
     """Rewrites a message about a compiled step for an export."""
     for words in _ADVICE:
         message = message.partition(words)[0]
-    for old in ("inside a compiled step", "in a compiled step", "which a compiled step"):
-        new = (
-            "which an exported model" if old.startswith("which") else "while it is exported"
-        )
+    for old, new in _WORDS.items():
         message = message.replace(old, new)
-    message = message.replace("compiled step", "exported call")
     return (
         f"{message}. An exported model computes with tensors alone: choose with "
         "sl.tensor.where instead of `if`, read no values, and keep parameters in the module"

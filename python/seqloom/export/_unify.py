@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ExportError
-from seqloom.export._size import Series, Size, find_size, fit
+from seqloom.export._size import Series, find_size, fit
 from seqloom.export._symbolic_size import (
     Polynomial,
     SymbolicRatio,
@@ -166,7 +166,9 @@ class _Writer:
             )
         symbol = self._find_symbol(row)
         size = None if symbol is None else find_size(symbol, self.names)
-        return size or _refuse_number(row, where)
+        if size is None:
+            raise _refuse_number(row, where)
+        return size
 
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
         """Gives the symbol of an integer, if it has one or is a size in all traces."""
@@ -193,10 +195,10 @@ def _kind_of(arg: Any) -> type[Any]:
     return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
 
 
-def _refuse_number(row: Sequence[int], where: str) -> Size:
-    """Refuses an integer that the format cannot write, or that has lost its symbol."""
+def _refuse_number(row: Sequence[int], where: str) -> ExportError:
+    """Makes the error of an integer that is no size, or whose symbol is lost."""
     found = ", ".join(map(str, row))
-    raise _blame_layer(where) or ExportError(
+    return _blame_layer(where) or ExportError(
         f"{where} passes a number ({found}) that is no product, quotient or sum of the "
         "sizes of the batch; take it from the shape of a tensor (x.shape[0], not len(x)), "
         "and divide by // (not by int(a / b), and not by NumPy)"
@@ -240,16 +242,20 @@ def _find_constant(graph: Graph, number: int) -> Value:
 def _constant(graph: Graph, probes: Sequence[Probe], number: int) -> Any:
     """Gives a constant; refuses one that the size of the batch decides."""
     first = graph.constants[number]
-    arrays = [it.graph.constants[number] for it in probes]
-    same = (it.shape == first.shape and it.tobytes() == first.tobytes() for it in arrays)
-    if not all(same):
+    found = (it.graph.constants.get(number) for it in probes)
+    if not all(it is not None and _is_same(it, first) for it in found):
         reads = (op for op in graph.operations if _reads(op, number))
         where = next((op.where for op in reads), "the network")
         raise _blame_layer(where, functions=True) or ExportError(
-            f"{where} uses an array of NumPy's that depends on the sizes of the batch; "
-            "make it by a function of the backend, such as x.backend.arange"
+            f"{where} uses a NumPy array that depends on the sizes of the batch; create it "
+            "with a function of the backend, such as x.backend.arange"
         )
     return first
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Tells whether two arrays have the same shape and bytes."""
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
 def _reads(operation: Operation, number: int) -> bool:

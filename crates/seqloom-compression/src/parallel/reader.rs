@@ -13,8 +13,8 @@ use crate::seekable::changed;
 use crate::text::{Options, Text, Trouble, gone};
 use crate::unpack;
 
-/// How much text all parts have together that were unpacked and not used, at most.
-const MOST: u64 = 256 << 20;
+/// Bytes of text that all parts together have unpacked and nobody has read, at most.
+const MAX_WAITING: u64 = 256 << 20;
 
 /// Unpacks part by part. The reader is one of the threads.
 pub struct Parallel {
@@ -23,7 +23,7 @@ pub struct Parallel {
     next: usize,
     /// The member in which the next part begins.
     member: Member,
-    /// Nobody, until the first part was used: most files are small.
+    /// No threads until the first part was used: most files are small.
     workers: Workers<TextPart>,
     decoder: Option<Box<Decoder>>,
     /// How many parts there may be at once.
@@ -31,8 +31,8 @@ pub struct Parallel {
     /// The part whose text is being used.
     part: Option<TextPart>,
     spare: Option<TextPart>,
-    /// How much text comes before the end of the part.
-    given: u64,
+    /// Position in the text of the end of the current part.
+    returned: u64,
     /// How much of the first part comes before the position where reading begins.
     skipped: usize,
     options: Options,
@@ -68,7 +68,7 @@ impl Parallel {
             ahead,
             part: None,
             spare: None,
-            given: 0,
+            returned: 0,
             skipped: 0,
             options,
             rest: Rest::Parts(input),
@@ -76,7 +76,7 @@ impl Parallel {
     }
 
     /// Begins at the position `begin` of the text, `skipped` bytes after the start `first`.
-    pub(super) fn from(self, first: usize, begin: u64, skipped: usize) -> Self {
+    pub(super) fn starting_at(self, first: usize, begin: u64, skipped: usize) -> Self {
         Self {
             next: first,
             member: if first == 0 {
@@ -84,7 +84,7 @@ impl Parallel {
             } else {
                 Member::Unseen
             },
-            given: begin,
+            returned: begin,
             skipped,
             ..self
         }
@@ -105,12 +105,12 @@ impl Parallel {
             return self.begin_again();
         }
         part.consume(std::mem::take(&mut self.skipped));
-        self.given += as_u64(part.waiting().len());
+        self.returned += as_u64(part.waiting().len());
         self.spare = self.part.replace(part);
         Ok(())
     }
 
-    /// Gives the workers as much as keeps everybody busy.
+    /// Queues enough parts to keep all threads busy.
     fn push_parts(&mut self) {
         let threads = self.options.threads;
         if threads > 1 && self.workers.is_alone() && self.part.is_some() {
@@ -144,7 +144,7 @@ impl Parallel {
         Ok(())
     }
 
-    /// Unpacks the file from its beginning, past the text that was given.
+    /// Unpacks the file from its beginning, past the text that was returned.
     fn begin_again(&mut self) -> Result<(), Trouble> {
         self.workers = Workers::start("seqloom-spans", 0);
         self.part = None;
@@ -153,11 +153,11 @@ impl Parallel {
             return Err(changed("its text differs"));
         };
         let (_, mut text) = unpack(input, &self.options)?;
-        let mut missing = usize::try_from(self.given).unwrap_or(usize::MAX);
+        let mut missing = usize::try_from(self.returned).unwrap_or(usize::MAX);
         while missing > 0 {
             let count = text.fill()?.len().min(missing);
             if count == 0 {
-                break;
+                return Err(changed("it is shorter"));
             }
             text.consume(count);
             missing -= count;
@@ -178,7 +178,7 @@ impl Parallel {
 
 /// How many parts there may be at once.
 fn parts_ahead(longest: u64, threads: usize) -> usize {
-    let most = MOST / longest.max(1);
+    let most = MAX_WAITING / longest.max(1);
     usize::try_from(most).unwrap_or(usize::MAX).min(2 * threads)
 }
 

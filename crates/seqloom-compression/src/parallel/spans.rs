@@ -26,7 +26,7 @@ pub fn text_by_spans(
     let (first, start) = text.span_at(begin);
     let skipped = usize::try_from(begin - start).unwrap_or(usize::MAX);
     let parallel = Parallel::new(Arc::new(text), input, options)?;
-    Some(parallel.from(first, begin, skipped))
+    Some(parallel.starting_at(first, begin, skipped))
 }
 
 impl Starts for Seekable {

@@ -62,14 +62,34 @@ pub(crate) enum Work {
 }
 
 /// What a step computes, and what it reads and fills.
-pub(crate) struct Step {
+pub(crate) struct Step<W = Work> {
     pub(crate) reads: Vec<Item>,
     pub(crate) writes: Vec<usize>,
-    pub(crate) work: Work,
+    pub(crate) work: W,
     /// The operation that it belongs to.
     pub(crate) operation: usize,
     /// The group of this operation.
     pub(crate) group: Option<usize>,
+}
+
+impl<W> Step<W> {
+    /// The step with another computation, and the one that it had.
+    pub(crate) fn replace<V>(self, work: V) -> (Step<V>, W) {
+        let step = Step {
+            reads: self.reads,
+            writes: self.writes,
+            work,
+            operation: self.operation,
+            group: self.group,
+        };
+        (step, self.work)
+    }
+
+    /// The storages that it reads or fills.
+    pub(crate) fn storages(&self) -> impl Iterator<Item = usize> {
+        let reads = self.reads.iter().map(|item| item.storage);
+        reads.chain(self.writes.iter().copied())
+    }
 }
 
 /// A plan that grows, step by step.

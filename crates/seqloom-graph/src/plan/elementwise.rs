@@ -71,7 +71,7 @@ impl Elementwise {
         done.map_err(|error| error.to_string())
     }
 
-    /// Whether the numbers of the last output are the same before and after they are stored.
+    /// Whether storing the only output and reading it back gives the same values.
     fn is_exact(&self) -> bool {
         let Description {
             inputs,
@@ -111,8 +111,11 @@ const TRUTHS: [Op; 11] = [
     Op::Or,
 ];
 
-/// Steps of a joined program, at most: so many registers stay in a second-level cache.
-const MOST: usize = 32;
+/// Maximum number of steps in a joined program: 32 registers of 4 KiB fit in an L2 cache.
+const MAX_STEPS: usize = 32;
+
+/// A step without its computation, and the program that computes it.
+type Open = (Step<()>, Elementwise);
 
 /// Joins the programs of each group, where they follow each other and run over the same axes.
 pub(crate) fn join(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step> {
@@ -120,59 +123,60 @@ pub(crate) fn join(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<S
     let read = steps.iter().flat_map(|step| &step.reads);
     read.chain(outputs).for_each(|item| uses[item.storage] += 1);
     let mut joined = Vec::with_capacity(steps.len());
-    let mut open: Vec<Step> = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
     for step in steps {
-        if !fits(&open, &step) {
-            joined.extend(close(std::mem::take(&mut open), &uses));
+        let (step, work) = step.replace(());
+        match work {
+            Work::Elementwise(program) => {
+                if !fits(&open, &step, &program) {
+                    joined.extend(close(std::mem::take(&mut open), &uses));
+                }
+                open.push((step, program));
+            }
+            Work::Kernel(_) => {
+                joined.extend(close(std::mem::take(&mut open), &uses));
+                joined.push(step.replace(work).0);
+            }
         }
-        open.push(step);
     }
     joined.extend(close(open, &uses));
     joined
 }
 
 /// Whether a step can be computed by one program with the steps before it.
-fn fits(open: &[Step], step: &Step) -> bool {
-    let (Some(first), Work::Elementwise(own)) = (open.first(), &step.work) else {
-        return false;
-    };
-    let Work::Elementwise(of_first) = &first.work else {
+fn fits(open: &[Open], step: &Step<()>, program: &Elementwise) -> bool {
+    let Some((first, of_first)) = open.first() else {
         return false;
     };
     let is_alike = step.group.is_some()
         && step.group == first.group
-        && own.is_double == of_first.is_double
-        && (&own.order, &own.shape) == (&of_first.order, &of_first.shape);
+        && program.is_double == of_first.is_double
+        && (&program.order, &program.shape) == (&of_first.order, &of_first.shape);
     let is_readable = |item: &Item, layout: &Layout| {
         let mut makers = open
             .iter()
-            .filter(|made| made.writes.contains(&item.storage));
-        makers.all(|made| match &made.work {
-            Work::Elementwise(made) => made.is_exact() && layout.start == 0 && layout.is_plain(),
-            Work::Kernel(_) => false,
-        })
+            .filter(|(made, _)| made.writes.contains(&item.storage));
+        makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_plain())
     };
-    let mut reads = step.reads.iter().zip(&own.inputs);
-    is_alike && open.len() < MOST && reads.all(|(item, layout)| is_readable(item, layout))
+    let mut reads = step.reads.iter().zip(&program.inputs);
+    is_alike && open.len() < MAX_STEPS && reads.all(|(item, layout)| is_readable(item, layout))
 }
 
 /// One step for several that fit, or the only one. `uses` counts how often each storage is read.
-fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
+fn close(mut open: Vec<Open>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
-        return open.pop();
+        let (step, program) = open.pop()?;
+        return Some(step.replace(Work::Elementwise(program)).0);
     }
     let joined = Joined::of(&open);
-    let reads = || open.iter().flat_map(|step| &step.reads);
+    let reads = || open.iter().flat_map(|(step, _)| &step.reads);
     let is_stored = |made: &&Made| {
         let inner = reads().filter(|item| item.storage == made.storage);
         uses[made.storage] > inner.count()
     };
     let stored: Vec<&Made> = joined.made.iter().filter(is_stored).collect();
-    let first = open.swap_remove(0);
-    let Work::Elementwise(of_first) = first.work else {
-        return None;
-    };
-    let work = Elementwise {
+    let (first, of_first) = open.into_iter().next()?;
+    let program = Elementwise {
         outputs: stored.iter().map(|made| made.dtype).collect(),
         inputs: joined
             .inputs
@@ -187,12 +191,12 @@ fn close(mut open: Vec<Step>, uses: &[usize]) -> Option<Step> {
         },
         ..of_first
     };
-    Some(Step {
+    let step = Step {
         writes: stored.iter().map(|made| made.storage).collect(),
         reads: joined.inputs.into_iter().map(|(item, _)| item).collect(),
-        work: Work::Elementwise(work),
         ..first
-    })
+    };
+    Some(step.replace(Work::Elementwise(program)).0)
 }
 
 /// The program of several steps, while it is written.
@@ -212,24 +216,23 @@ struct Made {
 }
 
 impl Joined {
-    fn of(steps: &[Step]) -> Self {
+    fn of(steps: &[Open]) -> Self {
         let mut joined = Self::default();
-        for step in steps {
-            joined.add_inputs(step, steps);
+        for (step, program) in steps {
+            joined.add_inputs(step, program, steps);
         }
-        for step in steps {
-            joined.add_steps(step);
+        for (step, program) in steps {
+            joined.add_steps(step, program);
         }
         joined
     }
 
     /// Adds the arrays and the constants that a step reads and none of `all` makes.
-    fn add_inputs(&mut self, step: &Step, all: &[Step]) {
-        let Work::Elementwise(program) = &step.work else {
-            return;
-        };
+    fn add_inputs(&mut self, step: &Step<()>, program: &Elementwise, all: &[Open]) {
         for (item, layout) in step.reads.iter().zip(&program.inputs) {
-            let is_made = all.iter().any(|step| step.writes.contains(&item.storage));
+            let is_made = all
+                .iter()
+                .any(|(step, _)| step.writes.contains(&item.storage));
             if !is_made && self.input(item, layout).is_none() {
                 self.inputs.push((item.clone(), layout.clone()));
             }
@@ -242,10 +245,7 @@ impl Joined {
     }
 
     /// Adds what a step computes.
-    fn add_steps(&mut self, step: &Step) {
-        let Work::Elementwise(program) = &step.work else {
-            return;
-        };
+    fn add_steps(&mut self, step: &Step<()>, program: &Elementwise) {
         let description = &program.description;
         let reads = step.reads.iter().zip(&program.inputs);
         let mut values: Vec<usize> = reads
@@ -257,6 +257,10 @@ impl Joined {
             .collect();
         let constants = description.constants.iter();
         values.extend(constants.filter_map(|constant| self.constant(*constant)));
+        debug_assert_eq!(
+            values.len(),
+            description.inputs + description.constants.len()
+        );
         for (op, args) in &description.steps {
             values.push(self.inputs.len() + self.constants.len() + self.steps.len());
             let args = args.iter().map(|&arg| values[arg]).collect();

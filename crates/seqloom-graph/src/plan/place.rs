@@ -37,7 +37,7 @@ pub(crate) struct Placed {
     pub(crate) writes: Vec<Range<usize>>,
     pub(crate) kernel: Kernel,
     pub(crate) operation: usize,
-    /// What nobody reads after it.
+    /// Memory that no later step reads: NaN is written there when a plan runs poisoned.
     pub(crate) freed: Vec<Range<usize>>,
 }
 
@@ -145,7 +145,8 @@ fn drop_unread(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step>
     kept
 }
 
-/// A place for each storage that steps fill; they are used again unless all of it is kept.
+/// A place for each storage that steps fill. With `outputs`, a place is used again after its last
+/// reader; without, every storage has a place of its own.
 fn arrange(
     steps: &[Step],
     storages: &[Storage],
@@ -172,7 +173,7 @@ fn arrange(
     Some((places, size))
 }
 
-/// The first and the last step that touch each storage of an origin.
+/// The first and the last step that use each storage of an origin; `usize::MAX` stands for the end.
 fn spans(
     steps: &[Step],
     storages: &[Storage],
@@ -187,9 +188,7 @@ fn spans(
         }
     };
     for (number, step) in steps.iter().enumerate() {
-        let reads = step.reads.iter().map(|item| item.storage);
-        let touched = reads.chain(step.writes.iter().copied());
-        touched.for_each(|storage| touch(storage, number));
+        step.storages().for_each(|storage| touch(storage, number));
     }
     for item in outputs.unwrap_or_default() {
         touch(item.storage, usize::MAX);
@@ -214,9 +213,7 @@ impl Placer<'_> {
     ) -> Result<Vec<Placed>, (Option<usize>, String)> {
         let mut last = vec![0; self.storages.len()];
         for (number, step) in steps.iter().enumerate() {
-            let reads = step.reads.iter().map(|item| item.storage);
-            let touched = reads.chain(step.writes.iter().copied());
-            touched.for_each(|storage| last[storage] = number);
+            step.storages().for_each(|storage| last[storage] = number);
         }
         for item in outputs {
             last[item.storage] = usize::MAX;
@@ -224,10 +221,9 @@ impl Placer<'_> {
         let steps = steps.into_iter().enumerate();
         steps
             .map(|(number, step)| {
-                let reads = step.reads.iter().map(|item| item.storage);
-                let touched = reads.chain(step.writes.iter().copied());
-                let freed =
-                    touched.filter(|&storage| self.is_freed(storage, last[storage] == number));
+                let freed = step
+                    .storages()
+                    .filter(|&storage| self.is_freed(storage, last[storage] == number));
                 let freed = freed.map(|storage| self.range(storage)).collect();
                 let kernel = match step.work {
                     Work::Kernel(kernel) => kernel,
