@@ -51,6 +51,10 @@ OFF = {"rel_tol": 0.05, "abs_tol": 0.02}
 PRINTED = "what was printed"
 
 
+def find_nothing(_name: str) -> None:
+    """Stands for find_spec where a library counts as missing."""
+
+
 def enter_scratch(namespace: dict[str, object]) -> None:
     """Gives each document an empty folder of its own."""
     namespace.clear()
@@ -69,7 +73,7 @@ def hide_pictures(example: Example) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not PICTURED.search(example.document.text):
             # matplotlib itself stays: other libraries import it.
-            patch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+            patch.setattr("seqloom.report._pictures.find_spec", find_nothing)
             patch.setenv("PYTHONPATH", str(WITHOUT_PICTURES), prepend=os.pathsep)
         yield
 
