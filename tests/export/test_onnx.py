@@ -20,6 +20,8 @@ from seqloom import nn
 from seqloom.errors import RunFolderError
 from seqloom.infer._forward import Forward
 from seqloom.tensor import apply
+from seqloom.tensor._operations import OPERATIONS
+from write_signatures import list_arguments
 
 onnx = pytest.importorskip("onnx")
 runtime: Any = pytest.importorskip("onnxruntime")
@@ -75,6 +77,12 @@ def test_networks_without_a_mask_give_the_same_scores(tmp_path, name, count):
     del batch["mask"]
     found = run(path, batch)["outputs"]
     np.testing.assert_allclose(found, wanted(model, batch, DNA), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [it for it, line in OPERATIONS.items() if line.onnx])
+def test_an_operator_of_the_table_takes_the_operands_of_the_operation(name):
+    schema = onnx.defs.get_schema(OPERATIONS[name].onnx)
+    assert schema.min_input <= len(list_arguments(name)[0]) <= schema.max_input
 
 
 def test_tokens_are_integers(tmp_path):

@@ -1,6 +1,7 @@
-"""The table of operations: where each one is defined, derived, sized and overridden.
+"""The table of operations: the only place that lists them.
 
-To know what `softmax` is, read its line. The names are those of files:
+To know what `softmax` is, read its line. The first three columns name files, without the
+underscore at the beginning:
 
 - ``default``: in ``_defaults/``, the body that every backend has. An operation without one
   is required of each backend, and is the Array API standard's of that name.
@@ -9,11 +10,24 @@ To know what `softmax` is, read its line. The names are those of files:
 - ``shape``: in ``_compile/_shapes/``, shape and dtype of the result in a captured step.
   Without one, the default body tells them, run on symbols. One is written where the body
   gives another dtype than a backend, has too many steps, or refuses less clearly.
+
+The others are:
+
 - ``overrides``: the backends of seqloom that have a function of their own, in
-  ``backends/_numpy/``, ``_torch/`` and ``_jax/``.
+  ``backends/_numpy/``, ``_torch/`` and ``_jax/``; ``all`` stands for these three.
+- ``results``: how many results it has in an exported graph, ``*`` for any number; ``-`` if
+  exported graphs do not have it.
+- ``kind``: ``float`` is computed in floats, element by element of arrays that broadcast;
+  ``bool`` gives booleans; groups of both are fused. ``row`` makes each row of its result
+  from the same row of its first argument, if the first axis remains. ``-`` is correct for
+  any operation.
+- ``onnx``: the operator of ONNX that computes the same from the same operands, element by
+  element.
 
 The rules, the shapes and the backends are found by this table: a line that is wrong, or a
-backend's function whose name is misspelt, is an error at import.
+backend's function whose name is misspelt, is an error at import. `seqloom-graph`, which
+runs exported graphs, has a copy of ``results`` and ``kind``, with the arguments of each
+operation: after a change of these, run ``make stubs``.
 """
 
 from __future__ import annotations
@@ -21,262 +35,266 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class OperationFiles(NamedTuple):
-    """The files that make one operation; a name is empty where there is none."""
+class OperationLine(NamedTuple):
+    """A line of the table; a cell that has a hyphen there is empty here."""
 
     default: str
     rule: str
     shape: str
     overrides: tuple[str, ...]  # names of backends
+    results: str
+    kind: str
+    onnx: str
 
 
 _TABLE = """
-# operation           default       rule           shape          overrides
+# operation           default     rule        shape       overrides   results
+#                                                                     | kind  onnx
 # Making arrays. Floats are of the backend's `float_dtype` unless a dtype is given.
-asarray               -             -              _elementwise   numpy torch jax
-empty                 -             -              -              numpy torch jax
-zeros                 -             -              -              numpy torch jax
-ones                  -             -              -              numpy torch jax
-full                  -             -              -              numpy torch jax
-arange                -             -              -              numpy torch jax
-eye                   -             -              -              numpy torch jax
-from_dlpack           -             -              -              numpy torch jax
+asarray               -           -           elementwise all         1 -     -
+empty                 -           -           -           all         1 -     -
+zeros                 -           -           -           all         1 -     -
+ones                  -           -           -           all         1 -     -
+full                  -           -           -           all         1 -     -
+arange                -           -           -           all         1 -     -
+eye                   -           -           -           all         1 -     -
+from_dlpack           -           -           -           all         - -     -
 # Element types.
-astype                -             _elementwise   _elementwise   numpy torch jax
-finfo                 -             -              -              numpy torch jax
-iinfo                 -             -              -              numpy torch jax
-isdtype               -             -              -              numpy torch jax
-result_type           -             -              -              numpy torch jax
+astype                -           elementwise elementwise all         1 float -
+finfo                 -           -           -           all         - -     -
+iinfo                 -           -           -           all         - -     -
+isdtype               -           -           -           all         - -     -
+result_type           -           -           -           all         - -     -
 # One array, element by element.
-negative              -             _elementwise   _elementwise   numpy torch jax
-abs                   -             _elementwise   _elementwise   numpy torch jax
-sign                  -             _elementwise   _elementwise   numpy torch jax
-exp                   -             _elementwise   _elementwise   numpy torch jax
-expm1                 -             _elementwise   _elementwise   numpy torch jax
-log                   -             _elementwise   _elementwise   numpy torch jax
-log1p                 -             _elementwise   _elementwise   numpy torch jax
-sqrt                  -             _elementwise   _elementwise   numpy torch jax
-square                -             _elementwise   _elementwise   numpy torch jax
-reciprocal            -             _elementwise   _elementwise   numpy torch jax
-sin                   -             _elementwise   _elementwise   numpy torch jax
-cos                   -             _elementwise   _elementwise   numpy torch jax
-tanh                  -             _elementwise   _elementwise   numpy torch jax
-floor                 -             _elementwise   _elementwise   numpy torch jax
-ceil                  -             _elementwise   _elementwise   numpy torch jax
-round                 -             _elementwise   _elementwise   numpy torch jax
-isfinite              -             -              _elementwise   numpy torch jax
-isnan                 -             -              _elementwise   numpy torch jax
-logical_not           -             -              _elementwise   numpy torch jax
-bitwise_invert        -             -              _elementwise   numpy torch jax
+negative              -           elementwise elementwise all         1 float Neg
+abs                   -           elementwise elementwise all         1 float Abs
+sign                  -           elementwise elementwise all         1 float Sign
+exp                   -           elementwise elementwise all         1 float Exp
+expm1                 -           elementwise elementwise all         1 float -
+log                   -           elementwise elementwise all         1 float Log
+log1p                 -           elementwise elementwise all         1 float -
+sqrt                  -           elementwise elementwise all         1 float Sqrt
+square                -           elementwise elementwise all         1 float -
+reciprocal            -           elementwise elementwise all         1 float Reciprocal
+sin                   -           elementwise elementwise all         1 float Sin
+cos                   -           elementwise elementwise all         1 float Cos
+tanh                  -           elementwise elementwise all         1 float Tanh
+floor                 -           elementwise elementwise all         1 float Floor
+ceil                  -           elementwise elementwise all         1 float Ceil
+round                 -           elementwise elementwise all         1 float Round
+isfinite              -           -           elementwise all         1 bool  -
+isnan                 -           -           elementwise all         1 bool  IsNaN
+logical_not           -           -           elementwise all         1 bool  Not
+bitwise_invert        -           -           elementwise all         1 -     -
 # Two arrays, element by element, broadcast.
-add                   -             _arithmetic    _elementwise   numpy torch jax
-subtract              -             _arithmetic    _elementwise   numpy torch jax
-multiply              -             _arithmetic    _elementwise   numpy torch jax
-divide                -             _arithmetic    _elementwise   numpy torch jax
-floor_divide          -             -              _elementwise   numpy torch jax
-remainder             -             _arithmetic    _elementwise   numpy torch jax
-pow                   -             _arithmetic    _elementwise   numpy torch jax
-maximum               -             _arithmetic    _elementwise   numpy torch jax
-minimum               -             _arithmetic    _elementwise   numpy torch jax
-atan2                 -             _arithmetic    _elementwise   numpy torch jax
-logaddexp             -             _arithmetic    _elementwise   numpy torch jax
-equal                 -             -              _elementwise   numpy torch jax
-not_equal             -             -              _elementwise   numpy torch jax
-less                  -             -              _elementwise   numpy torch jax
-less_equal            -             -              _elementwise   numpy torch jax
-greater               -             -              _elementwise   numpy torch jax
-greater_equal         -             -              _elementwise   numpy torch jax
-logical_and           -             -              _elementwise   numpy torch jax
-logical_or            -             -              _elementwise   numpy torch jax
-bitwise_and           -             -              _elementwise   numpy torch jax
-bitwise_or            -             -              _elementwise   numpy torch jax
-bitwise_xor           -             -              _elementwise   numpy torch jax
-bitwise_left_shift    -             -              _elementwise   numpy torch jax
-bitwise_right_shift   -             -              _elementwise   numpy torch jax
+add                   -           arithmetic  elementwise all         1 float Add
+subtract              -           arithmetic  elementwise all         1 float Sub
+multiply              -           arithmetic  elementwise all         1 float Mul
+divide                -           arithmetic  elementwise all         1 float Div
+floor_divide          -           -           elementwise all         1 -     -
+remainder             -           arithmetic  elementwise all         1 float -
+pow                   -           arithmetic  elementwise all         1 float Pow
+maximum               -           arithmetic  elementwise all         1 float Max
+minimum               -           arithmetic  elementwise all         1 float Min
+atan2                 -           arithmetic  elementwise all         1 float -
+logaddexp             -           arithmetic  elementwise all         1 -     -
+equal                 -           -           elementwise all         1 bool  Equal
+not_equal             -           -           elementwise all         1 bool  -
+less                  -           -           elementwise all         1 bool  Less
+less_equal            -           -           elementwise all         1 bool  LessOrEqual
+greater               -           -           elementwise all         1 bool  Greater
+greater_equal         -           -           elementwise all         1 bool  GreaterOrEqual
+logical_and           -           -           elementwise all         1 bool  And
+logical_or            -           -           elementwise all         1 bool  Or
+bitwise_and           -           -           elementwise all         1 -     -
+bitwise_or            -           -           elementwise all         1 -     -
+bitwise_xor           -           -           elementwise all         1 -     -
+bitwise_left_shift    -           -           elementwise all         1 -     -
+bitwise_right_shift   -           -           elementwise all         1 -     -
 # Choosing.
-where                 -             _arithmetic    _elementwise   numpy torch jax
-clip                  -             _arithmetic    _elementwise   numpy torch jax
+where                 -           arithmetic  elementwise all         1 float -
+clip                  -           arithmetic  elementwise all         1 float -
 # Over axes: ``axis=None`` is all of them, ``keepdims=True`` leaves them with length 1.
-sum                   -             _reductions    _axes          numpy torch jax
-mean                  -             _reductions    _axes          numpy torch jax
-var                   -             _reductions    _axes          numpy torch jax
-max                   -             _reductions    _axes          numpy torch jax
-min                   -             _reductions    _axes          numpy torch jax
-prod                  -             _reductions    _axes          numpy torch jax
-any                   -             -              _axes          numpy torch jax
-all                   -             -              _axes          numpy torch jax
-argmax                -             -              _axes          numpy torch jax
-argmin                -             -              _axes          numpy torch jax
-count_nonzero         -             -              _axes          numpy torch jax
-cumulative_sum        -             _reductions    _axes          numpy torch jax
+sum                   -           reductions  axes        all         1 row   -
+mean                  -           reductions  axes        all         1 row   -
+var                   -           reductions  axes        all         1 -     -
+max                   -           reductions  axes        all         1 row   -
+min                   -           reductions  axes        all         1 row   -
+prod                  -           reductions  axes        all         1 -     -
+any                   -           -           axes        all         1 -     -
+all                   -           -           axes        all         1 -     -
+argmax                -           -           axes        all         1 -     -
+argmin                -           -           axes        all         1 -     -
+count_nonzero         -           -           axes        all         1 -     -
+cumulative_sum        -           reductions  axes        all         1 -     -
 # Products.
-matmul                -             _products      _layers        numpy torch jax
-matrix_transpose      -             _shapes        _axes          numpy torch jax
-tensordot             -             _products      _layers        numpy torch jax
+matmul                -           products    layers      all         1 -     -
+matrix_transpose      -           shapes      axes        all         1 -     -
+tensordot             -           products    layers      all         1 -     -
 # Shapes.
-reshape               -             _shapes        _axes          numpy torch jax
-permute_dims          -             _shapes        _axes          numpy torch jax
-broadcast_to          -             _shapes        _axes          numpy torch jax
-concat                -             _shapes        _axes          numpy torch jax
-stack                 -             _shapes        _axes          numpy torch jax
-expand_dims           -             _shapes        _axes          numpy torch jax
-squeeze               -             _shapes        _axes          numpy torch jax
-flip                  -             _shapes        _axes          numpy torch jax
-roll                  -             _shapes        _axes          numpy torch jax
-repeat                -             _shapes        _axes          numpy torch jax
-tile                  -             _shapes        _axes          numpy torch jax
-unstack               -             _shapes        _axes          numpy torch jax
+reshape               -           shapes      axes        all         1 row   -
+permute_dims          -           shapes      axes        all         1 -     -
+broadcast_to          -           shapes      axes        all         1 -     -
+concat                -           shapes      axes        all         1 -     -
+stack                 -           shapes      axes        all         1 -     -
+expand_dims           -           shapes      axes        all         1 row   -
+squeeze               -           shapes      axes        all         1 row   -
+flip                  -           shapes      axes        all         1 -     -
+roll                  -           shapes      axes        all         1 -     -
+repeat                -           shapes      axes        all         1 -     -
+tile                  -           shapes      axes        all         1 -     -
+unstack               -           shapes      axes        all         * -     -
 # Indexing, sorting and searching.
-take                  -             _indexing      _indexing      numpy torch jax
-take_along_axis       -             _indexing      _indexing      numpy torch jax
-argsort               -             -              _indexing      numpy torch jax
-sort                  -             _shapes        _indexing      numpy torch jax
-searchsorted          -             -              _indexing      numpy torch jax
-nonzero               -             -              -              numpy torch jax
-index                 _index        _indexing      _indexing      numpy torch jax
+take                  -           indexing    indexing    all         1 -     -
+take_along_axis       -           indexing    indexing    all         1 -     -
+argsort               -           -           indexing    all         1 -     -
+sort                  -           shapes      indexing    all         1 -     -
+searchsorted          -           -           indexing    all         1 -     -
+nonzero               -           -           -           all         - -     -
+index                 index       indexing    indexing    all         1 -     -
 # Beyond the standard: each has a default body.
-relu                  _activation   _elementwise   _elementwise   numpy torch jax
-relu_grad             _activation   _elementwise   _elementwise   numpy torch jax
-sigmoid               _activation   _elementwise   _elementwise   numpy torch jax
-sigmoid_grad          _activation   _elementwise   _elementwise   numpy torch
-gelu                  _activation   _elementwise   _elementwise   numpy torch jax
-gelu_grad             _activation   -              _elementwise   numpy torch jax
-silu                  _activation   _elementwise   _elementwise   numpy torch
-softplus              _activation   _elementwise   _elementwise   torch
-softmax               _activation   _norms         _axes          numpy torch jax
-softmax_grad          _activation   -              _axes          numpy torch
-log_softmax           _activation   _norms         _axes          numpy torch jax
-log_softmax_grad      _activation   -              _axes          numpy torch
-logsumexp             _activation   _reductions    _axes          numpy torch jax
-attention             _attention    _attention     _layers        numpy torch
-attention_grad        _attention    -              _layers        numpy torch jax
-batch_norm            _batch_norm   _norms         -              numpy torch
-batch_norm_grad       _batch_norm   -              -              numpy torch
-scale_shift           _batch_norm   _norms         _layers        numpy
-conv1d                _convolution  _windows       _windows       numpy torch jax
-conv2d                _convolution  _windows       _windows       numpy torch jax
-conv1d_input_grad     _convolution  _windows       _windows       numpy torch jax
-conv2d_input_grad     _convolution  _windows       _windows       numpy torch jax
-conv1d_weight_grad    _convolution  _windows       _windows       numpy torch jax
-conv2d_weight_grad    _convolution  _windows       _windows       numpy torch jax
-conv_transpose1d      _convolution  -              _windows       numpy torch
-conv_transpose2d      _convolution  -              _windows       numpy torch
-feed_forward          _dense        -             -              numpy
-linear_by_row         _dense        -             -              numpy
-rotary_linear         _dense        -             -              numpy
-feed_forward_int8     _int8         -             -              numpy torch
-linear_int8           _int8         -             -              numpy torch
-rotary_linear_int8    _int8         -             -              numpy torch
-stop_gradient         _derived      _elementwise   _elementwise   torch jax
-accumulate            _derived      -              -              numpy torch
-rsqrt                 _derived      _elementwise   _elementwise   torch jax
-positive              _derived      -              _elementwise   numpy torch jax
-isinf                 _derived      -              _elementwise   numpy torch jax
-logical_xor           _derived      -              _elementwise   numpy torch jax
-tan                   _derived      -              _elementwise   numpy torch jax
-sinh                  _derived      _elementwise   _elementwise   numpy torch jax
-cosh                  _derived      _elementwise   _elementwise   numpy torch jax
-std                   _derived      _reductions    _axes          numpy jax
-moveaxis              _derived      -              -              numpy torch jax
-tril                  _derived      -              -              numpy torch jax
-triu                  _derived      -              -              numpy torch jax
-einsum                _products     _einsum        -              torch jax
-log2                  _elementary   _elementwise   _elementwise   numpy torch jax
-log10                 _elementary   _elementwise   _elementwise   numpy torch jax
-asin                  _elementary   _elementwise   _elementwise   numpy torch jax
-acos                  _elementary   _elementwise   _elementwise   numpy torch jax
-atan                  _elementary   _elementwise   _elementwise   numpy torch jax
-asinh                 _elementary   _elementwise   _elementwise   numpy torch jax
-acosh                 _elementary   _elementwise   _elementwise   numpy torch jax
-atanh                 _elementary   _elementwise   _elementwise   numpy torch jax
-hypot                 _elementary   _arithmetic    _elementwise   numpy torch jax
-trunc                 _elementary   _elementwise   _elementwise   numpy torch jax
-signbit               _elementary   -              _elementwise   numpy torch jax
-copysign              _elementary   _arithmetic    _elementwise   numpy torch jax
-nextafter             _elementary   _elementwise   _elementwise   numpy torch jax
-vecdot                _elementary   -              -              jax
-conj                  _elementary   _elementwise   _elementwise   numpy torch jax
-real                  _elementary   _elementwise   _elementwise   torch jax
-imag                  _elementary   _elementwise   _elementwise   torch jax
-erf                   _erf          _elementwise   _elementwise   numpy torch jax
-erfc                  _erf          _elementwise   _elementwise   torch jax
-scatter_add           _lookup       _indexing      _indexing      numpy torch jax
-scatter_index         _lookup       _indexing      _indexing      numpy torch jax
-slice_update          _lookup       _indexing      _indexing      numpy torch jax
-slice_add             _lookup       _indexing      _indexing      numpy torch jax
-put_along_axis        _lookup       _indexing      _indexing      numpy torch jax
-embedding             _lookup       _indexing      -              numpy torch jax
-embedding_grad        _lookup       _indexing      -              numpy torch jax
-cross_entropy         _loss         _losses        -              numpy torch jax
-cross_entropy_grad    _loss         -              -              numpy torch jax
-empty_like            _making       -              -              -
-zeros_like            _making       -              -              -
-ones_like             _making       -              -              -
-full_like             _making       -              -              -
-linspace              _making       -              -              -
-broadcast_arrays      _making       -              -              -
-meshgrid              _making       -              -              -
-layer_norm            _norm         _norms         -              numpy torch
-layer_norm_grad       _norm         -              -              numpy torch jax
-rms_norm              _norm         _norms         -              numpy torch
-rms_norm_grad         _norm         -              -              numpy torch jax
-adamw                 _optimiser    -              _layers        numpy torch jax
-sgd                   _optimiser    -              _layers        torch jax
-clip_by_global_norm   _optimiser    -              _layers        torch jax
-attention_varlen      _packed       _attention     _layers        numpy torch jax
-attention_varlen_grad _packed       -              _layers        numpy torch jax
-max_pool1d            _pooling      _windows       _windows       numpy torch
-max_pool2d            _pooling      _windows       _windows       torch
-max_pool1d_grad       _pooling      _windows       _windows       numpy torch
-max_pool2d_grad       _pooling      _windows       _windows       numpy torch
-avg_pool1d            _pooling      _windows       _windows       torch
-avg_pool2d            _pooling      _windows       _windows       torch
-avg_pool1d_grad       _pooling      _windows       _windows       torch
-avg_pool2d_grad       _pooling      _windows       _windows       torch
-linear                _products     _products      _layers        numpy torch
-key_words             _random       -              -              torch jax
-fold_in               _random       -              _elementwise   numpy torch jax
-split                 _random       -              _elementwise   numpy torch jax
-random_bits           _random       -              _elementwise   numpy torch jax
-uniform               _random       -              _elementwise   numpy torch jax
-normal                _random       -              _elementwise   numpy torch jax
-truncated_normal      _random       -              _elementwise   numpy torch jax
-bernoulli             _random       -              _elementwise   numpy torch jax
-randint               _random       -              -              numpy torch jax
-permutation           _random       -              -              numpy torch jax
-dropout               _random       _losses        _layers        numpy torch
-scan                  _recurrent    -              -              jax
-gru                   _recurrent    _recurrent     _layers        numpy torch jax
-gru_grad              _recurrent_grad -            _layers        numpy torch jax
-lstm                  _recurrent    _recurrent     _layers        numpy torch jax
-lstm_grad             _recurrent_grad -            _layers        numpy torch jax
-cumulative_prod       _series       -              _axes          numpy torch jax
-logcumsumexp          _series       _reductions    _axes          numpy torch jax
-diff                  _series       -              -              -
-unique_all            _sets         -              -              -
-unique_counts         _sets         -              -              -
-unique_inverse        _sets         -              -              -
-unique_values         _sets         -              -              -
-isin                  _sets         -              -              numpy torch jax
-pad                   _shape        _shapes        _axes          torch jax
-spaced                _shape        -              -              jax
-topk                  _shape        _indexing      _indexing      jax
-one_hot               _shape        -              _indexing      torch jax
-unfold                _window       _windows       _windows       torch
-fold                  _window       _windows       _windows       torch
-to_full_precision     _backend      -              _elementwise   -
+relu                  activation  elementwise elementwise all         1 float Relu
+relu_grad             activation  elementwise elementwise all         - float -
+sigmoid               activation  elementwise elementwise all         1 float Sigmoid
+sigmoid_grad          activation  elementwise elementwise numpy torch - float -
+gelu                  activation  elementwise elementwise all         1 float -
+gelu_grad             activation  -           elementwise all         - float -
+silu                  activation  elementwise elementwise numpy torch 1 float -
+softplus              activation  elementwise elementwise torch       1 float -
+softmax               activation  norms       axes        all         1 -     -
+softmax_grad          activation  -           axes        numpy torch - -     -
+log_softmax           activation  norms       axes        all         1 -     -
+log_softmax_grad      activation  -           axes        numpy torch - -     -
+logsumexp             activation  reductions  axes        all         1 -     -
+attention             attention   attention   layers      numpy torch 2 -     -
+attention_grad        attention   -           layers      all         - -     -
+batch_norm            batch_norm  norms       -           numpy torch 3 -     -
+batch_norm_grad       batch_norm  -           -           numpy torch - -     -
+scale_shift           batch_norm  norms       layers      numpy       1 row   -
+conv1d                convolution windows     windows     all         1 row   -
+conv2d                convolution windows     windows     all         1 row   -
+conv1d_input_grad     convolution windows     windows     all         1 -     -
+conv2d_input_grad     convolution windows     windows     all         1 -     -
+conv1d_weight_grad    convolution windows     windows     all         - -     -
+conv2d_weight_grad    convolution windows     windows     all         - -     -
+conv_transpose1d      convolution -           windows     numpy torch 1 -     -
+conv_transpose2d      convolution -           windows     numpy torch 1 -     -
+feed_forward          dense       -           -           numpy       1 -     -
+linear_by_row         dense       -           -           numpy       1 -     -
+rotary_linear         dense       -           -           numpy       3 -     -
+feed_forward_int8     int8        -           -           numpy torch - -     -
+linear_int8           int8        -           -           numpy torch - -     -
+rotary_linear_int8    int8        -           -           numpy torch - -     -
+stop_gradient         derived     elementwise elementwise torch jax   1 -     Identity
+accumulate            derived     -           -           numpy torch - -     -
+rsqrt                 derived     elementwise elementwise torch jax   1 float -
+positive              derived     -           elementwise all         1 -     Identity
+isinf                 derived     -           elementwise all         1 -     IsInf
+logical_xor           derived     -           elementwise all         1 -     Xor
+tan                   derived     -           elementwise all         1 -     Tan
+sinh                  derived     elementwise elementwise all         1 -     Sinh
+cosh                  derived     elementwise elementwise all         1 -     Cosh
+std                   derived     reductions  axes        numpy jax   1 -     -
+moveaxis              derived     -           -           all         1 -     -
+tril                  derived     -           -           all         1 -     -
+triu                  derived     -           -           all         1 -     -
+einsum                products    einsum      -           torch jax   - -     -
+log2                  elementary  elementwise elementwise all         1 -     -
+log10                 elementary  elementwise elementwise all         1 -     -
+asin                  elementary  elementwise elementwise all         1 -     Asin
+acos                  elementary  elementwise elementwise all         1 -     Acos
+atan                  elementary  elementwise elementwise all         1 -     Atan
+asinh                 elementary  elementwise elementwise all         1 -     Asinh
+acosh                 elementary  elementwise elementwise all         1 -     Acosh
+atanh                 elementary  elementwise elementwise all         1 -     Atanh
+hypot                 elementary  arithmetic  elementwise all         1 -     -
+trunc                 elementary  elementwise elementwise all         1 -     -
+signbit               elementary  -           elementwise all         1 -     -
+copysign              elementary  arithmetic  elementwise all         - -     -
+nextafter             elementary  elementwise elementwise all         - -     -
+vecdot                elementary  -           -           jax         - -     -
+conj                  elementary  elementwise elementwise all         - -     -
+real                  elementary  elementwise elementwise torch jax   - -     -
+imag                  elementary  elementwise elementwise torch jax   - -     -
+erf                   erf         elementwise elementwise all         1 float Erf
+erfc                  erf         elementwise elementwise torch jax   1 -     -
+scatter_add           lookup      indexing    indexing    all         - -     -
+scatter_index         lookup      indexing    indexing    all         - -     -
+slice_update          lookup      indexing    indexing    all         - -     -
+slice_add             lookup      indexing    indexing    all         - -     -
+put_along_axis        lookup      indexing    indexing    all         - -     -
+embedding             lookup      indexing    -           all         1 -     -
+embedding_grad        lookup      indexing    -           all         - -     -
+cross_entropy         loss        losses      -           all         - -     -
+cross_entropy_grad    loss        -           -           all         - -     -
+empty_like            making      -           -           -           - -     -
+zeros_like            making      -           -           -           - -     -
+ones_like             making      -           -           -           - -     -
+full_like             making      -           -           -           - -     -
+linspace              making      -           -           -           - -     -
+broadcast_arrays      making      -           -           -           - -     -
+meshgrid              making      -           -           -           - -     -
+layer_norm            norm        norms       -           numpy torch 3 -     -
+layer_norm_grad       norm        -           -           all         - -     -
+rms_norm              norm        norms       -           numpy torch 2 -     -
+rms_norm_grad         norm        -           -           all         - -     -
+adamw                 optimiser   -           layers      all         - -     -
+sgd                   optimiser   -           layers      torch jax   - -     -
+clip_by_global_norm   optimiser   -           layers      torch jax   - -     -
+attention_varlen      packed      attention   layers      all         2 -     -
+attention_varlen_grad packed      -           layers      all         - -     -
+max_pool1d            pooling     windows     windows     numpy torch 2 row   -
+max_pool2d            pooling     windows     windows     torch       - -     -
+max_pool1d_grad       pooling     windows     windows     numpy torch - -     -
+max_pool2d_grad       pooling     windows     windows     numpy torch - -     -
+avg_pool1d            pooling     windows     windows     torch       - -     -
+avg_pool2d            pooling     windows     windows     torch       - -     -
+avg_pool1d_grad       pooling     windows     windows     torch       - -     -
+avg_pool2d_grad       pooling     windows     windows     torch       - -     -
+linear                products    products    layers      numpy torch 1 -     -
+key_words             random      -           -           torch jax   - -     -
+fold_in               random      -           elementwise all         - -     -
+split                 random      -           elementwise all         - -     -
+random_bits           random      -           elementwise all         - -     -
+uniform               random      -           elementwise all         - -     -
+normal                random      -           elementwise all         - -     -
+truncated_normal      random      -           elementwise all         - -     -
+bernoulli             random      -           elementwise all         - -     -
+randint               random      -           -           all         - -     -
+permutation           random      -           -           all         - -     -
+dropout               random      losses      layers      numpy torch - -     -
+scan                  recurrent   -           -           jax         - -     -
+gru                   recurrent   recurrent   layers      all         3 -     -
+gru_grad              recurrent_grad -        layers      all         - -     -
+lstm                  recurrent   recurrent   layers      all         4 -     -
+lstm_grad             recurrent_grad -        layers      all         - -     -
+cumulative_prod       series      -           axes        all         - -     -
+logcumsumexp          series      reductions  axes        all         - -     -
+diff                  series      -           -           -           - -     -
+unique_all            sets        -           -           -           - -     -
+unique_counts         sets        -           -           -           - -     -
+unique_inverse        sets        -           -           -           - -     -
+unique_values         sets        -           -           -           - -     -
+isin                  sets        -           -           all         - -     -
+pad                   shape       shapes      axes        torch jax   1 -     -
+spaced                shape       -           -           jax         - -     -
+topk                  shape       indexing    indexing    jax         - -     -
+one_hot               shape       -           indexing    torch jax   1 -     -
+unfold                window      windows     windows     torch       - -     -
+fold                  window      windows     windows     torch       - -     -
+to_full_precision     backend     -           elementwise -           - -     Identity
 """
 
 
-def _parse(line: str) -> OperationFiles:
+def _parse(line: str) -> OperationLine:
     """Reads one line of the table, without its name."""
-    default, rule, shape, *overrides = (
-        "" if cell == "-" else cell for cell in line.split()
-    )
-    return OperationFiles(default, rule, shape, tuple(filter(None, overrides)))
+    cells = ["" if cell == "-" else cell for cell in line.split()]
+    default, rule, shape = (cell and f"_{cell}" for cell in cells[:3])
+    overrides = ("numpy", "torch", "jax") if cells[3] == "all" else cells[3:-3]
+    return OperationLine(default, rule, shape, tuple(filter(None, overrides)), *cells[-3:])
 
 
-OPERATIONS: dict[str, OperationFiles] = {
+OPERATIONS: dict[str, OperationLine] = {
     line.split()[0]: _parse(line.partition(" ")[2])
     for line in _TABLE.splitlines()
     if line and not line.startswith("#")

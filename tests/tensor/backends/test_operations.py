@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from seqloom._rust._native import ElementwiseProgram
 from seqloom.errors import InternalError
 from seqloom.tensor import Backend, _defaults, _rules, backend
 from seqloom.tensor._compile import _shapes
@@ -69,6 +70,19 @@ def test_each_rule_and_shape_is_on_the_line_of_its_operation(package, column):
     }
     listed = {(name, getattr(line, column)) for name, line in OPERATIONS.items()}
     assert written == {(name, file) for name, file in listed if file}
+
+
+def test_the_extension_fuses_the_operations_that_the_table_says():
+    fused = {name for name, line in OPERATIONS.items() if line.kind in ("float", "bool")}
+    # A cast is no step: each input becomes a float as it is read.
+    assert set(filter(is_step, OPERATIONS)) == fused - {"astype"}
+
+
+def is_step(name):
+    """Whether the extension has a step of this name; without operands it is an error."""
+    with pytest.raises(ValueError, match=r"no operation is called|arguments") as caught:
+        ElementwiseProgram(False, 0, [], [(name, [])], [])  # noqa: FBT003 - its only form
+    return "no operation is called" not in str(caught.value)
 
 
 def test_an_override_whose_name_is_misspelt_is_an_error_at_import():

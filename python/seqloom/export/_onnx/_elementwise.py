@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,89 +19,19 @@ if TYPE_CHECKING:
 
     Write = Callable[[Builder, Operation], list[str]]
 
-_UNARY = {
-    "abs": "Abs",
-    "acos": "Acos",
-    "acosh": "Acosh",
-    "asin": "Asin",
-    "asinh": "Asinh",
-    "atan": "Atan",
-    "atanh": "Atanh",
-    "ceil": "Ceil",
-    "cos": "Cos",
-    "cosh": "Cosh",
-    "erf": "Erf",
-    "exp": "Exp",
-    "floor": "Floor",
-    "isinf": "IsInf",
-    "isnan": "IsNaN",
-    "log": "Log",
-    "logical_not": "Not",
-    "negative": "Neg",
-    "positive": "Identity",
-    "reciprocal": "Reciprocal",
-    "relu": "Relu",
-    "round": "Round",
-    "sign": "Sign",
-    "sigmoid": "Sigmoid",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "sqrt": "Sqrt",
-    "tan": "Tan",
-    "stop_gradient": "Identity",
-    "tanh": "Tanh",
-    "to_full_precision": "Identity",
-}
-_BINARY = {
-    "add": "Add",
-    "divide": "Div",
-    "maximum": "Max",
-    "minimum": "Min",
-    "multiply": "Mul",
-    "pow": "Pow",
-    "subtract": "Sub",
-    "logical_and": "And",
-    "logical_or": "Or",
-    "logical_xor": "Xor",
-}
-_COMPARISONS = {
-    "equal": "Equal",
-    "greater": "Greater",
-    "greater_equal": "GreaterOrEqual",
-    "less": "Less",
-    "less_equal": "LessOrEqual",
-}
+# Operators that compute in the type in which their operands meet, not in the result's.
+_TESTS = frozenset(
+    {"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
+)
 
 
-def _write_unary(kind: str) -> Write:
-    """Makes the function of an operator with one operand."""
+def _write_operator(kind: str) -> Write:
+    """Makes the function of an operator with the operands of the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        dtype = operation.args[0].dtype if kind in _TESTS else operation.outputs[0].dtype
-        return [b.node(kind, [b.get(operation.args[0], dtype)])]
-
-    return write
-
-
-_TESTS = {"IsInf", "IsNaN"}
-
-
-def _write_binary(kind: str) -> Write:
-    """Makes the function of an operator whose operands have the result's type."""
-
-    def write(b: Builder, operation: Operation) -> list[str]:
-        dtype = operation.outputs[0].dtype
-        return [b.node(kind, [b.get(arg, dtype) for arg in operation.args[:2]])]
-
-    return write
-
-
-def _write_comparison(kind: str) -> Write:
-    """Makes the function of an operator that compares."""
-
-    def write(b: Builder, operation: Operation) -> list[str]:
-        dtype = common_dtype(operation.args)
-        return [b.node(kind, [b.get(arg, dtype) for arg in operation.args[:2]])]
+        args = operation.args[:2]
+        dtype = common_dtype(args) if kind in _TESTS else operation.outputs[0].dtype
+        return [b.node(kind, [b.get(arg, dtype) for arg in args])]
 
     return write
 
@@ -119,7 +50,7 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
     """Writes not_equal: ONNX has equal only."""
-    return [b.node("Not", _write_comparison("Equal")(b, operation))]
+    return [b.node("Not", _write_operator("Equal")(b, operation))]
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
@@ -217,9 +148,7 @@ def _write_astype(b: Builder, operation: Operation) -> list[str]:
 
 
 TABLE: dict[str, Write] = {
-    **{name: _write_unary(kind) for name, kind in _UNARY.items()},
-    **{name: _write_binary(kind) for name, kind in _BINARY.items()},
-    **{name: _write_comparison(kind) for name, kind in _COMPARISONS.items()},
+    **{name: _write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
     "asarray": _write_astype,
     "astype": _write_astype,
     "clip": _write_clip,

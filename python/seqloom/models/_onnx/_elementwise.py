@@ -11,6 +11,7 @@ import numpy as np
 from seqloom.errors import BackendError, OperationError
 from seqloom.models._onnx._values import RowPlaces, as_tensor, is_known, lay_out
 from seqloom.tensor import Tensor, apply
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,57 +40,15 @@ DTYPES = {
     19: "float8_e5m2",
     20: "float8_e5m2fnuz",
 }
-_UNARY = {
-    "Abs": "abs",
-    "Acos": "acos",
-    "Acosh": "acosh",
-    "Asin": "asin",
-    "Asinh": "asinh",
-    "Atan": "atan",
-    "Atanh": "atanh",
-    "Ceil": "ceil",
-    "Cos": "cos",
-    "Cosh": "cosh",
-    "Erf": "erf",
-    "Exp": "exp",
-    "Floor": "floor",
-    "IsNaN": "isnan",
-    "Log": "log",
-    "Neg": "negative",
-    "Not": "logical_not",
-    "Reciprocal": "reciprocal",
-    "Round": "round",
-    "Sigmoid": "sigmoid",
-    "Sign": "sign",
-    "Sin": "sin",
-    "Sinh": "sinh",
-    "Sqrt": "sqrt",
-    "Tan": "tan",
-    "Tanh": "tanh",
-}
-_BINARY = {
-    "And": "logical_and",
-    "Equal": "equal",
-    "Greater": "greater",
-    "GreaterOrEqual": "greater_equal",
-    "Less": "less",
-    "LessOrEqual": "less_equal",
-    "Mul": "multiply",
-    "Or": "logical_or",
-    "Sub": "subtract",
-    "Xor": "logical_xor",
-}
 _find_limits: Any = ml_dtypes.finfo
 _SEVERAL = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
-def _make_unary(name: str) -> Callable[[Call], Any]:
-    """Makes an operator of one tensor."""
-    return lambda call: apply(name, call.tensor(0))
-
-
-def _make_binary(name: str) -> Callable[[Call], Any]:
-    """Makes an operator of two operands."""
+def _make(name: str) -> Callable[[Call], Any]:
+    """Makes an operator with the operands of the operation."""
+    # NumPy's function of that name has them as well; the others have one.
+    if getattr(getattr(np, name, None), "nin", 1) == 1:
+        return lambda call: apply(name, call.tensor(0))
     return lambda call: apply(name, call.operand(0), call.operand(1))
 
 
@@ -286,8 +245,7 @@ def dropout(call: Call) -> Any:
 
 
 OPERATORS: dict[str, Callable[[Call], Any]] = {
-    **{operator: _make_unary(name) for operator, name in _UNARY.items()},
-    **{operator: _make_binary(name) for operator, name in _BINARY.items()},
+    **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
     **{operator: _make_several(name) for operator, name in _SEVERAL.items()},
     "Add": add,
     "Cast": cast,

@@ -9,23 +9,14 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._graph import Value
+from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation
 
-# fmt: off
 # The operations have the same names in the extension.
-_FLOATS = frozenset({
-    "negative", "abs", "sign", "square", "sqrt", "rsqrt", "reciprocal", "floor", "ceil",
-    "round", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "sigmoid",
-    "relu", "gelu", "silu", "softplus", "add", "subtract", "multiply", "divide", "pow",
-    "remainder", "atan2", "maximum", "minimum", "relu_grad", "sigmoid_grad", "gelu_grad",
-    "where", "clip", "astype",
-})
-_BOOLEANS = frozenset({
-    "isfinite", "isnan", "logical_not", "equal", "not_equal", "less", "less_equal",
-    "greater", "greater_equal", "logical_and", "logical_or",
-})
+_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
+# fmt: off
 _REDUCTIONS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
                "any": "max", "all": "min"}
 # fmt: on
@@ -43,13 +34,13 @@ _MOST_KEPT = 65_536
 
 def find_dtype(operation: Operation) -> str | None:
     """Returns the dtype in which a fused group computes an operation; None if it cannot."""
-    is_float = operation.name in _FLOATS
-    if not (is_float or operation.name in _BOOLEANS) or not _has_plain_args(operation):
+    kind = _KINDS.get(operation.name)
+    if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
     if not all(value.dtype in _READABLE for value in operands):
         return None
-    if is_float:
+    if kind == "float":
         return _FLOAT_NAMES.get(operation.outputs[0].dtype)
     arrays = [value for value in operands if not value.weak and value.dtype != np.bool_]
     dtypes = {value.dtype for value in arrays} or {np.dtype("float32")}

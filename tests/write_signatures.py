@@ -1,0 +1,67 @@
+"""Writes the Rust table of operations to the path that is given: `make stubs` calls it."""
+
+import inspect
+import sys
+from pathlib import Path
+
+import seqloom as sl
+from seqloom.tensor import Backend
+from seqloom.tensor._defaults._window import Windows
+from seqloom.tensor._operations import OPERATIONS
+
+STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
+# The standard's names of arguments that graphs call otherwise.
+NAMES = {"x1": "x", "x2": "y", "obj": "x", "fill_value": "value"}
+NAMES |= {"n_rows": "rows", "n_cols": "columns"}
+LEFT_OUT = {"b", "self", "device"}  # the backend, and what graphs do not have
+HEAD = """\
+//! The operations of exported graphs.
+//!
+//! Written by `tests/write_signatures.py` from `seqloom/tensor/_operations.py` and the
+//! signatures of its functions. Do not edit it: run `make stubs`.
+
+use super::signature::{OperationKind as Kind, Signature};
+
+#[rustfmt::skip]
+pub(crate) const TABLE: &[Signature] = &[
+"""
+
+
+def write_table() -> str:
+    """Returns the table, a line for each operation that exported graphs have."""
+    return HEAD + "".join(map(_write_line, filter(_is_exported, OPERATIONS))) + "];\n"
+
+
+def _is_exported(name: str) -> bool:
+    return bool(OPERATIONS[name].results)
+
+
+def _write_line(name: str) -> str:
+    """Writes the signature of an operation."""
+    arguments, needed = list_arguments(name)
+    results = OPERATIONS[name].results.replace("*", "0")
+    kind = f"Kind::{(OPERATIONS[name].kind or 'other').title()}"
+    names = ", ".join(f'"{argument}"' for argument in arguments)
+    return (
+        f'    Signature {{ name: "{name}", results: {results}, kind: {kind}, '
+        f"needed: {needed}, arguments: &[{names}] }},\n"
+    )
+
+
+def list_arguments(name: str) -> tuple[list[str], int]:
+    """Lists the arguments of an operation, of which the first ones have no default."""
+    function = getattr(Backend, name, None) or getattr(STANDARD, name)
+    signature = inspect.signature(function).parameters
+    parameters = [signature[it] for it in signature if it not in LEFT_OUT]
+    # The options of windows are those of `Windows.of`.
+    if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        known = {it.name for it in parameters[:-1]} | {"kernel"}
+        windows = inspect.signature(Windows.of).parameters.values()
+        parameters[-1:] = [it for it in windows if it.name not in known]
+    has_default = [it.default is not it.empty for it in parameters]
+    names = [NAMES.get(it.name, it.name) for it in parameters]
+    return names, [*has_default, True].index(True)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(write_table(), encoding="utf-8")
