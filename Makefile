@@ -134,6 +134,8 @@ audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and check every crate ag
 lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
 	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
+	python tests/write_signatures.py .venv/table.rs
+	diff .venv/table.rs $(SIGNATURES) || { echo 'The table of operations is stale: make stubs'; exit 1; }
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
 .PHONY: docs
@@ -173,10 +175,12 @@ pictures: $(STAMPS)/dev web ## Take the pictures of docs/assets again, with Chro
 
 STUB := python/seqloom/_rust/_native.pyi
 HEADER := crates/seqloom-c/include/seqloom.h
+SIGNATURES := crates/seqloom-graph/src/graph/table.rs
 .PHONY: stubs
-stubs: $(STAMPS)/base ## Write the extension's stub, and the header for C, from their Rust source
+stubs: $(EXTENSION) ## Write the extension's stub and the header for C from Rust, and Rust's table of operations
 	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- $(HEADER)
 	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
+	python tests/write_signatures.py $(SIGNATURES)
 
 .PHONY: pins
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt

@@ -4,6 +4,7 @@
 //! Where it computes a few records at a time, each operation finds its input in the cache. The
 //! numbers are the same, because none of these operations looks at another record.
 
+use crate::graph::signature::OperationKind;
 use crate::graph::{Argument, Declared, Dim, Graph, Named, Operation};
 
 /// Cuts a graph in two: the operations that treat each record by itself, and those that read
@@ -117,12 +118,11 @@ impl<'a> Kinds<'a> {
     /// Whether each row of what an operation makes comes from the same row of what it reads.
     fn treats_each(&self, operation: &Operation, values: &[usize]) -> bool {
         let reads_one = || values[1..].iter().all(|&it| self.kinds[it] == Kind::Fixed);
-        let is_known = if BY_NUMBER.contains(&operation.name()) {
-            values
-                .iter()
-                .all(|&value| self.lies_along(value, operation))
-        } else {
-            BY_ROW.contains(&operation.name()) && reads_one()
+        let mut read = values.iter();
+        let is_known = match operation.signature.kind {
+            OperationKind::Float => read.all(|&value| self.lies_along(value, operation)),
+            OperationKind::Row => reads_one(),
+            OperationKind::Bool | OperationKind::Other => false,
         };
         let are_known = values.iter().all(|&value| self.kinds[value] != Kind::Other);
         is_known && are_known && operation.outputs.iter().all(is_batch)
@@ -176,48 +176,3 @@ fn counts_records(argument: &Argument) -> bool {
 
 /// Operations of which one at least makes a cut pay.
 const PAYING: [&str; 2] = ["conv1d", "conv2d"];
-
-/// Operations whose first argument is an array of records, and all others the same for any;
-/// the axis of records is not folded, because what they make has it.
-const BY_ROW: [&str; 12] = [
-    "conv1d",
-    "conv2d",
-    "max_pool1d",
-    "scale_shift",
-    "reshape",
-    "expand_dims",
-    "squeeze",
-    "mean",
-    "sum",
-    "max",
-    "min",
-    "astype",
-];
-
-/// Operations on numbers at the same position, of arrays that broadcast.
-const BY_NUMBER: [&str; 24] = [
-    "relu",
-    "gelu",
-    "silu",
-    "sigmoid",
-    "softplus",
-    "tanh",
-    "exp",
-    "log",
-    "log1p",
-    "sqrt",
-    "rsqrt",
-    "square",
-    "abs",
-    "negative",
-    "reciprocal",
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "maximum",
-    "minimum",
-    "pow",
-    "where",
-    "clip",
-];

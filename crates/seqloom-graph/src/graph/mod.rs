@@ -3,8 +3,9 @@
 mod argument;
 mod operation;
 mod parse;
-mod signature;
+pub(crate) mod signature;
 mod size;
+pub(crate) mod table;
 
 pub use argument::Argument;
 pub use operation::Operation;

@@ -6,6 +6,7 @@ use super::call::{Call, Given, to_float};
 use super::fused::{Operand, fuse, fuse_ordered, items, order_of, shape_of};
 use super::{create, integers, scalars};
 use crate::Dtype;
+use crate::graph::signature::{self, OperationKind};
 use crate::memory::Outcome;
 use crate::plan::{Builder, Item};
 
@@ -20,15 +21,16 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let names = call.operation.signature.arguments;
     let mut given = Operands::take(b, call, names)?;
     let name = call.name();
-    if is_one_of(FRACTIONAL, name) && !given.dtype.is_float() {
-        given.dtype = Dtype::Float32;
+    // Without a function of whole numbers it gives fractions of them.
+    if truth(name).is_none() && !integers::has(name, given.dtype) {
+        given.dtype = float_type(given.dtype);
     }
     compute(b, name, &given)
 }
 
 /// The function of that name of operands.
 pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
-    if is_one_of(COMPARING, name) && !given.dtype.is_float() && !name.starts_with("logical") {
+    if !given.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, given);
     }
     if let Some(op) = truth(name) {
@@ -134,7 +136,7 @@ fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
         return false;
     };
     let is_large = x.layout.count() >= LARGE && x.dtype.is_float();
-    if !is_one_of(ARITHMETIC, name) || !is_large {
+    if !ARITHMETIC.contains(&name) || !is_large {
         return matches!(name, "gelu" | "relu" | "silu" | "sigmoid" | "erf");
     }
     match operands.get(1) {
@@ -229,63 +231,16 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     }
 }
 
-pub(crate) fn is_one_of(names: &[&str], name: &str) -> bool {
-    names.contains(&name)
-}
-
 /// Functions whose large results NumPy's backend writes in C order.
 const ARITHMETIC: &[&str] = &[
     "abs", "add", "ceil", "cos", "divide", "exp", "expm1", "floor", "log", "log1p", "maximum",
     "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square", "subtract", "tanh",
 ];
 
-/// Functions that give fractions of integers too.
-const FRACTIONAL: &[&str] = &[
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
-    "cos",
-    "cosh",
-    "divide",
-    "exp",
-    "expm1",
-    "hypot",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "logaddexp",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-    "reciprocal",
-    "rsqrt",
-    "erf",
-    "erfc",
-];
-
-/// Functions whose results are truths.
-const COMPARING: &[&str] = &[
-    "equal",
-    "not_equal",
-    "less",
-    "less_equal",
-    "greater",
-    "greater_equal",
-    "logical_and",
-    "logical_or",
-    "logical_not",
-];
-
 /// An operation that gives truths.
 fn truth(name: &str) -> Option<Op> {
-    let is_truth = is_one_of(COMPARING, name) || matches!(name, "isfinite" | "isnan");
+    let known = signature::find(name);
+    let is_truth = known.is_some_and(|known| known.kind == OperationKind::Bool);
     Op::named(name).filter(|_| is_truth)
 }
 

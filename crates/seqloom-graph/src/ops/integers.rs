@@ -117,6 +117,16 @@ impl Slot<'_> {
     }
 }
 
+/// Whether there is a function of that name.
+pub(crate) fn has(name: &str, dtype: Dtype) -> bool {
+    find(name, dtype).is_some()
+}
+
+/// Whether the function of that name compares numbers.
+pub(crate) fn compares(name: &str) -> bool {
+    comparing(name).is_some()
+}
+
 /// The function of that name, and whether it gives truths.
 fn find(name: &str, dtype: Dtype) -> Option<(Function, bool)> {
     let is_bool = dtype == Dtype::Bool;

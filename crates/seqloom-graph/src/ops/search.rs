@@ -1,16 +1,21 @@
 //! Where numbers belong in a row that is in order.
 
 use super::call::{Call, Given};
+use super::take::along;
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, Item};
 
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
-    let (row, x) = (call.array("x1")?, call.array("x2")?);
+    let (row, x) = (call.array("x")?, call.array("y")?);
     if row.rank() != 1 {
-        return Err(format!("x1: expected one axis, got {:?}", row.shape()));
+        return Err(format!("x: expected one axis, got {:?}", row.shape()));
     }
+    let row = match call.array_if("sorter")? {
+        Some(order) => along(b, &row, &order, 0, true)?,
+        None => row,
+    };
     let is_right = match call.get("side")? {
         None => false,
         Some(Given::Text(side)) if side == "left" || side == "right" => side == "right",

@@ -5,6 +5,7 @@ mod graphs;
 mod groups;
 mod hostile;
 mod opening;
+mod operations;
 mod poison;
 mod running;
 mod slices;
