@@ -19,7 +19,7 @@ fn each_operation_of_the_table_has_an_arm() {
 /// operation without an arm is one that is not known of this type.
 fn error_of(signature: &Signature, dtype: &str) -> String {
     let shape = json!([2, 2]);
-    let mut maker = Maker::new(&[shape.clone()]);
+    let mut maker = Maker::new(std::slice::from_ref(&shape));
     let kind = json!({"dtype": dtype});
     let args = json!([{"value": 0}, kind]);
     let x = maker.add("astype", &args, &[(dtype, shape.clone())]);
