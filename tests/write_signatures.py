@@ -12,8 +12,12 @@ from seqloom.tensor._operations import OPERATIONS
 STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
 # The standard's names of arguments that graphs call otherwise.
 NAMES = {
-    **{"x1": "x", "x2": "y", "obj": "x", "fill_value": "value"},
-    **{"n_rows": "rows", "n_cols": "columns"},
+    "x1": "x",
+    "x2": "y",
+    "obj": "x",
+    "fill_value": "value",
+    "n_rows": "rows",
+    "n_cols": "columns",
 }
 LEFT_OUT = {"b", "self", "device"}  # the backend, and what graphs do not have
 HEAD = """\
