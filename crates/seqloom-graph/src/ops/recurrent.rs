@@ -1,11 +1,9 @@
-//! Recurrent layers: one product for all inputs, and a loop over time.
+//! Recurrent layers.
 
 use seqloom_kernels::Float;
-use seqloom_kernels::recurrent::{Gru, Layer, Lstm, Outputs, Sums, forward};
+use seqloom_kernels::recurrent::{self, Inputs, Layer, Outputs, forward};
 
 use super::call::Call;
-use super::product::layer;
-use super::states::inferred;
 use super::windows::require_one_type;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Taken, Write, by_float};
@@ -24,31 +22,32 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn gates(&self) -> usize {
-        if self.has_cells { 4 } else { 3 }
+    fn gates(&self) -> usize {
+        recurrent::gates(self.has_cells)
     }
 
     /// Numbers that are kept for each of a state.
-    pub(super) fn kept(&self) -> usize {
-        self.gates() + 1
+    fn kept(&self) -> usize {
+        recurrent::kept(self.has_cells)
     }
 
-    pub(super) fn cost(&self) -> usize {
+    fn cost(&self) -> usize {
         let numbers = self.batch.saturating_mul(self.length);
         let numbers = numbers.saturating_mul(self.width);
         numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
-    /// The layer of first states and cells, and of weights, which come next.
-    pub(super) fn layer<'a, T: Float>(
+    /// The layer of first states and cells, of weights and of a bias, which come next.
+    fn layer<'a, T: Float>(
         &self,
         given: &mut Taken<'_, 'a>,
         mask: Option<&'a [bool]>,
     ) -> Outcome<Layer<'a, T>> {
         Ok(Layer {
             states: given.take()?,
-            cells: given.take_if(self.has_cells)?.unwrap_or_default(),
+            cells: given.take_if(self.has_cells)?,
             weight: given.take()?,
+            bias: given.take_if(self.has[0])?,
             mask,
             length: self.length,
             width: self.width,
@@ -101,10 +100,6 @@ impl Sizes {
 /// Every state, the last ones, and what a gradient reads; only what is read is computed.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     let sizes = Sizes::of(call)?;
-    let results = call.operation.outputs.len();
-    if (2..results).any(|number| call.is_read(number)) {
-        return whole(b, call, sizes);
-    }
     let Sizes {
         batch,
         length,
@@ -113,88 +108,90 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     } = sizes;
     let dtype = call.array("x")?.dtype;
     let last = if sizes.is_reverse { 0 } else { length - 1 };
-    let (states, ended) = if call.is_read(0) {
-        let states = inferred(b, call, sizes, None)?;
+    let kept = b.room(dtype, &[batch, length, sizes.kept() * width])?;
+    let keeps = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
+    let (states, ended) = if keeps || call.is_read(0) {
+        let states = compute(b, call, sizes, &Wanted::All(keeps.then_some(&kept)))?;
         let ended = states.seen(states.layout.at(1, last));
         (states, ended)
     } else {
-        let place = super::create::fill(
-            b,
-            Dtype::Int64,
-            &[batch],
-            super::call::to_float(last.cast_signed() as i64),
-        )?;
-        (
-            b.room(dtype, &[batch, length, width])?,
-            inferred(b, call, sizes, Some(place))?,
-        )
+        let place = super::call::to_float(last.cast_signed() as i64);
+        let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
+        let ended = compute(b, call, sizes, &Wanted::At(place))?;
+        (b.room(dtype, &[batch, length, width])?, ended)
     };
-    let mut made = vec![states, ended];
-    if sizes.has_cells {
-        made.push(b.room(dtype, &[batch, width])?);
-    }
-    made.push(b.room(dtype, &[batch, length, sizes.kept() * width])?);
-    Ok(made)
-}
-
-/// All results, with those that a gradient reads.
-fn whole(b: &mut Builder, call: &Call<'_>, sizes: Sizes) -> Outcome<Vec<Item>> {
-    let Sizes {
-        batch,
-        length,
-        width,
-        ..
-    } = sizes;
-    let reads = reads(b, call, &sizes)?;
-    let dtype = call.array("x")?.dtype;
-    let states = b.room(dtype, &[batch, length, width])?;
-    let kept = b.room(dtype, &[batch, length, sizes.kept() * width])?;
-    let kernel = Box::new(
-        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>(sizes, reads, writes, threads)),
-    );
-    b.step(reads, &[&states, &kept], kernel)?;
-    let last = if sizes.is_reverse { 0 } else { length - 1 };
-    let ended = states.seen(states.layout.at(1, last));
     if !sizes.has_cells {
         return Ok(vec![states, ended, kept]);
     }
-    let cells = kept.layout.at(1, last).part(1, 4 * width, width, 1);
-    let cell = kept.seen(cells);
-    Ok(vec![states, ended, cell, kept])
+    let cell = kept.layout.at(1, last).part(1, 4 * width, width, 1);
+    Ok(vec![states, ended, kept.seen(cell), kept])
 }
 
-/// First states and cells, weights of states, and their bias where it is given.
-pub(super) fn state_arrays(call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> {
-    let mut given = vec![call.array("h0")?];
-    if sizes.has_cells {
-        given.push(call.array("c0")?);
-    }
-    given.push(call.array("w_hh")?);
-    given.extend(call.array_if("b_hh")?);
-    Ok(given)
+/// The states that are computed.
+pub(super) enum Wanted<'a> {
+    /// All, and what a gradient reads if there is room for it.
+    All(Option<&'a Item>),
+    /// That at one place of each sequence.
+    At(Item),
 }
 
-/// What the inputs add, first states and cells, weights, and a bias and a mask where given.
-fn reads(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Vec<Item>> {
+/// Computes the states that are wanted.
+pub(super) fn compute(
+    b: &mut Builder,
+    call: &Call<'_>,
+    sizes: Sizes,
+    wanted: &Wanted<'_>,
+) -> Outcome<Item> {
+    let x = call.array("x")?;
+    let inside = x.shape().last().copied().unwrap_or(0);
+    let (layer, mask) = (layer(call, &sizes, inside)?, mask(b, call, &sizes)?);
+    let (places, kept, shape) = match wanted {
+        Wanted::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
+        Wanted::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
+    };
+    let has = [call.get("b_ih")?.is_some(), places.is_some()];
+    let reads = layer.into_iter().chain(mask).chain(places);
+    let reads: Vec<Item> = reads.map(|item| b.plain(&item)).collect::<Outcome<_>>()?;
+    let (dtype, made) = (x.dtype, b.room(x.dtype, &shape)?);
+    let writes: Vec<&Item> = std::iter::once(&made).chain(kept).collect();
+    let kernel = Box::new(
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>((sizes, inside, has), reads, writes, threads)),
+    );
+    b.step(reads, &writes, kernel)?;
+    Ok(made)
+}
+
+/// Inputs with their weights and bias, first states and cells, weights of states and their bias.
+fn layer(call: &Call<'_>, sizes: &Sizes, inside: usize) -> Outcome<Vec<Item>> {
     let (x, w_ih, b_ih) = (
         call.array("x")?,
         call.array("w_ih")?,
         call.array_if("b_ih")?,
     );
-    let mut given = state_arrays(call, sizes)?;
-    let all: Vec<Option<&Item>> = given.iter().map(Some).collect();
-    require_one_type(&[&[Some(&x), Some(&w_ih), b_ih.as_ref()], &all[..]].concat())?;
-    let seen = layer(b, &x, &w_ih, b_ih.as_ref())?;
     let rows = sizes.gates() * sizes.width;
-    if seen.shape() != [sizes.batch, sizes.length, rows] {
-        return Err(format!("w_ih: expected {rows} rows"));
+    if w_ih.shape() != [rows, inside] || inside == 0 {
+        return Err(format!(
+            "w_ih: expected ({rows}, {inside}), got {:?}",
+            w_ih.shape()
+        ));
     }
-    given.insert(0, seen);
-    given.extend(mask(b, call, sizes)?);
-    given.iter().map(|item| b.plain(item)).collect()
+    if b_ih.as_ref().is_some_and(|bias| bias.shape() != [rows]) {
+        return Err(format!("b_ih: expected {rows} numbers"));
+    }
+    let mut given = vec![x, w_ih];
+    given.extend(b_ih);
+    given.push(call.array("h0")?);
+    if sizes.has_cells {
+        given.push(call.array("c0")?);
+    }
+    given.push(call.array("w_hh")?);
+    given.extend(call.array_if("b_hh")?);
+    let all: Vec<Option<&Item>> = given.iter().map(Some).collect();
+    require_one_type(&all)?;
+    Ok(given)
 }
 
-pub(super) fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>> {
+fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>> {
     let Some(mask) = call.array_if("mask")? else {
         return Ok(None);
     };
@@ -205,40 +202,47 @@ pub(super) fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<O
     b.cast(&mask, Dtype::Bool).map(Some)
 }
 
+/// Runs a layer; a mask is the last but one array that it reads, and places are the last.
 fn run<T: Float>(
-    sizes: Sizes,
+    (sizes, inside, has): (Sizes, usize, [bool; 2]),
     reads: &[Read<'_>],
     writes: &mut [Write<'_>],
     threads: usize,
 ) -> Outcome {
-    let [states, kept] = writes else {
-        return Ok(());
+    let mut reads = reads;
+    let mut last_if = |is_there| {
+        if is_there {
+            reads.split_off_last()
+        } else {
+            None
+        }
     };
-    let (mask, reads) = masked(&sizes, reads)?;
+    let (places, mask) = (last_if(has[1]), last_if(sizes.has[1]));
+    let mask = mask.map(Read::truths).transpose()?;
+    let places = places.map(|places| {
+        let places = places.plain::<i64>()?.iter();
+        let each = places.map(|&place| super::take::position(place, sizes.length, true));
+        each.collect::<Outcome<Vec<usize>>>()
+    });
+    let places = places.transpose()?;
     let mut given = Taken::new(reads);
-    let seen = given.take::<T>()?;
-    let layer = sizes.layer(&mut given, mask)?;
-    let bias = given.take_if(sizes.has[0])?;
-    let outputs = Outputs {
-        states: states.plain()?,
-        kept: kept.plain()?,
+    let inputs = Inputs::Values {
+        values: given.take()?,
+        weight: given.take()?,
+        bias: given.take_if(has[0])?,
+        inside,
+    };
+    let layer = sizes.layer::<T>(&mut given, mask)?;
+    let (outputs, kept) = match writes {
+        [states] => (states.plain()?, None),
+        [states, kept] => (states.plain()?, Some(kept.plain()?)),
+        _ => return Ok(()),
+    };
+    let outputs = match &places {
+        Some(places) => Outputs::At(places, outputs),
+        None => Outputs::All(outputs, kept),
     };
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
-    if sizes.has_cells {
-        forward(Lstm, &layer, Sums { seen, bias }, outputs, threads);
-    } else {
-        forward(Gru, &layer, Sums { seen, bias }, outputs, threads);
-    }
+    forward(&layer, inputs, outputs, threads);
     Ok(())
-}
-
-/// The mask, which is last where there is one, and the other arrays.
-pub(super) fn masked<'r, 'a>(
-    sizes: &Sizes,
-    reads: &'r [Read<'a>],
-) -> Outcome<(Option<&'a [bool]>, &'r [Read<'a>])> {
-    match reads.split_last() {
-        Some((mask, reads)) if sizes.has[1] => Ok((Some(mask.truths()?), reads)),
-        _ => Ok((None, reads)),
-    }
 }

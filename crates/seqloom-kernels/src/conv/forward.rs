@@ -1,7 +1,7 @@
 //! The convolution itself.
 
 use super::{Shape, direct, windows::ByWindow};
-use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
+use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
@@ -30,7 +30,7 @@ pub fn forward<T: Float>(
         line_step: taps,
         depth_step: 1,
     };
-    Factor::pack_each(shape.groups, filter, threads, |filters| {
+    Packed::pack_each(shape.groups, filter, threads, |filters| {
         let together = shape.together();
         parallel::chunks(out, together * size, threads, |number, out| {
             for (group, filter) in filters.iter().enumerate() {
@@ -61,7 +61,7 @@ struct Samples<'a, T> {
 }
 
 impl<T: Float> Samples<'_, T> {
-    fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
+    fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
         for start in (0..count).step_by(STRIP) {
@@ -76,7 +76,7 @@ impl<T: Float> Samples<'_, T> {
 
     fn fill_windows(
         &self,
-        filter: &Factor<'_, T>,
+        filter: &Packed<'_, T>,
         windows: &ByWindow<'_, T>,
         start: usize,
         out: &mut [T],

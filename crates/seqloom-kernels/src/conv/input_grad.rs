@@ -6,7 +6,7 @@ use super::{
     shape::TOGETHER,
     windows::ByWindow,
 };
-use crate::product::{Factor, Matrix, Panels, TakeTile, Tile, pack_right, tiles};
+use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
@@ -35,7 +35,7 @@ pub fn input_grad<T: Float>(
         line_step: 1,
         depth_step: taps,
     };
-    Factor::pack_each(shape.groups, filter, threads, |filters| {
+    Packed::pack_each(shape.groups, filter, threads, |filters| {
         let together = shape.together();
         parallel::chunks(out, together * size, threads, |number, out| {
             out.fill(T::ZERO);
@@ -62,7 +62,7 @@ struct Samples<'a, T> {
 }
 
 impl<T: Float> Samples<'_, T> {
-    fn fill(&self, filter: &Factor<'_, T>, out: &mut [T]) {
+    fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let image = self.shape.input::<T>(&[], self.group);
         let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();

@@ -2,7 +2,7 @@
 
 use super::{Shape, direct, windows::ByTap};
 use crate::matrix::MatrixMut;
-use crate::product::{self, Goal};
+use crate::product::{self, Epilogue};
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
@@ -37,7 +37,7 @@ pub fn weight_grad<T: Float>(
             samples,
         };
         let out = MatrixMut::new(out, shape.group_outputs(), shape.taps(), shape.taps());
-        product::fill(&left, &right, out, Goal::new(), within);
+        product::fill(&left, &right, out, Epilogue::new(), within);
     });
     if let Some(out) = out_bias {
         bias_grad(shape, grad, out, threads);

@@ -7,7 +7,7 @@ use seqloom_macros::compiled_once;
 use super::{Layer, each_band, rows, start};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, Rule};
-use crate::product::{Factor, Goal, KeptFactor, Matrix, blocks};
+use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
 use crate::{Float, Instances, activation};
 
 /// Layer norm, a linear layer, gelu and a second linear layer, added to what went in.
@@ -63,7 +63,7 @@ impl<T: Float> FeedForward<'_, T> {
 
     /// How many numbers those are when they are packed.
     fn room(&self, hidden: &Range<usize>) -> usize {
-        let rooms = self.lines(hidden).map(|lines| KeptFactor::room(&lines));
+        let rooms = self.lines(hidden).map(|lines| Side::Right.size(&lines));
         rooms.into_iter().sum()
     }
 
@@ -71,9 +71,9 @@ impl<T: Float> FeedForward<'_, T> {
     fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<Part<'p, T>> {
         let mut rest = packed;
         let mut factor = |lines: Matrix<'_, T>| {
-            let (packed, after) = std::mem::take(&mut rest).split_at_mut(KeptFactor::room(&lines));
+            let (packed, after) = std::mem::take(&mut rest).split_at_mut(Side::Right.size(&lines));
             rest = after;
-            KeptFactor::pack_into(&lines, packed, threads)
+            Packed::pack_into(Side::Right, &lines, packed, threads)
         };
         let part = |hidden: Range<usize>| {
             let [inner, outer] = self.lines(&hidden).map(&mut factor);
@@ -108,14 +108,14 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// Normalises rows, and calls `work` with them as a left factor.
-    fn with_normalised(&self, x: &[T], work: impl FnOnce(&Factor<'_, T>)) {
+    fn with_normalised(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
         let width = self.inner.inputs;
         let count = x.len() / width;
         T::with_scratch(x.len() + 2 * count, |scratch| {
             let (normal, rest) = scratch.split_at_mut(x.len());
             let (means, inverses) = rest.split_at_mut(count);
             norm::normalise(self.norm, x, [normal, means, inverses], 1);
-            Factor::pack(&rows(normal, width), work);
+            Packed::pack(Side::Left, &rows(normal, width), work);
         });
     }
 }
@@ -123,31 +123,28 @@ impl<T: Float> FeedForward<'_, T> {
 /// Some hidden numbers, and the weights that lead to them and away from them.
 struct Part<'a, T> {
     hidden: Range<usize>,
-    inner: KeptFactor<'a, T>,
-    outer: KeptFactor<'a, T>,
+    inner: Packed<'a, T>,
+    outer: Packed<'a, T>,
 }
 
 impl<T: Float> Part<'_, T> {
     /// Adds what these hidden numbers of normal rows give.
     fn add(
         &self,
-        normal: &Factor<'_, T>,
+        normal: &Packed<'_, T>,
         bias: Option<&[T]>,
         hidden: &mut [T],
         out: MatrixMut<'_, T>,
     ) {
         let (count, width) = (out.rows_count(), self.hidden.len());
-        let goal = Goal {
-            bias,
-            ..Goal::new()
-        };
+        let epilogue = Epilogue::with_bias(bias);
         let made = MatrixMut::new(hidden, count, width, width);
-        self.inner.multiply_packed(normal, made, goal);
+        self.inner.multiply_packed(normal, made, epilogue);
         activation::replace_by_gelu(hidden);
-        let goal = Goal {
+        let epilogue = Epilogue {
             adds: true,
-            ..Goal::new()
+            ..Epilogue::new()
         };
-        self.outer.multiply(&rows(hidden, width), out, goal);
+        self.outer.multiply(&rows(hidden, width), out, epilogue);
     }
 }

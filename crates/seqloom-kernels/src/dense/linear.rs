@@ -2,7 +2,7 @@
 
 use super::{Layer, each_band, rows, start};
 use crate::matrix::MatrixMut;
-use crate::product::{Goal, KeptFactor};
+use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
 use seqloom_macros::compiled_once;
 
@@ -28,7 +28,7 @@ pub fn linear<T: Float>(
 /// Some rows, and where their outputs go.
 pub(super) struct Band<'a, 'b, T> {
     layer: Layer<'a, T>,
-    weight: &'a KeptFactor<'a, T>,
+    weight: &'a Packed<'a, T>,
     /// The number of its first row.
     pub(super) first: usize,
     x: &'a [T],
@@ -38,28 +38,24 @@ pub(super) struct Band<'a, 'b, T> {
 impl<T: Float> Band<'_, '_, T> {
     /// Fills the outputs.
     pub(super) fn fill(&mut self) {
-        let bias = self.layer.bias;
-        self.multiply(Goal {
-            bias,
-            ..Goal::new()
-        });
+        self.multiply(Epilogue::with_bias(self.layer.bias));
     }
 
     /// Fills the sums of outputs and residuals.
     fn add_to(&mut self, residual: &[T]) {
         start(residual, self.layer.bias, self.out);
-        self.multiply(Goal {
+        self.multiply(Epilogue {
             adds: true,
-            ..Goal::new()
+            ..Epilogue::new()
         });
     }
 
-    fn multiply(&mut self, goal: Goal<'_, T>) {
+    fn multiply(&mut self, epilogue: Epilogue<'_, T>) {
         let outputs = self.layer.outputs();
         let count = self.out.len() / outputs;
         let out = MatrixMut::new(&mut *self.out, count, outputs, outputs);
         self.weight
-            .multiply(&rows(self.x, self.layer.inputs), out, goal);
+            .multiply(&rows(self.x, self.layer.inputs), out, epilogue);
     }
 }
 
@@ -73,8 +69,8 @@ pub(super) fn over_bands<T: Float>(
 ) {
     let (inputs, outputs) = (layer.inputs, layer.outputs());
     let lines = layer.all_lines();
-    T::with_scratch(KeptFactor::room(&lines), |packed| {
-        let weight = &KeptFactor::pack_into(&lines, packed, threads);
+    T::with_scratch(Side::Right.size(&lines), |packed| {
+        let weight = &Packed::pack_into(Side::Right, &lines, packed, threads);
         each_band(out, outputs, inputs + outputs, threads, |first, out| {
             work(Band {
                 layer,

@@ -12,7 +12,7 @@ use seqloom_macros::vectorized;
 
 use super::kernel::{add_products, store};
 use super::transpose::transpose;
-use super::{Goal, Lines};
+use super::{Epilogue, Lines};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
@@ -24,17 +24,17 @@ pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     mut out: MatrixMut<'a, T>,
-    goal: Goal<'_, T>,
+    epilogue: Epilogue<'_, T>,
     threads: usize,
 ) -> Option<MatrixMut<'a, T>> {
     if suits_turned(left, right) {
-        Product::<_, _, T, true>::new(left, right).fill(&mut out, goal, threads);
+        Product::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
     if left.line(0).is_none() || right.count() > NARROW {
         return Some(out);
     }
-    Product::<_, _, T, false>::new(right, left).fill(&mut out, goal, threads);
+    Product::<_, _, T, false>::new(right, left).fill(&mut out, epilogue, threads);
     None
 }
 
@@ -78,13 +78,13 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    fn fill(&self, out: &mut MatrixMut<'_, T>, goal: Goal<'_, T>, threads: usize) {
+    fn fill(&self, out: &mut MatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
         let lines = self.panels.count * self.panels.width;
         T::with_scratch(lines * self.read.depth(), |packed| {
             self.pack(packed, threads);
             let pieces = pieces::<_, TRANSPOSED>(out, threads);
             parallel::each(pieces, threads, |piece| {
-                self.fill_piece(piece, packed, goal);
+                self.fill_piece(piece, packed, epilogue);
             });
         });
     }
@@ -94,7 +94,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         &self,
         (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
         packed: &[T],
-        goal: Goal<'_, T>,
+        epilogue: Epilogue<'_, T>,
     ) {
         let lines = self.panels.count * self.panels.width;
         let first = if TRANSPOSED { column } else { row };
@@ -104,7 +104,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
                 packed: &packed[depth.start * lines..depth.end * lines],
                 read: self.read,
                 first,
-                goal: goal.of(column, depth.start == 0),
+                epilogue: epilogue.of(column, depth.start == 0),
                 depth,
                 out: out.lend(),
             });
@@ -190,7 +190,7 @@ struct Block<'a, 'b, B, T, const TRANSPOSED: bool> {
     /// The line that belongs to the output's first row or, transposed, column.
     first: usize,
     depth: Range<usize>,
-    goal: Goal<'a, T>,
+    epilogue: Epilogue<'a, T>,
     out: MatrixMut<'b, T>,
 }
 
@@ -279,7 +279,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> Block<'a, '_, B, T, TRAN
         sums: &[[Lanes<S, T>; V]; R],
     ) {
         for (row, sums) in (line..self.out.rows_count()).zip(sums) {
-            self.goal.put_lanes(packed, sums, self.out.row(row));
+            self.epilogue.put_lanes(packed, sums, self.out.row(row));
         }
     }
 
@@ -305,7 +305,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> Block<'a, '_, B, T, TRAN
         let rows = packed..self.out.rows_count();
         for (row, sums) in rows.zip(transposed[..width * lines].chunks_exact(lines)) {
             let out = &mut self.out.row(row)[..line + count];
-            self.goal.put(simd, line, sums, out);
+            self.epilogue.put(simd, line, sums, out);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::kernel::{Tiles, near, take_tiles};
 use super::rows::Rows;
-use super::{Goal, Lines, Matrix, Panels, blocks, direct, narrow};
+use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 
@@ -24,10 +24,7 @@ pub fn products<T: Float>(
     threads: usize,
 ) {
     let (rows, columns) = (left.lines, right.lines);
-    let goal = Goal {
-        bias,
-        ..Goal::new()
-    };
+    let epilogue = Epilogue::with_bias(bias);
     // A single pair is shared by the threads; of several, each thread takes some.
     let (between, within) = if out.len() > rows * columns {
         (threads, 1)
@@ -37,7 +34,7 @@ pub fn products<T: Float>(
     parallel::chunks(out, rows * columns, between, |number, out| {
         let (left, right) = (left.nth(number), right.nth(number));
         let out = MatrixMut::new(out, rows, columns, columns);
-        fill(&left, &right, out, goal, within);
+        fill(&left, &right, out, epilogue, within);
     });
 }
 
@@ -46,14 +43,14 @@ pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     mut out: MatrixMut<'_, T>,
-    goal: Goal<'_, T>,
+    epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
     if left.depth() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
-        return goal.fill(&mut out);
+        return epilogue.fill(&mut out);
     }
-    let Some(out) = narrow::fill(left, right, out, goal, threads)
-        .and_then(|out| direct::fill(left, right, out, goal, threads))
+    let Some(out) = narrow::fill(left, right, out, epilogue, threads)
+        .and_then(|out| direct::fill(left, right, out, epilogue, threads))
     else {
         return;
     };
@@ -62,7 +59,7 @@ pub(crate) fn fill<T: Float>(
         let piece = Piece {
             left,
             right,
-            goal,
+            epilogue,
             panels,
             row,
             column,
@@ -96,7 +93,7 @@ const EACH: usize = 2;
 struct Piece<'a, A, B, T> {
     left: &'a A,
     right: &'a B,
-    goal: Goal<'a, T>,
+    epilogue: Epilogue<'a, T>,
     panels: Panels,
     row: usize,
     column: usize,
@@ -180,7 +177,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
         left.pack_panels(self.piece.row + row, self.depth.clone(), panels.left, lefts);
         for columns in ranges(out.columns_count(), self.group) {
             let column = self.column + columns.start;
-            let goal = self.piece.goal.of(column, self.depth.start == 0);
+            let epilogue = self.piece.epilogue.of(column, self.depth.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
             let rights = &mut rights[from * self.depth.len()..];
             take_tiles(Tiles {
@@ -189,7 +186,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
                 right: self.columns(column, columns.len(), row == 0, rights),
                 take: Rows {
                     out: out.columns(columns),
-                    goal,
+                    epilogue,
                 },
             });
         }

@@ -10,14 +10,13 @@
 //! which thread does it, and beside which others, changes no bit.
 
 mod direct;
-mod factor;
+mod epilogue;
 mod fill;
-mod goal;
-mod kept;
 mod kernel;
 mod lines;
 mod matrix;
 mod narrow;
+mod packed;
 mod panels;
 mod rows;
 mod strided;
@@ -25,14 +24,13 @@ mod strided;
 pub(crate) mod tests;
 mod transpose;
 
-pub(crate) use factor::{Factor, pack_right, tiles};
+pub(crate) use epilogue::Epilogue;
 pub(crate) use fill::fill;
 pub use fill::products;
-pub(crate) use goal::Goal;
-pub(crate) use kept::KeptFactor;
 pub(crate) use kernel::{TakeTile, Tile};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
+pub(crate) use packed::{Packed, Side, pack_right, tiles};
 pub(crate) use panels::{Panels, blocks};
 pub(crate) use strided::Into;
 pub(crate) use transpose::transpose;

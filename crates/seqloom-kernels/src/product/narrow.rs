@@ -10,7 +10,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{Goal, Lines};
+use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
@@ -22,19 +22,19 @@ pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     out: MatrixMut<'a, T>,
-    goal: Goal<'_, T>,
+    epilogue: Epilogue<'_, T>,
     threads: usize,
 ) -> Option<MatrixMut<'a, T>> {
     let are_whole = left.line(0).is_some() && right.line(0).is_some();
     if are_whole && left.count() <= FEW {
         let rows = out.rows_count();
         each_part(out, (rows, MANY), threads, |(_, column, out)| {
-            let goal = goal.of(column, true);
+            let epilogue = epilogue.of(column, true);
             fill_dots(Dots::<_, _, _, true> {
                 few: left,
                 many: right,
                 first: column,
-                goal,
+                epilogue,
                 out,
             });
         });
@@ -45,12 +45,12 @@ pub(super) fn fill<'a, T: Float>(
                 few: right,
                 many: left,
                 first: row,
-                goal,
+                epilogue,
                 out,
             });
         });
     } else if left.count() <= ROWS && right.beside().is_some() {
-        beside(left, right, out, goal, threads);
+        beside(left, right, out, epilogue, threads);
     } else {
         return Some(out);
     }
@@ -87,7 +87,7 @@ struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     many: &'a B,
     /// The line that belongs to the output's first row or column.
     first: usize,
-    goal: Goal<'a, T>,
+    epilogue: Epilogue<'a, T>,
     out: MatrixMut<'b, T>,
 }
 
@@ -121,7 +121,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
         for (few, sums) in sums.iter().enumerate() {
             for (many, &sum) in (start..count).zip(sums) {
                 let (row, column) = if LEFT { (few, many) } else { (many, few) };
-                self.goal
+                self.epilogue
                     .put_one(column, sum, &mut self.out.row(row)[column]);
             }
         }
@@ -201,7 +201,7 @@ fn beside<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     out: MatrixMut<'_, T>,
-    goal: Goal<'_, T>,
+    epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
     let (rows, depth) = (left.count(), left.depth());
@@ -219,7 +219,7 @@ fn beside<T: Float>(
                     left: &lefts[depth.start * rows..depth.end * rows],
                     right: &values[depth.start * step + column..],
                     step,
-                    goal: goal.of(column, depth.start == 0),
+                    epilogue: epilogue.of(column, depth.start == 0),
                     out: out.lend(),
                 });
             }
@@ -235,7 +235,7 @@ struct Beside<'a, 'b, T> {
     left: &'a [T],
     right: &'a [T],
     step: usize,
-    goal: Goal<'a, T>,
+    epilogue: Epilogue<'a, T>,
     out: MatrixMut<'b, T>,
 }
 
@@ -258,12 +258,12 @@ impl<T: Float> Beside<'_, '_, T> {
         let whole = count / (V * lanes) * V * lanes;
         for column in (0..whole).step_by(V * lanes) {
             let sums = self.sum::<S, R, V>(simd, column..column + V * lanes);
-            self.goal.put_tile((0, column), &sums, &mut self.out);
+            self.epilogue.put_tile((0, column), &sums, &mut self.out);
         }
         for column in (whole..count).step_by(lanes) {
             let sums = self.sum::<S, R, 1>(simd, column..count.min(column + lanes));
             for (row, sums) in sums.iter().enumerate() {
-                self.goal.put_lanes(column, sums, self.out.row(row));
+                self.epilogue.put_lanes(column, sums, self.out.row(row));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use pulp::Simd;
 
-use super::Goal;
+use super::Epilogue;
 use super::kernel::Take;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
@@ -11,7 +11,7 @@ use crate::{Float, machine};
 /// A part of the output, and what becomes of its sums.
 pub(super) struct Rows<'a, T> {
     pub(super) out: MatrixMut<'a, T>,
-    pub(super) goal: Goal<'a, T>,
+    pub(super) epilogue: Epilogue<'a, T>,
 }
 
 impl<T: Float> Take<T> for Rows<'_, T> {
@@ -35,12 +35,12 @@ impl<T: Float> Take<T> for Rows<'_, T> {
         if row + R <= self.out.rows_count()
             && column + V * Lanes::<S, T>::COUNT <= self.out.columns_count()
         {
-            return self.goal.put_tile((row, column), sums, &mut self.out);
+            return self.epilogue.put_tile((row, column), sums, &mut self.out);
         }
         // A copy: what is indexed by a variable stands in memory, and whole tiles should not.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
-            self.goal.put_lanes(column, sums, self.out.row(row));
+            self.epilogue.put_lanes(column, sums, self.out.row(row));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Products of matrices in memory with gaps, on one thread.
 
-use super::{Goal, Matrix, fill};
+use super::{Epilogue, Matrix, fill};
 use crate::Float;
 use crate::matrix::{self, MatrixMut};
 
@@ -25,12 +25,12 @@ impl<T: Float> MatrixMut<'_, T> {
         let fits =
             (a.rows, a.columns, b.columns) == (self.rows_count(), b.rows, self.columns_count());
         assert!(fits, "factors of the product's size");
-        let goal = Goal {
+        let epilogue = Epilogue {
             factor,
             adds: matches!(into, Into::Added),
             bias: None,
         };
-        fill(&lines(a), &lines(b.transposed()), self.lend(), goal, 1);
+        fill(&lines(a), &lines(b.transposed()), self.lend(), epilogue, 1);
     }
 }
 

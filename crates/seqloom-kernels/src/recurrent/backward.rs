@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
+use super::Layer;
 use super::cell::{Cell, Gru, Lstm, StepBack};
-use super::{Layer, share};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::product::{Goal, KeptFactor, Matrix};
+use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel};
 
 /// What came out, and the gradient by every state.
@@ -37,25 +37,14 @@ pub struct Grads<'a, T> {
 }
 
 /// Fills the gradients by what the gates sum, and by the first states.
-pub fn backward<C: Cell, T: Float>(
-    _: C,
-    layer: &Layer<'_, T>,
-    answers: &Answers<'_, T>,
-    grads: Grads<'_, T>,
-    threads: usize,
-) {
-    backward_of(C::HAS_CELLS, layer, answers, grads, threads);
-}
-
 #[compiled_once]
-fn backward_of<T: Float>(
-    has_cells: bool,
+pub fn backward<T: Float>(
     layer: &Layer<'_, T>,
     answers: &Answers<'_, T>,
     grads: Grads<'_, T>,
     threads: usize,
 ) {
-    if has_cells {
+    if layer.cells.is_some() {
         fill::<Lstm, T>(layer, answers, grads, threads);
     } else {
         fill::<Gru, T>(layer, answers, grads, threads);
@@ -69,7 +58,9 @@ fn fill<C: Cell, T: Float>(
     threads: usize,
 ) {
     let Layer { length, width, .. } = *layer;
-    let rows = share(layer.states.len() / width.max(1), threads);
+    let rows = (layer.states.len() / width.max(1))
+        .div_ceil(threads.max(1))
+        .max(LEAST);
     let gates = (rows * length * C::GATES * width).max(1);
     let (seen, states) = (grads.seen, grads.states);
     let mut recurrent = grads.recurrent.chunks_mut(gates);
@@ -88,6 +79,9 @@ fn fill<C: Cell, T: Float>(
     parallel::each(runs.collect(), threads, Run::go::<C>);
 }
 
+/// Sequences that are not worth another thread, which would pack the weights again.
+const LEAST: usize = 4;
+
 /// Some sequences of a batch.
 struct Run<'a, T> {
     layer: &'a Layer<'a, T>,
@@ -102,8 +96,9 @@ struct Run<'a, T> {
 
 impl<'a, T: Float> Run<'a, T> {
     fn go<C: Cell>(mut self) {
-        KeptFactor::pack(&self.layer.by_gates(), |weight| {
-            for position in self.layer.order().rev() {
+        Packed::pack(Side::Right, &self.layer.by_gates(), |weight| {
+            for step in (0..self.layer.length).rev() {
+                let position = self.layer.position(step);
                 step_back_all(&mut self, position, PhantomData::<C>);
                 self.multiply::<C>(weight, position);
             }
@@ -111,7 +106,7 @@ impl<'a, T: Float> Run<'a, T> {
     }
 
     /// Adds what reaches the states before through the weights.
-    fn multiply<C: Cell>(&mut self, weight: &KeptFactor<'_, T>, position: usize) {
+    fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
         let Layer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
         let by_gates = if C::HAS_CELLS {
@@ -126,24 +121,19 @@ impl<'a, T: Float> Run<'a, T> {
             line_step: length * gates,
             depth_step: 1,
         };
-        let goal = Goal {
+        let epilogue = Epilogue {
             adds: true,
-            ..Goal::new()
+            ..Epilogue::new()
         };
         let out = MatrixMut::new(self.by_states, rows, width, width);
-        weight.multiply(&by_gates, out, goal);
+        weight.multiply(&by_gates, out, epilogue);
     }
 
     /// The state before a position, or the cell before it.
     fn before<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
         let (layer, row) = (self.layer, self.first + row);
         let Some(before) = layer.before(position) else {
-            let firsts = if C::HAS_CELLS {
-                layer.cells
-            } else {
-                layer.states
-            };
-            return layer.first(firsts, row);
+            return layer.first(layer.cells.unwrap_or(layer.states), row);
         };
         let (width, place) = (layer.width, row * layer.length + before);
         if C::HAS_CELLS {

@@ -1,179 +1,310 @@
-//! From the inputs to every state.
+//! From the inputs to the states.
+//!
+//! Where one state of each sequence is wanted, no step after it is taken: the sequences with the
+//! most steps come first, and a step multiplies the states of those that go on.
+
+use std::marker::PhantomData;
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
+use super::Layer;
 use super::cell::{Cell, Gru, Lstm, Step};
-use super::{Layer, share};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::product::{Goal, KeptFactor, Matrix};
+use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel};
+
+/// What a layer reads at each position.
+#[derive(Clone, Copy, Debug)]
+pub enum Inputs<'a, T> {
+    /// What the inputs add to the gates `(batch, length, gates * width)`.
+    Products(&'a [T]),
+    /// The inputs. Their products are computed step by step, so that they stay in the cache.
+    Values {
+        /// The inputs `(batch, length, inside)`.
+        values: &'a [T],
+        /// Their weights `(gates * width, inside)`.
+        weight: &'a [T],
+        /// What is added to their products.
+        bias: Option<&'a [T]>,
+        /// Numbers of an input.
+        inside: usize,
+    },
+}
 
 /// What a layer fills.
 #[derive(Debug)]
-pub struct Outputs<'a, T> {
-    /// The state after each position `(batch, length, width)`.
-    pub states: &'a mut [T],
-    /// What the gradient reads `(batch, length, parts * width)`: gates, and what the states
-    /// add to the last of them, or the cells.
-    pub kept: &'a mut [T],
+pub enum Outputs<'a, T> {
+    /// The state after each position `(batch, length, width)`; and, for a gradient, the gates and
+    /// what the states add to the last of them, or the cells `(batch, length, parts * width)`.
+    All(&'a mut [T], Option<&'a mut [T]>),
+    /// The state after one position of each sequence `(batch, width)`.
+    At(&'a [usize], &'a mut [T]),
 }
 
-/// What a layer reads beside its weights and first states.
-#[derive(Clone, Copy, Debug)]
-pub struct Sums<'a, T> {
-    /// What the inputs add to the gates `(batch, length, gates * width)`.
-    pub seen: &'a [T],
-    /// What is added to what the states add.
-    pub bias: Option<&'a [T]>,
-}
-
-/// Fills every state.
-pub fn forward<C: Cell, T: Float>(
-    _: C,
-    layer: &Layer<'_, T>,
-    sums: Sums<'_, T>,
-    outputs: Outputs<'_, T>,
-    threads: usize,
-) {
-    forward_of(C::HAS_CELLS, layer, sums, outputs, threads);
-}
-
+/// Fills the states: gated units, or with cells long short-term memory.
 #[compiled_once]
-fn forward_of<T: Float>(
-    has_cells: bool,
+pub fn forward<T: Float>(
     layer: &Layer<'_, T>,
-    sums: Sums<'_, T>,
+    inputs: Inputs<'_, T>,
     outputs: Outputs<'_, T>,
     threads: usize,
 ) {
-    if has_cells {
-        fill::<Lstm, T>(layer, sums, outputs, threads);
+    if layer.cells.is_some() {
+        fill::<Lstm, T>(layer, inputs, outputs, threads);
     } else {
-        fill::<Gru, T>(layer, sums, outputs, threads);
+        fill::<Gru, T>(layer, inputs, outputs, threads);
     }
 }
 
 fn fill<C: Cell, T: Float>(
     layer: &Layer<'_, T>,
-    sums: Sums<'_, T>,
+    inputs: Inputs<'_, T>,
     outputs: Outputs<'_, T>,
     threads: usize,
 ) {
-    let Layer { length, width, .. } = *layer;
-    let rows = share(layer.states.len() / width.max(1), threads);
-    let sizes = (rows * length * width, rows * length * C::KEPT * width);
-    let outs = (outputs.states, outputs.kept);
-    parallel::chunk_pairs(outs, sizes, threads, |number, states, kept| {
-        let run = Run {
+    let by_states = layer.by_states();
+    let by_inputs = match inputs {
+        Inputs::Products(_) => None,
+        Inputs::Values { weight, inside, .. } => {
+            let columns = C::GATES * layer.width;
+            Some(Matrix::plain(weight, [columns, inside], false))
+        }
+    };
+    let size = by_inputs
+        .as_ref()
+        .map_or(0, |weight| Side::Right.size(weight));
+    T::with_scratch(size + Side::Right.size(&by_states), |packed| {
+        let (first, second) = packed.split_at_mut(size);
+        let shared = Shared {
             layer,
-            sums,
-            first: number * rows,
-            states,
-            kept,
+            inputs,
+            by_inputs: by_inputs
+                .map(|weight| Packed::pack_into(Side::Right, &weight, first, threads)),
+            by_states: Packed::pack_into(Side::Right, &by_states, second, threads),
         };
-        run.go::<C>();
+        match outputs {
+            Outputs::All(states, kept) => shared.fill_all::<C>(states, kept, threads),
+            Outputs::At(positions, states) => shared.fill_at::<C>(positions, states, threads),
+        }
     });
 }
 
-/// Some sequences of a batch.
-struct Run<'a, T> {
+/// What all runs read, with the weights packed once for all steps.
+struct Shared<'a, T> {
     layer: &'a Layer<'a, T>,
-    sums: Sums<'a, T>,
-    /// The number of the first of them.
-    first: usize,
+    inputs: Inputs<'a, T>,
+    by_inputs: Option<Packed<'a, T>>,
+    by_states: Packed<'a, T>,
+}
+
+/// Sequences that go through their steps together: what they add to the gates stays in the
+/// second-level cache.
+const TOGETHER: usize = 48;
+
+impl<T: Float> Shared<'_, T> {
+    fn fill_all<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
+        let Layer { length, width, .. } = *self.layer;
+        let rows: Vec<usize> = (0..self.layer.states.len() / width).collect();
+        let together = together(rows.len(), threads);
+        let outs = states.chunks_mut(together * length * width);
+        let mut kept = kept.map(|kept| kept.chunks_mut(together * length * C::KEPT * width));
+        let runs = rows.chunks(together).zip(outs).map(|(rows, states)| Run {
+            shared: self,
+            rows,
+            steps: vec![length; rows.len()],
+            states,
+            kept: kept.as_mut().and_then(Iterator::next),
+            is_all: true,
+        });
+        parallel::each(runs.collect(), threads, Run::go::<C>);
+    }
+
+    fn fill_at<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
+        let Layer { length, width, .. } = *self.layer;
+        let steps = |row: &usize| {
+            let position = positions[*row];
+            if self.layer.reverse {
+                length - position
+            } else {
+                position + 1
+            }
+        };
+        let mut rows: Vec<usize> = (0..positions.len()).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(steps(row)));
+        let together = together(rows.len(), threads);
+        let mut found = vec![T::ZERO; states.len()];
+        let outs = found.chunks_mut(together * width);
+        let runs = rows.chunks(together).zip(outs).map(|(rows, states)| Run {
+            shared: self,
+            rows,
+            steps: rows.iter().map(steps).collect(),
+            states,
+            kept: None,
+            is_all: false,
+        });
+        parallel::each(runs.collect(), threads, Run::go::<C>);
+        for (row, found) in rows.iter().zip(found.chunks_exact(width)) {
+            states[row * width..][..width].copy_from_slice(found);
+        }
+    }
+}
+
+fn together(rows: usize, threads: usize) -> usize {
+    TOGETHER.min(rows.div_ceil(threads.max(1)).max(1))
+}
+
+/// Some sequences, those with the most steps first.
+struct Run<'a, T> {
+    shared: &'a Shared<'a, T>,
+    rows: &'a [usize],
+    /// How many steps each takes.
+    steps: Vec<usize>,
+    /// Their states: after each step, or after the last.
     states: &'a mut [T],
-    kept: &'a mut [T],
+    kept: Option<&'a mut [T]>,
+    is_all: bool,
 }
 
 impl<T: Float> Run<'_, T> {
     fn go<C: Cell>(mut self) {
-        let layer = self.layer;
-        let rows = self.states.len() / (layer.length * layer.width).max(1);
-        let size = rows * layer.width;
-        KeptFactor::pack(&layer.by_states(), |weight| {
-            T::with_scratch((2 + C::GATES) * size, |scratch| {
-                let (state, rest) = scratch.split_at_mut(size);
-                let (cell, recurrent) = rest.split_at_mut(size);
-                let firsts = self.first * layer.width..self.first * layer.width + size;
-                state.copy_from_slice(&layer.states[firsts.clone()]);
-                if C::HAS_CELLS {
-                    cell.copy_from_slice(&layer.cells[firsts]);
-                }
-                for position in layer.order() {
-                    self.multiply::<C>(weight, state, recurrent);
-                    step_all(
-                        Moment {
-                            run: &mut self,
-                            position,
-                            state,
-                            cell,
-                            recurrent,
-                        },
-                        std::marker::PhantomData::<C>,
-                    );
-                }
-            });
+        let (rows, width) = (self.rows.len(), self.shared.layer.width);
+        let (size, gates) = (rows * width, rows * C::GATES * width);
+        let (inside, products) = match self.shared.inputs {
+            Inputs::Products(_) => (0, 0),
+            Inputs::Values { inside, .. } => (rows * inside, gates),
+        };
+        let room = inside + 2 * size + products + gates + C::KEPT * width;
+        T::with_scratch(room, |scratch| {
+            let (inputs, rest) = scratch.split_at_mut(inside);
+            let (state, rest) = rest.split_at_mut(size);
+            let (cell, rest) = rest.split_at_mut(size);
+            let (products, rest) = rest.split_at_mut(products);
+            let (recurrent, unread) = rest.split_at_mut(gates);
+            self.begin(state, cell);
+            for step in 0..self.steps.first().copied().unwrap_or(0) {
+                let going = self.steps.partition_point(|&steps| steps > step);
+                let position = self.shared.layer.position(step);
+                self.multiply_inputs::<C>((going, position), inputs, products);
+                self.multiply_states::<C>(&state[..going * width], recurrent);
+                let moment = Moment {
+                    run: &mut self,
+                    position,
+                    going,
+                    state,
+                    cell,
+                    products,
+                    recurrent,
+                    unread,
+                };
+                step_all(moment, PhantomData::<C>);
+            }
+            if !self.is_all {
+                self.states.copy_from_slice(state);
+            }
         });
     }
 
-    /// Fills what the states add to the gates.
-    fn multiply<C: Cell>(&self, weight: &KeptFactor<'_, T>, state: &[T], out: &mut [T]) {
-        let width = self.layer.width;
-        let (rows, columns) = (state.len() / width, C::GATES * width);
-        let states = Matrix {
-            values: state,
-            lines: rows,
-            depth: width,
-            line_step: width,
-            depth_step: 1,
+    /// Takes the first states and cells of the sequences.
+    fn begin(&self, state: &mut [T], cell: &mut [T]) {
+        let layer = self.shared.layer;
+        for (number, &row) in self.rows.iter().enumerate() {
+            let place = number * layer.width..(number + 1) * layer.width;
+            state[place.clone()].copy_from_slice(layer.first(layer.states, row));
+            if let Some(cells) = layer.cells {
+                cell[place].copy_from_slice(layer.first(cells, row));
+            }
+        }
+    }
+
+    /// Fills what the inputs of a position add to the gates of the first sequences.
+    fn multiply_inputs<C: Cell>(
+        &self,
+        (going, position): (usize, usize),
+        inputs: &mut [T],
+        out: &mut [T],
+    ) {
+        let Inputs::Values {
+            values,
+            bias,
+            inside,
+            ..
+        } = self.shared.inputs
+        else {
+            return;
         };
-        let goal = Goal {
-            bias: self.sums.bias,
-            ..Goal::new()
-        };
-        weight.multiply(&states, MatrixMut::new(out, rows, columns, columns), goal);
+        let (length, columns) = (self.shared.layer.length, C::GATES * self.shared.layer.width);
+        for (&row, out) in self.rows[..going]
+            .iter()
+            .zip(inputs.chunks_exact_mut(inside))
+        {
+            let start = (row * length + position) * inside;
+            out.copy_from_slice(&values[start..start + inside]);
+        }
+        if let Some(weight) = &self.shared.by_inputs {
+            let rows = Matrix::plain(&*inputs, [going, inside], false);
+            let out = MatrixMut::new(out, going, columns, columns);
+            weight.multiply(&rows, out, Epilogue::with_bias(bias));
+        }
+    }
+
+    /// Fills what the states of the first sequences add to the gates.
+    fn multiply_states<C: Cell>(&self, state: &[T], out: &mut [T]) {
+        let layer = self.shared.layer;
+        let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
+        let states = Matrix::plain(state, [rows, layer.width], false);
+        let out = MatrixMut::new(out, rows, columns, columns);
+        let weight = &self.shared.by_states;
+        weight.multiply(&states, out, Epilogue::with_bias(layer.bias));
     }
 }
 
-/// One position of all sequences of a run.
+/// One position of the sequences that go on.
 struct Moment<'a, 'b, T> {
     run: &'a mut Run<'b, T>,
     position: usize,
+    going: usize,
     state: &'a mut [T],
     cell: &'a mut [T],
+    products: &'a [T],
     recurrent: &'a [T],
+    /// Takes what is kept for a gradient where nobody reads it.
+    unread: &'a mut [T],
 }
 
 #[vectorized]
-fn step_all<S: Simd, T: Float, C: Cell>(
-    simd: S,
-    at: Moment<'_, '_, T>,
-    _: std::marker::PhantomData<C>,
-) {
+fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: PhantomData<C>) {
     let Moment { run, position, .. } = at;
-    let (layer, gates) = (run.layer, C::GATES * run.layer.width);
-    let (width, parts) = (layer.width, C::KEPT * layer.width);
-    let states = at.state.chunks_exact_mut(width);
-    let cells = at.cell.chunks_exact_mut(width);
-    for (row, (state, cell)) in states.zip(cells).enumerate() {
-        let place = row * layer.length + position;
-        let kept = &mut run.kept[place * parts..][..parts];
-        if layer.is_real(run.first + row, position) {
-            let number = (run.first + row) * layer.length + position;
+    let layer = run.shared.layer;
+    let (width, gates, parts) = (layer.width, C::GATES * layer.width, C::KEPT * layer.width);
+    for number in 0..at.going {
+        let (row, place) = (run.rows[number], number * layer.length + position);
+        let state = &mut at.state[number * width..][..width];
+        let cell = &mut at.cell[number * width..][..width];
+        let kept = run
+            .kept
+            .as_deref_mut()
+            .map(|kept| &mut kept[place * parts..][..parts]);
+        if layer.is_real(row, position) {
+            let seen = match run.shared.inputs {
+                Inputs::Products(all) => &all[(row * layer.length + position) * gates..],
+                Inputs::Values { .. } => &at.products[number * gates..],
+            };
             let step = Step {
-                seen: &run.sums.seen[number * gates..][..gates],
-                recurrent: &at.recurrent[row * gates..][..gates],
+                seen: &seen[..gates],
+                recurrent: &at.recurrent[number * gates..][..gates],
                 state: &mut *state,
                 cell,
-                kept,
+                kept: kept.unwrap_or(at.unread),
             };
             C::step(simd, step);
-        } else {
+        } else if let Some(kept) = kept {
             hold::<C, T>(cell, kept);
         }
-        run.states[place * width..][..width].copy_from_slice(state);
+        if run.is_all {
+            run.states[place * width..][..width].copy_from_slice(state);
+        }
     }
 }
 

@@ -1,35 +1,35 @@
 //! Recurrent layers: one direction over a batch of sequences, and its gradient.
 //!
-//! What the inputs add to the gates is one product, which the caller makes before. The loop
-//! over time is what is done here: a thread takes some sequences through all their positions,
-//! and waits for no other thread. The weights of the states are packed once for all steps.
+//! A thread takes some sequences through all their positions, and waits for no other thread. The
+//! weights are packed once for all steps. For a gradient the caller computes what the inputs add to
+//! the gates as one product; else it is computed step by step.
 //!
 //! A position that a mask hides leaves the state as it is.
 
 mod backward;
 mod cell;
 mod forward;
-mod infer;
 #[cfg(test)]
 mod tests;
 
 use crate::Float;
 use crate::product::Matrix;
+use cell::{Cell, Gru, Lstm};
 
 pub use backward::{Answers, Grads, backward};
-pub use cell::{Cell, Gru, Lstm};
-pub use forward::{Outputs, Sums, forward};
-pub use infer::{Inputs, Wanted, infer};
+pub use forward::{Inputs, Outputs, forward};
 
 /// One direction of a layer, and where it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'a, T> {
     /// The first states `(batch, width)`.
     pub states: &'a [T],
-    /// The first cells `(batch, width)`, or nothing where the layer has none.
-    pub cells: &'a [T],
+    /// The first cells `(batch, width)` of long short-term memory; gated units have none.
+    pub cells: Option<&'a [T]>,
     /// The weights of the states `(gates * width, width)`.
     pub weight: &'a [T],
+    /// What is added to the products of the states.
+    pub bias: Option<&'a [T]>,
     /// Which positions are real `(batch, length)`; none for all.
     pub mask: Option<&'a [bool]>,
     /// Positions of a sequence.
@@ -40,11 +40,24 @@ pub struct Layer<'a, T> {
     pub reverse: bool,
 }
 
+/// Gates of a layer, each as wide as the state.
+pub fn gates(has_cells: bool) -> usize {
+    if has_cells { Lstm::GATES } else { Gru::GATES }
+}
+
+/// Parts that are kept of a step for a gradient, each as wide as the state.
+pub fn kept(has_cells: bool) -> usize {
+    if has_cells { Lstm::KEPT } else { Gru::KEPT }
+}
+
 impl<'a, T: Float> Layer<'a, T> {
-    /// The positions in the order of time.
-    fn order(&self) -> impl DoubleEndedIterator<Item = usize> + use<T> {
-        let (length, reverse) = (self.length, self.reverse);
-        (0..length).map(move |step| if reverse { length - 1 - step } else { step })
+    /// The position of a step.
+    fn position(&self, step: usize) -> usize {
+        if self.reverse {
+            self.length - 1 - step
+        } else {
+            step
+        }
     }
 
     /// The position before, in the order of time.
@@ -88,11 +101,3 @@ impl<'a, T: Float> Layer<'a, T> {
         }
     }
 }
-
-/// How many sequences a thread takes: all of them the same number, at least a tile's.
-fn share(batch: usize, threads: usize) -> usize {
-    batch.div_ceil(threads.max(1)).max(LEAST)
-}
-
-/// Sequences that are not worth another thread, which would pack the weights again.
-const LEAST: usize = 4;

@@ -1,6 +1,5 @@
-use super::{
-    Answers, Cell, Grads, Gru, Inputs, Layer, Lstm, Outputs, Sums, Wanted, backward, forward, infer,
-};
+use super::cell::{Cell, Gru, Lstm};
+use super::{Answers, Grads, Inputs, Layer, Outputs, backward, forward};
 use crate::machine::tests::on_every_machine;
 use crate::product::{Matrix, products};
 
@@ -36,11 +35,17 @@ fn mask() -> Vec<bool> {
         .collect()
 }
 
-fn layer<'a>(arrays: &'a [Vec<f64>; 5], mask: &'a [bool], reverse: bool) -> Layer<'a, f64> {
+fn layer<'a, C: Cell>(
+    _: C,
+    arrays: &'a [Vec<f64>; 5],
+    mask: &'a [bool],
+    reverse: bool,
+) -> Layer<'a, f64> {
     Layer {
         states: &arrays[1],
-        cells: &arrays[2],
+        cells: C::HAS_CELLS.then_some(&arrays[2][..]),
         weight: &arrays[3],
+        bias: Some(&arrays[4]),
         mask: Some(mask),
         length: SIZES[1],
         width: SIZES[2],
@@ -52,17 +57,10 @@ fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2]
     let [batch, length, width] = SIZES;
     let mut states = vec![f64::NAN; batch * length * width];
     let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
-    let outputs = Outputs {
-        states: &mut states,
-        kept: &mut kept,
-    };
+    let outputs = Outputs::All(&mut states, Some(&mut kept));
     let mask = mask();
-    let layer = layer(arrays, &mask, reverse);
-    let sums = Sums {
-        seen: &arrays[0],
-        bias: Some(&arrays[4]),
-    };
-    forward(cell, &layer, sums, outputs, 1);
+    let layer = layer(cell, arrays, &mask, reverse);
+    forward(&layer, Inputs::Products(&arrays[0]), outputs, 1);
     [states, kept]
 }
 
@@ -88,7 +86,8 @@ fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool)
         states: &states,
         kept: &kept,
     };
-    backward(cell, &layer(arrays, &mask, reverse), &answers, grads, 1);
+    let layer = layer(cell, arrays, &mask, reverse);
+    backward(&layer, &answers, grads, 1);
     [seen, first]
 }
 
@@ -147,7 +146,7 @@ fn inputs<C: Cell>(_: C) -> [Vec<f64>; 3] {
     ]
 }
 
-/// What the inputs add to the gates, as the product that a caller of `forward` makes.
+/// What the inputs add to the gates, as one product.
 fn seen<C: Cell>(cell: C) -> Vec<f64> {
     let [values, weight, bias] = inputs(cell);
     let columns = bias.len();
@@ -159,29 +158,28 @@ fn seen<C: Cell>(cell: C) -> Vec<f64> {
     out
 }
 
-/// The states of both ways: `forward`'s, and those that `infer` fills.
+/// The states by products of all inputs, and by those of a step at a time.
 fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let mut arrays = arrays(cell);
     arrays[0] = seen(cell);
     let [states, _] = run(cell, &arrays, reverse);
     let [values, weight, bias] = inputs(cell);
-    let given = Inputs {
+    let given = Inputs::Values {
         values: &values,
         weight: &weight,
         bias: Some(&bias),
-        bias_of_states: Some(&arrays[4]),
         inside: INSIDE,
     };
     let mask = mask();
-    let layer = layer(&arrays, &mask, reverse);
+    let layer = layer(cell, &arrays, &mask, reverse);
     let mut found = vec![f64::NAN; states.len()];
     let Some(positions) = positions else {
-        infer(cell, &layer, &given, Wanted::All(&mut found), 1);
+        forward(&layer, given, Outputs::All(&mut found, None), 1);
         return [states, found];
     };
     let mut found = vec![f64::NAN; batch * width];
-    infer(cell, &layer, &given, Wanted::At(positions, &mut found), 1);
+    forward(&layer, given, Outputs::At(positions, &mut found), 1);
     let rows = positions.iter().enumerate();
     let expected = rows.flat_map(|(row, at)| &states[(row * length + at) * width..][..width]);
     [expected.copied().collect(), found]

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
 use seqloom_kernels::recurrent::{
-    Answers, Cell, Grads, Gru, Layer, Lstm, Outputs, Sums, backward, forward,
+    self as kernel, Answers, Grads, Inputs, Layer, Outputs, backward, forward,
 };
 use seqloom_macros::native;
 
@@ -36,20 +36,14 @@ pub(crate) fn recurrent(
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
     by_dtype!(seen, T => {
         let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
-        let layer = arrays.layer(&sizes, reverse)?;
-        let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
         let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[sizes.gates * sizes.width])?;
+        let layer = Layer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
+        let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
         let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
         let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
-        let sums = Sums { seen: seen.as_slice()?, bias: floats::slice_if(bias.as_ref())? };
-        let outputs = Outputs { states: states.as_slice_mut()?, kept: kept.as_slice_mut()? };
-        pool::run_kernel(py, threads, || {
-            if sizes.has_cells {
-                forward(Lstm, &layer, sums, outputs, threads);
-            } else {
-                forward(Gru, &layer, sums, outputs, threads);
-            }
-        })
+        let inputs = Inputs::Products(seen.as_slice()?);
+        let outputs = Outputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
+        pool::run_kernel(py, threads, || forward(&layer, inputs, outputs, threads))
     })
 }
 
@@ -96,13 +90,7 @@ pub(crate) fn recurrent_grad(
             states: by_first.as_slice_mut()?,
             cells: match &mut by_cells { Some(array) => array.as_slice_mut()?, None => &mut [] },
         };
-        pool::run_kernel(py, threads, || {
-            if sizes.has_cells {
-                backward(Lstm, &layer, &answers, grads, threads);
-            } else {
-                backward(Gru, &layer, &answers, grads, threads);
-            }
-        })
+        pool::run_kernel(py, threads, || backward(&layer, &answers, grads, threads))
     })
 }
 
@@ -123,17 +111,12 @@ impl Sizes {
             let message = format!("states: expected no size 0, got {batch}, {length}, {width}");
             return Err(PyValueError::new_err(message));
         }
-        let (gates, kept) = if has_cells {
-            (Lstm::GATES, Lstm::KEPT)
-        } else {
-            (Gru::GATES, Gru::KEPT)
-        };
         Ok(Self {
             batch,
             length,
             width,
-            gates,
-            kept,
+            gates: kernel::gates(has_cells),
+            kept: kernel::kept(has_cells),
             has_cells,
         })
     }
@@ -187,8 +170,9 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
         }
         Ok(Layer {
             states: self.first.as_slice()?,
-            cells: floats::slice_if(self.cells.as_ref())?.unwrap_or_default(),
+            cells: floats::slice_if(self.cells.as_ref())?,
             weight: self.weight.as_slice()?,
+            bias: None,
             mask,
             length: sizes.length,
             width: sizes.width,

@@ -1,49 +1,47 @@
 //! NumPy's arrays in one zip without compression: `scores`, `ids` and `columns`.
 //!
-//! Scores are written as they come, under a head that is corrected at the end. Ids wait in a
-//! file without a name, because the width of their column is known at the end only.
-
-mod zip;
+//! An array begins with its shape, which is known at the end only. Until then scores and ids are
+//! in two files without a name.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
 
-use self::zip::Zip;
 use super::target::Target;
 use crate::scores::Scores;
 
 /// The arrays of a file, while scores come.
 pub(super) struct Npz {
-    zip: Zip,
-    ids: io::BufWriter<File>,
+    target: Target,
+    scores: BufWriter<File>,
+    ids: BufWriter<File>,
     /// Letters of the longest id.
     width: usize,
     rows: usize,
     columns: Vec<String>,
     width_of_row: usize,
-    bytes: Vec<u8>,
 }
 
 impl Npz {
     pub(super) fn new(target: Target) -> Result<Self> {
-        let begin = || {
-            let ids = io::BufWriter::new(target.scratch()?);
-            let mut zip = Zip::new(target);
-            zip.begin("scores.npy", &head("<f4", &[usize::MAX, usize::MAX]))?;
-            Ok(Self {
-                zip,
-                ids,
-                width: 1,
-                rows: 0,
-                columns: Vec::new(),
-                width_of_row: 0,
-                bytes: Vec::new(),
-            })
+        let scratch = || {
+            let file = target
+                .scratch()
+                .map_err(|error| Error::full(format!("no file for scores and ids: {error}")))?;
+            Ok(BufWriter::with_capacity(1 << 18, file))
         };
-        begin().map_err(|error: io::Error| Error::full(format!("no file for ids: {error}")))
+        Ok(Self {
+            scores: scratch()?,
+            ids: scratch()?,
+            target,
+            width: 1,
+            rows: 0,
+            columns: Vec::new(),
+            width_of_row: 0,
+        })
     }
 
     pub(super) fn write(&mut self, columns: &[String], scores: &Scores) -> io::Result<()> {
@@ -52,11 +50,9 @@ impl Npz {
             self.width_of_row = scores.columns;
         }
         self.rows += scores.len();
-        self.bytes.clear();
-        let values = scores.values.iter();
-        self.bytes
-            .extend(values.flat_map(|value| value.to_le_bytes()));
-        self.zip.write(&self.bytes)?;
+        for value in &scores.values {
+            self.scores.write_all(&value.to_le_bytes())?;
+        }
         for name in scores.names.iter() {
             let name = String::from_utf8_lossy(name);
             self.width = self.width.max(name.chars().count());
@@ -67,32 +63,48 @@ impl Npz {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.zip
-            .end(&head("<f4", &[self.rows, self.width_of_row]))?;
-        let kind = format!("<U{}", self.width);
-        let head_of_ids = head(&kind, &[self.rows]);
-        self.zip.begin("ids.npy", &head_of_ids)?;
-        let mut ids = self
-            .ids
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
-        ids.rewind()?;
-        let mut ids = BufReader::new(ids);
+    pub(super) fn finish(self) -> io::Result<()> {
+        let (mut scores, mut ids) = (reread(self.scores)?, reread(self.ids)?);
+        let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 18, self.target));
+        begin(
+            &mut zip,
+            "scores.npy",
+            "<f4",
+            &[self.rows, self.width_of_row],
+        )?;
+        io::copy(&mut scores, &mut zip)?;
+        begin(
+            &mut zip,
+            "ids.npy",
+            &format!("<U{}", self.width),
+            &[self.rows],
+        )?;
         for _ in 0..self.rows {
-            self.zip.write(&points(&read_text(&mut ids)?, self.width))?;
+            zip.write_all(&code_points(&read_text(&mut ids)?, self.width))?;
         }
-        self.zip.end(&head_of_ids)?;
         let width = self.columns.iter().map(|name| name.chars().count());
         let width = width.max().unwrap_or(0).max(1);
-        let head_of_columns = head(&format!("<U{width}"), &[self.columns.len()]);
-        self.zip.begin("columns.npy", &head_of_columns)?;
+        begin(
+            &mut zip,
+            "columns.npy",
+            &format!("<U{width}"),
+            &[self.columns.len()],
+        )?;
         for column in &self.columns {
-            self.zip.write(&points(column, width))?;
+            zip.write_all(&code_points(column, width))?;
         }
-        self.zip.end(&head_of_columns)?;
-        self.zip.finish()
+        let target = zip.finish()?.into_inner();
+        target.map_err(io::IntoInnerError::into_error)?.finish()
     }
+}
+
+/// What was written to a file, from its beginning.
+fn reread(written: BufWriter<File>) -> io::Result<BufReader<File>> {
+    let mut file = written
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    Ok(BufReader::with_capacity(1 << 18, file))
 }
 
 fn read_text(ids: &mut impl Read) -> io::Result<String> {
@@ -105,30 +117,27 @@ fn read_text(ids: &mut impl Read) -> io::Result<String> {
 }
 
 /// A text as so many code points.
-fn points(text: &str, width: usize) -> Vec<u8> {
+fn code_points(text: &str, width: usize) -> Vec<u8> {
     let letters = text.chars().map(u32::from).chain(std::iter::repeat(0));
     letters.take(width).flat_map(u32::to_le_bytes).collect()
 }
 
-/// The first bytes of an array, as many for every shape.
-fn head(kind: &str, shape: &[usize]) -> Vec<u8> {
-    const SIZE: usize = 192;
-    const BEFORE: usize = 10;
+/// Begins a file of the zip with the header of an array, whose length is a multiple of 64 bytes.
+fn begin(
+    zip: &mut ZipWriter<BufWriter<Target>>,
+    name: &str,
+    kind: &str,
+    shape: &[usize],
+) -> io::Result<()> {
+    const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    zip.start_file(name, options.large_file(true))?;
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
-    let text = format!(
-        "{{'descr': '{kind}', 'fortran_order': False, 'shape': ({},), }}",
-        sizes.join(", ")
-    );
-    let mut head = b"\x93NUMPY\x01\x00".to_vec();
-    let rest = u16::try_from(SIZE - BEFORE).unwrap_or_default();
-    head.extend_from_slice(&rest.to_le_bytes());
-    head.extend_from_slice(text.as_bytes());
-    head.resize(SIZE - 1, b' ');
-    head.push(b'\n');
-    head
-}
-
-/// Sizes and positions in a file.
-fn position(size: usize) -> u64 {
-    as_u64(size)
+    let shape = sizes.join(", ");
+    let text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape},), }}");
+    let before = MAGIC.len() + size_of::<u16>();
+    let size = (before + text.len() + 1).next_multiple_of(64) - before;
+    zip.write_all(MAGIC)?;
+    zip.write_all(&u16::try_from(size).unwrap_or(u16::MAX).to_le_bytes())?;
+    writeln!(zip, "{text:<width$}", width = size - 1)
 }

@@ -29,13 +29,8 @@ impl Target {
     /// Another file beside it, for what is needed until the end; its name is gone already.
     pub(super) fn scratch(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push("-ids");
+        name.push("-scratch");
         Part::create(&self.path.with_file_name(name))?.file()
-    }
-
-    /// Goes back to a byte.
-    pub(super) fn seek(&mut self, byte: u64) -> io::Result<()> {
-        self.file.seek(io::SeekFrom::Start(byte)).map(drop)
     }
 
     /// Gives the file its name, once the disk has it.
@@ -51,6 +46,12 @@ impl Write for Target {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+impl Seek for Target {
+    fn seek(&mut self, position: io::SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
     }
 }
 

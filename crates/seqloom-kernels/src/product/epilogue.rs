@@ -1,4 +1,4 @@
-//! What becomes of a product.
+//! What is done to the sums of a product before they are stored.
 
 use pulp::Simd;
 
@@ -8,7 +8,7 @@ use crate::matrix::MatrixMut;
 
 /// Each sum of products times `factor`, plus what stands in its position or plus a bias.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Goal<'a, T> {
+pub(crate) struct Epilogue<'a, T> {
     /// Multiplies each sum.
     pub(crate) factor: T,
     /// Whether sums are added to what stands there.
@@ -17,7 +17,7 @@ pub(crate) struct Goal<'a, T> {
     pub(crate) bias: Option<&'a [T]>,
 }
 
-impl<T: Float> Goal<'_, T> {
+impl<'a, T: Float> Epilogue<'a, T> {
     /// The sums themselves.
     pub(crate) fn new() -> Self {
         Self {
@@ -27,7 +27,15 @@ impl<T: Float> Goal<'_, T> {
         }
     }
 
-    /// The goal of the columns from `start` on, and of the first sums or of later ones.
+    /// The sums, plus a number for each column.
+    pub(crate) fn with_bias(bias: Option<&'a [T]>) -> Self {
+        Self {
+            bias,
+            ..Self::new()
+        }
+    }
+
+    /// The epilogue of the columns from `start` on, and of the first sums or of later ones.
     pub(super) fn of(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,

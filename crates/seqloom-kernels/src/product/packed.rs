@@ -1,0 +1,173 @@
+//! Factors that are packed once and used many times.
+
+use std::ops::Range;
+
+use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
+use super::rows::Rows;
+use super::{Epilogue, Lines, Matrix, Panels, blocks};
+use crate::matrix::MatrixMut;
+use crate::{Float, parallel};
+
+/// Whether a factor is the left or the right one, which decides how wide its panels are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+impl Side {
+    /// How many of the lines are packed: whole panels, or registers.
+    fn packed_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
+        let panels = Panels::of::<T>();
+        match self {
+            Self::Left => panels.left_lines(lines.count()),
+            Self::Right => panels.right_lines(lines.count()),
+        }
+    }
+
+    /// How many numbers the packed lines are.
+    pub(crate) fn size<T: Float>(self, lines: &impl Lines<T>) -> usize {
+        self.packed_lines(lines) * lines.depth()
+    }
+}
+
+/// A factor, packed block by block of its depth.
+pub(crate) struct Packed<'a, T> {
+    packed: &'a [T],
+    depth: usize,
+    /// Lines, and those that are packed.
+    count: usize,
+    packed_lines: usize,
+}
+
+impl<'a, T: Float> Packed<'a, T> {
+    /// Packs the lines into memory of [`Side::size`] numbers.
+    pub(crate) fn pack_into(
+        side: Side,
+        lines: &impl Lines<T>,
+        packed: &'a mut [T],
+        threads: usize,
+    ) -> Self {
+        let panels = Panels::of::<T>();
+        let packed_lines = side.packed_lines(lines);
+        let width = match side {
+            Side::Left => panels.left,
+            Side::Right => panels.right,
+        };
+        for depth in blocks(lines.depth()) {
+            let block = &mut packed[depth.start * packed_lines..depth.end * packed_lines];
+            let share = PANELS * width;
+            parallel::chunks(block, share * depth.len(), threads, |number, out| {
+                lines.pack_panels(number * share, depth.clone(), width, out);
+            });
+        }
+        Self {
+            packed,
+            depth: lines.depth(),
+            count: lines.count(),
+            packed_lines,
+        }
+    }
+
+    /// Packs the lines into this thread's scratch space, and calls `work` with them.
+    pub(crate) fn pack<R>(
+        side: Side,
+        lines: &impl Lines<T>,
+        work: impl FnOnce(&Packed<'_, T>) -> R,
+    ) -> R {
+        T::with_scratch(side.size(lines), |packed| {
+            work(&Packed::pack_into(side, lines, packed, 1))
+        })
+    }
+
+    /// Packs some left matrices of one shape and calls `work` with them.
+    pub(crate) fn pack_each<'m, R>(
+        count: usize,
+        matrix: impl Fn(usize) -> Matrix<'m, T> + Sync,
+        threads: usize,
+        work: impl FnOnce(&[Packed<'_, T>]) -> R,
+    ) -> R {
+        let size = Side::Left.size(&matrix(0));
+        T::with_scratch(count * size, |scratch| {
+            let packed = scratch.chunks_mut(size.max(1)).enumerate();
+            let packed = packed.map(|(number, packed)| {
+                Packed::pack_into(Side::Left, &matrix(number), packed, threads)
+            });
+            work(&packed.collect::<Vec<_>>())
+        })
+    }
+
+    /// How many lines it has.
+    pub(crate) fn rows(&self) -> usize {
+        self.count
+    }
+
+    /// The blocks of its depth with their panels.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
+        let (packed, lines) = (self.packed, self.packed_lines);
+        blocks(self.depth).map(move |depth| {
+            let panels = &packed[depth.start * lines..depth.end * lines];
+            (depth, panels)
+        })
+    }
+
+    /// Fills `out` with the product of `left` and this right factor, on one thread.
+    pub(crate) fn multiply(
+        &self,
+        left: &impl Lines<T>,
+        out: MatrixMut<'_, T>,
+        epilogue: Epilogue<'_, T>,
+    ) {
+        Packed::pack(Side::Left, left, |left| {
+            self.multiply_packed(left, out, epilogue);
+        });
+    }
+
+    /// The same where the left factor is packed already.
+    pub(crate) fn multiply_packed(
+        &self,
+        left: &Packed<'_, T>,
+        mut out: MatrixMut<'_, T>,
+        epilogue: Epilogue<'_, T>,
+    ) {
+        for ((depth, left), (_, right)) in left.blocks().zip(self.blocks()) {
+            take_tiles(Tiles {
+                depth: depth.len(),
+                left,
+                right,
+                take: Rows {
+                    out: out.lend(),
+                    epilogue: epilogue.of(0, depth.start == 0),
+                },
+            });
+        }
+    }
+}
+
+/// Panels that a thread packs at a time.
+const PANELS: usize = 4;
+
+/// Packs a part of a right factor's depth into this thread's scratch space, and calls
+/// `work` with the panels.
+pub(crate) fn pack_right<T: Float>(
+    panels: &Panels,
+    lines: &impl Lines<T>,
+    depth: Range<usize>,
+    work: impl FnOnce(&[T]),
+) {
+    let count = panels.right_lines(lines.count());
+    T::with_scratch(count * depth.len(), |right| {
+        lines.pack_panels(0, depth, panels.right, right);
+        work(right);
+    });
+}
+
+/// Gives the tiles of one block's product away.
+pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
+    take_tiles(Tiles {
+        depth,
+        left,
+        right,
+        take: InMemory::new(take),
+    });
+}
