@@ -1,9 +1,9 @@
-//! What becomes of sums.
+//! What is done to the sums of a product of int8 before they are stored.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::pack::Packed;
+use super::pack::PackedWeights;
 use super::quantize::Row;
 use super::tile::WIDE;
 use crate::lanes::Lanes;
@@ -12,14 +12,14 @@ use crate::{Float, special};
 
 /// What follows a product and its bias: gelu is taken, and other numbers are added.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Epilogue<'a> {
+pub(super) struct Int8Epilogue<'a> {
     /// Whether gelu, the exact one, is taken.
     pub(super) gelu: bool,
     /// A number for each position of the result.
     pub(super) added: Option<&'a [f32]>,
 }
 
-impl Epilogue<'_> {
+impl Int8Epilogue<'_> {
     /// That of a part of the result.
     fn of(self, start: usize, length: usize) -> Self {
         Self {
@@ -35,8 +35,8 @@ type Wide<T> = [T; WIDE];
 #[vectorized]
 pub(super) fn put_tile<S: Simd>(
     simd: S,
-    packed: &Packed<'_>,
-    epilogue: Epilogue<'_>,
+    packed: &PackedWeights<'_>,
+    epilogue: Int8Epilogue<'_>,
     (row, column): (usize, usize),
     (sums, rows): (&[i32], &[Row]),
     out: &mut [f32],
@@ -63,7 +63,7 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     #[inline(always)]
-    fn of(packed: &Packed<'a>, column: usize) -> Self {
+    fn of(packed: &PackedWeights<'a>, column: usize) -> Self {
         Self {
             count: (packed.outputs - column).min(packed.tile.columns),
             totals: packed.totals[column..].as_chunks().0,
@@ -77,7 +77,7 @@ impl<'a> Columns<'a> {
     fn put<S: Simd>(
         &self,
         simd: S,
-        epilogue: Epilogue<'_>,
+        epilogue: Int8Epilogue<'_>,
         (sums, row): (&[i32], &Row),
         out: &mut [f32],
     ) {

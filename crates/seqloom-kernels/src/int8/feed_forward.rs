@@ -1,9 +1,9 @@
 //! The part of a transformer's block that takes each position by itself.
 
 use super::Layer;
-use super::epilogue::Epilogue;
+use super::epilogue::Int8Epilogue;
 use super::linear::multiply;
-use super::pack::Packed;
+use super::pack::PackedWeights;
 use super::tile::Tile;
 use crate::Float;
 use crate::dense::each_band;
@@ -26,8 +26,8 @@ impl FeedForward<'_> {
     pub fn apply(&self, x: &[f32], out: &mut [f32], threads: usize) {
         let (width, tile) = (self.inner.factors.len(), Tile::chosen());
         let kept = 2 * width + self.outer.factors.len();
-        Packed::pack(tile, self.inner, threads, |inner| {
-            Packed::pack(tile, self.outer, threads, |outer| {
+        PackedWeights::pack(tile, self.inner, threads, |inner| {
+            PackedWeights::pack(tile, self.outer, threads, |outer| {
                 each_band(out, width, kept, threads, |first, out| {
                     let x = &x[first * width..][..out.len()];
                     self.fill([inner, outer], x, out);
@@ -37,19 +37,19 @@ impl FeedForward<'_> {
     }
 
     /// Takes a band of rows through both layers.
-    fn fill(&self, [inner, outer]: [&Packed<'_>; 2], x: &[f32], out: &mut [f32]) {
+    fn fill(&self, [inner, outer]: [&PackedWeights<'_>; 2], x: &[f32], out: &mut [f32]) {
         let rows = x.len() / inner.inputs;
         f32::with_scratch(x.len() + rows * (2 + outer.inputs), |scratch| {
             let (normal, rest) = scratch.split_at_mut(x.len());
             let (hidden, rest) = rest.split_at_mut(rows * outer.inputs);
             let (means, inverses) = rest.split_at_mut(rows);
             norm::normalise(self.norm, x, [normal, means, inverses], 1);
-            let bends = Epilogue {
+            let bends = Int8Epilogue {
                 gelu: true,
                 added: None,
             };
             multiply(inner, normal, bends, hidden);
-            let adds = Epilogue {
+            let adds = Int8Epilogue {
                 gelu: false,
                 added: Some(x),
             };

@@ -1,8 +1,8 @@
 //! One linear layer.
 
 use super::Layer;
-use super::epilogue::{Epilogue, put_tile};
-use super::pack::Packed;
+use super::epilogue::{Int8Epilogue, put_tile};
+use super::pack::PackedWeights;
 use super::quantize::{Row, quantize};
 use super::tile::{LARGEST, Tile};
 use super::with_words;
@@ -30,7 +30,7 @@ pub(super) fn linear_by(
 ) {
     over_bands(tile, layer, out, threads, |packed, first, out| {
         let start = first * packed.outputs;
-        let epilogue = Epilogue {
+        let epilogue = Int8Epilogue {
             gelu: false,
             added: residual.map(|residual| &residual[start..][..out.len()]),
         };
@@ -51,7 +51,7 @@ pub fn linear_then_rotate(
         multiply(
             packed,
             &x[first * packed.inputs..],
-            Epilogue::default(),
+            Int8Epilogue::default(),
             out,
         );
         rotate(rotation.starting_at(first), packed.outputs, out);
@@ -64,13 +64,13 @@ fn over_bands(
     layer: Layer<'_>,
     out: &mut [f32],
     threads: usize,
-    work: impl Fn(&Packed<'_>, usize, &mut [f32]) + Sync,
+    work: impl Fn(&PackedWeights<'_>, usize, &mut [f32]) + Sync,
 ) {
     let (inputs, outputs) = (layer.factors.len(), layer.scales.len());
     if out.is_empty() {
         return;
     }
-    Packed::pack(tile, layer, threads, |packed| {
+    PackedWeights::pack(tile, layer, threads, |packed| {
         each_band(out, outputs, inputs / 4 + outputs, threads, |first, out| {
             work(packed, first, out);
         });
@@ -78,7 +78,7 @@ fn over_bands(
 }
 
 /// Fills a band of rows of the output, on one thread.
-pub(super) fn multiply(packed: &Packed<'_>, x: &[f32], epilogue: Epilogue<'_>, out: &mut [f32]) {
+pub(super) fn multiply(packed: &PackedWeights<'_>, x: &[f32], epilogue: Int8Epilogue<'_>, out: &mut [f32]) {
     let tile = packed.tile;
     let length = tile.words(packed.inputs);
     let mut rows = [Row::default(); MOST];

@@ -8,8 +8,8 @@ use super::{Layer, with_words};
 use crate::machine::dispatch;
 use crate::parallel;
 
-/// Packed weights, and three numbers for each column, all to the end of the last panel.
-pub(super) struct Packed<'a> {
+/// PackedWeights weights, and three numbers for each column, all to the end of the last panel.
+pub(super) struct PackedWeights<'a> {
     pub(super) tile: Tile,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
@@ -24,13 +24,13 @@ pub(super) struct Packed<'a> {
     pub(super) totals: &'a [i32],
 }
 
-impl Packed<'_> {
+impl PackedWeights<'_> {
     /// Packs weights into scratch space of this thread, and calls `work` with them.
     pub(super) fn pack<R>(
         tile: Tile,
         layer: Layer<'_>,
         threads: usize,
-        work: impl FnOnce(&Packed<'_>) -> R,
+        work: impl FnOnce(&PackedWeights<'_>) -> R,
     ) -> R {
         let columns = layer.scales.len().next_multiple_of(tile.columns);
         let steps = tile.steps(layer.factors.len());
@@ -42,7 +42,7 @@ impl Packed<'_> {
             copy(layer.scales, scales);
             copy(layer.bias.unwrap_or_default(), added);
             pack_panels(tile, layer, (&mut *words, &mut *totals), threads);
-            work(&Packed {
+            work(&PackedWeights {
                 tile,
                 inputs: layer.factors.len(),
                 outputs: layer.scales.len(),

@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::pack::Packed;
+use super::pack::PackedWeights;
 use super::tile::CHUNK;
 use crate::machine::dispatch;
 
@@ -20,7 +20,7 @@ pub(super) struct Row {
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
-    packed: &Packed<'_>,
+    packed: &PackedWeights<'_>,
     x: &[f32],
     rows: &mut [Row],
     words: &mut [u32],
