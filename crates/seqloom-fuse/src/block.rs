@@ -7,20 +7,20 @@ use std::ops::Range;
 use crate::Number;
 use crate::array::{Numbers, NumbersMut};
 use crate::fold::Totals;
-use crate::layout::{Layout, Strides};
-use crate::program::{Program, Step};
+use crate::layout::{BlockLayout, Strides};
+use crate::program::{Program, ProgramStep};
 
 /// What every share of the work reads.
-pub(crate) struct Job<'a, T> {
+pub(crate) struct BlockJob<'a, T> {
     pub(crate) program: &'a Program,
-    pub(crate) layout: Layout,
-    pub(crate) inputs: Vec<Input<'a, T>>,
+    pub(crate) layout: BlockLayout,
+    pub(crate) inputs: Vec<BlockInput<'a, T>>,
     /// Where each output steps; only folded ones are asked.
     pub(crate) strides: Vec<Strides>,
 }
 
 /// How an input comes into a block.
-pub(crate) enum Input<'a, T> {
+pub(crate) enum BlockInput<'a, T> {
     /// As it lies in memory.
     Direct(&'a [T]),
     /// The same number everywhere.
@@ -34,15 +34,15 @@ pub(crate) enum Input<'a, T> {
 }
 
 /// Some blocks, and the parts of the outputs that they fill.
-pub(crate) struct Task<'a, T> {
+pub(crate) struct BlockTask<'a, T> {
     pub(crate) blocks: Range<usize>,
     /// The position at which the first block begins.
     pub(crate) start: usize,
-    pub(crate) pieces: Vec<Piece<'a, T>>,
+    pub(crate) pieces: Vec<OutputPart<'a, T>>,
 }
 
 /// A part of an output.
-pub(crate) enum Piece<'a, T> {
+pub(crate) enum OutputPart<'a, T> {
     /// Stored as it arises.
     Whole(NumbersMut<'a>),
     /// Folded as it arises.
@@ -52,9 +52,9 @@ pub(crate) enum Piece<'a, T> {
 /// Bytes that begin on a line of the cache, so that no vector straddles two.
 const LINE: usize = 64;
 
-impl<T: Number> Job<'_, T> {
+impl<T: Number> BlockJob<'_, T> {
     /// Fills the task's parts of the outputs.
-    pub(crate) fn work(&self, task: &mut Task<'_, T>) {
+    pub(crate) fn work(&self, task: &mut BlockTask<'_, T>) {
         let (count, size) = (self.program.registers, self.layout.block);
         let padded = size.next_multiple_of(LINE / size_of::<T>());
         T::with_scratch(count * padded + LINE, |space| {
@@ -79,8 +79,8 @@ impl<T: Number> Job<'_, T> {
         }
         for (register, input) in registers.iter_mut().zip(&self.inputs) {
             match input {
-                Input::Scalar(number) => register.fill(*number),
-                Input::Repeated(numbers, strides) => {
+                BlockInput::Scalar(number) => register.fill(*number),
+                BlockInput::Repeated(numbers, strides) => {
                     let length = self.layout.block.min(self.layout.total);
                     self.copy(*numbers, strides, 0, &mut register[..length]);
                 }
@@ -89,7 +89,12 @@ impl<T: Number> Job<'_, T> {
         }
     }
 
-    fn one_block(&self, registers: &mut [&mut [T]], task: &mut Task<'_, T>, span: &Range<usize>) {
+    fn one_block(
+        &self,
+        registers: &mut [&mut [T]],
+        task: &mut BlockTask<'_, T>,
+        span: &Range<usize>,
+    ) {
         for (input, register) in self.inputs.iter().zip(registers.iter_mut()) {
             self.load(input, register, task, span);
         }
@@ -105,15 +110,21 @@ impl<T: Number> Job<'_, T> {
         }
     }
 
-    fn load(&self, input: &Input<'_, T>, out: &mut [T], task: &Task<'_, T>, span: &Range<usize>) {
+    fn load(
+        &self,
+        input: &BlockInput<'_, T>,
+        out: &mut [T],
+        task: &BlockTask<'_, T>,
+        span: &Range<usize>,
+    ) {
         let (start, length) = (span.start, span.len());
         match input {
-            Input::Direct(_) | Input::Scalar(_) | Input::Repeated(..) => {}
-            Input::Loaded(numbers, strides) => {
+            BlockInput::Direct(_) | BlockInput::Scalar(_) | BlockInput::Repeated(..) => {}
+            BlockInput::Loaded(numbers, strides) => {
                 self.copy(*numbers, strides, start, &mut out[..length]);
             }
-            Input::Output(number) => {
-                if let Piece::Whole(numbers) = &task.pieces[*number] {
+            BlockInput::Output(number) => {
+                if let OutputPart::Whole(numbers) = &task.pieces[*number] {
                     let numbers = numbers.numbers();
                     numbers.load(start - task.start, 1, &mut out[..length]);
                 }
@@ -131,9 +142,9 @@ impl<T: Number> Job<'_, T> {
 
     fn one_step(
         &self,
-        step: &Step,
+        step: &ProgramStep,
         registers: &mut [&mut [T]],
-        task: &mut Task<'_, T>,
+        task: &mut BlockTask<'_, T>,
         span: &Range<usize>,
     ) {
         let position = span.start - task.start;
@@ -159,24 +170,24 @@ impl<T: Number> Job<'_, T> {
         span: &Range<usize>,
     ) -> &'r [T] {
         match self.inputs.get(value) {
-            Some(Input::Direct(numbers)) => &numbers[span.clone()],
+            Some(BlockInput::Direct(numbers)) => &numbers[span.clone()],
             _ => registers[value].get(..span.len()).unwrap_or_default(),
         }
     }
 
     /// Whether the step that made an output's values has stored them, too.
-    fn is_written(&self, number: usize, task: &mut Task<'_, T>) -> bool {
+    fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
         steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()
     }
 
-    fn put(&self, number: usize, values: &[T], task: &mut Task<'_, T>, span: &Range<usize>) {
+    fn put(&self, number: usize, values: &[T], task: &mut BlockTask<'_, T>, span: &Range<usize>) {
         match &mut task.pieces[number] {
-            Piece::Whole(numbers) => match numbers.same::<T>() {
+            OutputPart::Whole(numbers) => match numbers.same::<T>() {
                 Some(out) => out[span.start - task.start..][..values.len()].copy_from_slice(values),
                 None => numbers.store(span.start - task.start, values),
             },
-            Piece::Folded(totals) => {
+            OutputPart::Folded(totals) => {
                 let strides = &self.strides[number];
                 let step = strides[strides.len() - 1];
                 let (start, length) = (span.start, span.len());
@@ -188,12 +199,12 @@ impl<T: Number> Job<'_, T> {
     }
 }
 
-impl<T: Number> Piece<'_, T> {
+impl<T: Number> OutputPart<'_, T> {
     /// The numbers, where they are stored in the type that the program computes in.
     fn same(&mut self) -> Option<&mut [T]> {
         match self {
-            Piece::Whole(numbers) => numbers.same::<T>(),
-            Piece::Folded(_) => None,
+            OutputPart::Whole(numbers) => numbers.same::<T>(),
+            OutputPart::Folded(_) => None,
         }
     }
 }

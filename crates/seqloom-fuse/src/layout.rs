@@ -2,7 +2,7 @@
 
 /// A shape with as few axes as all arrays allow, cut into blocks of whole rows, or of parts
 /// of one row where rows are long.
-pub(crate) struct Layout {
+pub(crate) struct BlockLayout {
     sizes: Vec<usize>,
     /// How many positions there are.
     pub(crate) total: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Layout {
 /// Steps from one position to the next along each axis, zero where an array is broadcast.
 pub(crate) type Strides = Vec<usize>;
 
-impl Layout {
+impl BlockLayout {
     /// Joins axes that every array walks through without a jump; gives each its strides.
     pub(crate) fn new(shape: &[usize], arrays: &[&[usize]], most: usize) -> (Self, Vec<Strides>) {
         let mut sizes: Vec<usize> = Vec::with_capacity(shape.len());

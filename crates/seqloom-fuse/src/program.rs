@@ -32,7 +32,7 @@ pub struct Output {
 pub struct Program {
     pub(crate) inputs: usize,
     pub(crate) constants: Vec<f64>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ProgramStep>,
     /// Which register each output is in, and how it is folded.
     pub(crate) outputs: Vec<Output>,
     pub(crate) registers: usize,
@@ -41,7 +41,7 @@ pub struct Program {
 
 /// An operation on registers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ProgramStep {
     pub(crate) op: Op,
     pub(crate) args: [usize; 3],
     pub(crate) out: usize,
@@ -58,12 +58,12 @@ impl Program {
     pub fn new(description: &Description) -> Result<Self> {
         let fixed = description.inputs + description.constants.len();
         let last = last_uses(description, fixed)?;
-        let mut registers = Registers::new(fixed);
+        let mut registers = FreeRegisters::new(fixed);
         let mut positions: Vec<usize> = (0..fixed).collect();
         let mut steps = Vec::with_capacity(description.steps.len());
         for (number, (op, args)) in description.steps.iter().enumerate() {
             let out = registers.take();
-            steps.push(Step {
+            steps.push(ProgramStep {
                 op: *op,
                 args: [0, 1, 2].map(|at| args.get(at).map_or(0, |&value| positions[value])),
                 out,
@@ -156,12 +156,12 @@ fn sole_output(description: &Description, value: usize) -> Option<usize> {
 }
 
 /// Registers that are free, and how many there are in all.
-struct Registers {
+struct FreeRegisters {
     free: Vec<usize>,
     count: usize,
 }
 
-impl Registers {
+impl FreeRegisters {
     fn new(count: usize) -> Self {
         let free = Vec::new();
         Self { free, count }

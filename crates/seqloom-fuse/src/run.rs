@@ -9,9 +9,9 @@ use seqloom_macros::compiled_once;
 
 use crate::Number;
 use crate::array::{Numbers, NumbersMut};
-use crate::block::{Input, Job, Piece, Task};
+use crate::block::{BlockInput, BlockJob, BlockTask, OutputPart};
 use crate::fold::{Fold, Totals};
-use crate::layout::{Layout, Strides};
+use crate::layout::{BlockLayout, Strides};
 use crate::program::Program;
 
 /// An input: numbers, and by how many of them the array steps along each axis of the
@@ -67,9 +67,9 @@ pub fn run<T: Number>(
     let arrays: Vec<&[usize]> = arrays
         .chain(outputs.iter().map(|output| &output.strides[..]))
         .collect();
-    let (layout, mut strides) = Layout::new(shape, &arrays, BLOCK / size_of::<T>());
+    let (layout, mut strides) = BlockLayout::new(shape, &arrays, BLOCK / size_of::<T>());
     let output_strides = strides.split_off(inputs.len());
-    let job = Job {
+    let job = BlockJob {
         program,
         inputs: taken::<T>(&layout, inputs, strides)?,
         strides: output_strides,
@@ -82,14 +82,14 @@ pub fn run<T: Number>(
 }
 
 fn taken<'a, T: Number>(
-    layout: &Layout,
+    layout: &BlockLayout,
     inputs: &[Operand<'a>],
     strides: Vec<Strides>,
-) -> Result<Vec<Input<'a, T>>> {
+) -> Result<Vec<BlockInput<'a, T>>> {
     let each = inputs.iter().zip(strides);
     each.map(|(input, strides)| match input.source {
-        Source::Scalar(number) => Ok(Input::Scalar(T::of(number))),
-        Source::Output(number) => Ok(Input::Output(number)),
+        Source::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
+        Source::Output(number) => Ok(BlockInput::Output(number)),
         Source::Numbers(numbers) => {
             if layout.total > 0 && numbers.len() < layout.extent(&strides) {
                 return Err(Error::argument("program: an input is too short"));
@@ -101,20 +101,24 @@ fn taken<'a, T: Number>(
 }
 
 /// The cheapest way to read an input.
-fn seen<'a, T: Number>(layout: &Layout, numbers: Numbers<'a>, strides: Strides) -> Input<'a, T> {
+fn seen<'a, T: Number>(
+    layout: &BlockLayout,
+    numbers: Numbers<'a>,
+    strides: Strides,
+) -> BlockInput<'a, T> {
     if layout.total > 0 && strides.iter().all(|&stride| stride == 0) {
         let mut number = [T::ZERO];
         numbers.load(0, 0, &mut number);
-        return Input::Scalar(number[0]);
+        return BlockInput::Scalar(number[0]);
     }
     match numbers.same::<T>() {
-        Some(direct) if layout.is_plain(&strides) => Input::Direct(direct),
-        _ if layout.is_repeated(&strides) => Input::Repeated(numbers, strides),
-        _ => Input::Loaded(numbers, strides),
+        Some(direct) if layout.is_plain(&strides) => BlockInput::Direct(direct),
+        _ if layout.is_repeated(&strides) => BlockInput::Repeated(numbers, strides),
+        _ => BlockInput::Loaded(numbers, strides),
     }
 }
 
-fn check<T>(job: &Job<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
+fn check<T>(job: &BlockJob<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
     let outputs = job.program.outputs.iter();
     for ((output, room), strides) in outputs.zip(rooms).zip(&job.strides) {
         let whole = room.len() == job.layout.total && job.layout.is_plain(strides);
@@ -123,8 +127,8 @@ fn check<T>(job: &Job<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
             return Err(Error::argument("program: an output does not fit the shape"));
         }
     }
-    let own = |input: &Input<'_, T>| match input {
-        Input::Output(number) => {
+    let own = |input: &BlockInput<'_, T>| match input {
+        BlockInput::Output(number) => {
             let output = job.program.outputs.get(*number);
             output.is_none_or(|output| output.fold.is_some())
         }
@@ -139,10 +143,10 @@ fn check<T>(job: &Job<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
 }
 
 /// Does the work, in shares, and folds what they have folded.
-fn finish<T: Number>(job: &Job<'_, T>, rooms: Vec<NumbersMut<'_>>, threads: usize) {
+fn finish<T: Number>(job: &BlockJob<'_, T>, rooms: Vec<NumbersMut<'_>>, threads: usize) {
     let shares = shares(job);
     let mut rests: Vec<Option<NumbersMut<'_>>> = rooms.into_iter().map(Some).collect();
-    let mut tasks: Vec<Task<'_, T>> = Vec::with_capacity(shares);
+    let mut tasks: Vec<BlockTask<'_, T>> = Vec::with_capacity(shares);
     for share in 0..shares {
         let blocks = job.layout.blocks();
         let range = blocks * share / shares..blocks * (share + 1) / shares;
@@ -167,7 +171,7 @@ fn finish<T: Number>(job: &Job<'_, T>, rooms: Vec<NumbersMut<'_>>, threads: usiz
 }
 
 /// In how many shares the work is cut: this depends on the shape alone.
-fn shares<T>(job: &Job<'_, T>) -> usize {
+fn shares<T>(job: &BlockJob<'_, T>) -> usize {
     let mut most = job.layout.blocks().div_ceil(BLOCKS).clamp(1, SHARES);
     for (output, strides) in job.program.outputs.iter().zip(&job.strides) {
         if output.fold.is_some() && !job.layout.is_one_per_row(strides) {
@@ -190,10 +194,10 @@ const SHARES_OF_FOLDS: usize = 16;
 
 /// The share of these blocks, with its parts of the outputs.
 fn task<'a, T: Number>(
-    job: &Job<'_, T>,
+    job: &BlockJob<'_, T>,
     blocks: Range<usize>,
     rests: &mut [Option<NumbersMut<'a>>],
-) -> Task<'a, T> {
+) -> BlockTask<'a, T> {
     let (start, end) = (job.layout.start(blocks.start), job.layout.start(blocks.end));
     let mut pieces = Vec::with_capacity(rests.len());
     for (number, rest) in rests.iter_mut().enumerate() {
@@ -201,7 +205,7 @@ fn task<'a, T: Number>(
             (None, Some(room)) => {
                 let (part, after) = room.split(end - start);
                 *rest = Some(after);
-                Piece::Whole(part)
+                OutputPart::Whole(part)
             }
             (fold, room) => {
                 *rest = room;
@@ -215,7 +219,7 @@ fn task<'a, T: Number>(
         };
         pieces.push(piece);
     }
-    Task {
+    BlockTask {
         blocks,
         start,
         pieces,
@@ -223,31 +227,31 @@ fn task<'a, T: Number>(
 }
 
 fn folded<T: Number>(
-    job: &Job<'_, T>,
+    job: &BlockJob<'_, T>,
     fold: Fold,
     strides: &Strides,
     span: Range<usize>,
-) -> Piece<'static, T> {
+) -> OutputPart<'static, T> {
     let layout = &job.layout;
     let kept = if layout.is_one_per_row(strides) {
         span.start / layout.row..span.end.div_ceil(layout.row)
     } else {
         0..layout.extent(strides)
     };
-    Piece::Folded(Totals::new(fold, kept))
+    OutputPart::Folded(Totals::new(fold, kept))
 }
 
 /// Folds the totals of all shares in order, and stores the result.
 fn gather<T: Number>(
-    job: &Job<'_, T>,
+    job: &BlockJob<'_, T>,
     fold: Fold,
     number: usize,
-    tasks: &mut [Task<'_, T>],
+    tasks: &mut [BlockTask<'_, T>],
     mut room: NumbersMut<'_>,
 ) {
     let mut all = vec![fold.empty(); room.len()];
     for task in tasks {
-        if let Piece::Folded(totals) = &mut task.pieces[number] {
+        if let OutputPart::Folded(totals) = &mut task.pieces[number] {
             totals.add_to(&mut all);
         }
     }

@@ -8,7 +8,7 @@ use crate::{Float, Instances, lanes::Lanes, parallel};
 
 /// What every tensor of a step shares.
 #[derive(Clone, Copy, Debug)]
-pub struct Step {
+pub struct AdamwStep {
     /// The learning rate.
     pub rate: f64,
     /// How much of each moment is kept.
@@ -21,7 +21,7 @@ pub struct Step {
 
 /// A parameter, its two moments, and its gradient.
 #[derive(Debug)]
-pub struct Tensor<'a, T> {
+pub struct AdamwTensor<'a, T> {
     /// The parameter, changed in place.
     pub param: &'a mut [T],
     /// The running mean of the gradient.
@@ -36,14 +36,14 @@ pub struct Tensor<'a, T> {
 
 /// Changes parameters and their moments as `torch.optim.AdamW` does.
 #[compiled_once]
-pub fn adamw<T: Float>(step: Step, tensors: Vec<Tensor<'_, T>>, threads: usize) {
+pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, threads: usize) {
     if parallel::is_alone(threads) {
         for tensor in tensors {
             update_lines(step, tensor);
         }
     } else {
         // The pieces of all tensors at once: threads wake once, not once a tensor.
-        let pieces = tensors.into_iter().flat_map(Tensor::cut).collect();
+        let pieces = tensors.into_iter().flat_map(AdamwTensor::cut).collect();
         parallel::each(pieces, threads, |piece| update_lines(step, piece));
     }
 }
@@ -55,7 +55,7 @@ const PIECE: usize = 16 * parallel::CHUNK;
 const LINE: usize = 64;
 
 /// Updates the numbers before the first whole cache line, then all others.
-fn update_lines<T: Float>(step: Step, tensor: Tensor<'_, T>) {
+fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
     // NumPy's large arrays begin 16 bytes behind a cache line. From the next line on, no
     // vector lies in two of them.
     let before = tensor.param.as_ptr().align_offset(LINE);
@@ -65,7 +65,7 @@ fn update_lines<T: Float>(step: Step, tensor: Tensor<'_, T>) {
     update(step, rest);
 }
 
-impl<T> Tensor<'_, T> {
+impl<T> AdamwTensor<'_, T> {
     /// Pieces for threads.
     fn cut(mut self) -> Vec<Self> {
         let mut pieces = Vec::new();
@@ -105,8 +105,8 @@ impl<T> Tensor<'_, T> {
 }
 
 #[vectorized]
-fn update<S: Simd, T: Float>(simd: S, step: Step, tensor: Tensor<'_, T>) {
-    let rule = Rule::new(simd, step, tensor.decay);
+fn update<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T>) {
+    let rule = AdamwLanes::new(simd, step, tensor.decay);
     let (params, param) = T::split_mut::<S>(tensor.param);
     let (firsts, first) = T::split_mut::<S>(tensor.first);
     let (seconds, second) = T::split_mut::<S>(tensor.second);
@@ -125,7 +125,7 @@ fn update<S: Simd, T: Float>(simd: S, step: Step, tensor: Tensor<'_, T>) {
 }
 
 /// A step's constants in every lane.
-struct Rule<S: Simd, T: Float> {
+struct AdamwLanes<S: Simd, T: Float> {
     kept: Lanes<S, T>,
     betas: [Lanes<S, T>; 2],
     gains: [Lanes<S, T>; 2],
@@ -134,9 +134,9 @@ struct Rule<S: Simd, T: Float> {
     epsilon: Lanes<S, T>,
 }
 
-impl<S: Simd, T: Float> Rule<S, T> {
+impl<S: Simd, T: Float> AdamwLanes<S, T> {
     #[inline(always)]
-    fn new(simd: S, step: Step, decay: f64) -> Self {
+    fn new(simd: S, step: AdamwStep, decay: f64) -> Self {
         let splat = |value: f64| Lanes::splat(simd, T::of(value));
         let (beta_1, beta_2) = step.betas;
         let correction = 1.0 - beta_1.powi(step.number);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_first_step_moves_against_the_gradient_by_the_rate() {
-        let step = Step {
+        let step = AdamwStep {
             rate: 0.1,
             betas: (0.9, 0.999),
             epsilon: 0.0,
@@ -182,7 +182,7 @@ mod tests {
             let [param, first, second] = &mut arrays;
             adamw(
                 step,
-                vec![Tensor {
+                vec![AdamwTensor {
                     param,
                     first,
                     second,

@@ -64,7 +64,7 @@ pub fn max_pool1d<T: Float>(
             let x = &x[number * rows * window.length..];
             let outs = out.chunks_mut(width).zip(positions.chunks_mut(width));
             for (x, (out, positions)) in x.chunks(window.length).zip(outs) {
-                machine::dispatch(Row {
+                machine::dispatch(PoolRow {
                     window,
                     x,
                     out,
@@ -76,14 +76,14 @@ pub fn max_pool1d<T: Float>(
 }
 
 /// One row's windows: those that reach into the padding one by one, the others together.
-struct Row<'a, T> {
+struct PoolRow<'a, T> {
     window: &'a Window,
     x: &'a [T],
     out: &'a mut [T],
     positions: &'a mut [i64],
 }
 
-impl<T: Float> WithSimd for Row<'_, T> {
+impl<T: Float> WithSimd for PoolRow<'_, T> {
     type Output = ();
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use crate::{Float, Instances, parallel};
 
 /// How rows are normalised.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule<'a, T> {
+pub struct NormRule<'a, T> {
     /// The factor of each column; there is at least one.
     pub weight: &'a [T],
     /// Added to each column; without it the mean is left in: RMS norm.
@@ -20,7 +20,7 @@ pub struct Rule<'a, T> {
 
 /// Fills the normalised rows, and each row's mean and the inverse of its deviation.
 #[compiled_once]
-pub fn normalise<T: Float>(rule: Rule<'_, T>, x: &[T], outs: [&mut [T]; 3], threads: usize) {
+pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], threads: usize) {
     let [out, means, inverses] = outs;
     let width = rule.weight.len();
     let rows = parallel::rows_per_chunk(width);
@@ -39,7 +39,7 @@ pub fn normalise<T: Float>(rule: Rule<'_, T>, x: &[T], outs: [&mut [T]; 3], thre
 #[vectorized]
 fn normalise_some<S: Simd, T: Float>(
     simd: S,
-    rule: Rule<'_, T>,
+    rule: NormRule<'_, T>,
     x: &[T],
     [out, means, inverses]: [&mut [T]; 3],
 ) {
@@ -106,7 +106,7 @@ fn sum<S: Simd, T: Float>(
 
 /// What the normalisation gave, and the gradient by its output.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a, T> {
+pub struct NormGradInputs<'a, T> {
     /// The gradient by the output.
     pub grad: &'a [T],
     /// What was normalised.
@@ -122,7 +122,7 @@ pub struct Given<'a, T> {
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
-    given: Given<'_, T>,
+    given: NormGradInputs<'_, T>,
     outs: [&mut [T]; 3],
     threads: usize,
 ) {
@@ -156,7 +156,7 @@ const LEAST: usize = 16;
 fn normalise_grad_some<S: Simd, T: Float>(
     simd: S,
     weight: &[T],
-    given: Given<'_, T>,
+    given: NormGradInputs<'_, T>,
     first: usize,
     [out, by_weight, by_bias]: [&mut [T]; 3],
 ) {
@@ -211,7 +211,7 @@ mod tests {
                     vec![0.0; x.len() / width],
                 );
                 let (weight, bias) = (vec![1.0; width], vec![0.0; width]);
-                let rule = Rule {
+                let rule = NormRule {
                     weight: &weight,
                     bias: Some(&bias),
                     epsilon: 0.0,
@@ -230,7 +230,7 @@ mod tests {
         let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::of).collect();
         let weight = vec![1.5; 40];
         let inverses = vec![0.3; 1000];
-        let given = Given {
+        let given = NormGradInputs {
             grad: &x,
             x: &x,
             means: None,

@@ -120,7 +120,9 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     let total = Lanes::splat(simd, total.sum() + rest.iter().copied().sum());
     let (ys, y_rest) = T::split::<S>(y);
     let (outs, out_rest) = T::split_mut::<S>(out);
-    let slope = |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
+    // A closure that is not inlined would call a function for each instruction.
+    let slope = #[inline(always)]
+    |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
     for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
         *out = slope(Lanes::new(simd, grad), Lanes::new(simd, y)).vector;
     }

@@ -1,7 +1,9 @@
 //! Attention, by the kernels of NumPy's backend.
 
 use seqloom_kernels::Float;
-use seqloom_kernels::attention::{Heads, HeadsMut, Inputs, Mask, Rule, Stretched, forward, varlen};
+use seqloom_kernels::attention::{
+    AttentionInputs, AttentionMask, AttentionRule, Heads, HeadsMut, Stretched, forward, varlen,
+};
 
 use super::call::Call;
 use super::windows::require_one_type;
@@ -78,7 +80,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> 
             };
             let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
             by_float!(dtype, T => {
-                let inputs = Inputs {
+                let inputs = AttentionInputs {
                     queries: heads::<T>(q)?,
                     keys: heads(k)?,
                     values: heads(v)?,
@@ -125,8 +127,8 @@ impl Scoring {
         })
     }
 
-    fn typed<T: Float>(self) -> Rule<T> {
-        Rule {
+    fn typed<T: Float>(self) -> AttentionRule<T> {
+        AttentionRule {
             scale: T::of(self.scale),
             causal: self.is_causal,
             dropout: None,
@@ -149,7 +151,7 @@ fn stretched_mask(b: &mut Builder, mask: &Item, sizes: &Sizes, dtype: Dtype) -> 
     Ok(mask.seen(layout))
 }
 
-fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<Mask<'a, T>> {
+fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
     let layout = mask.layout;
     let (Ok(shape), Ok(mut steps)) = (
         <[usize; 4]>::try_from(&layout.shape[..]),
@@ -163,9 +165,9 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<Mask<'a, T>> {
     let found = if mask.dtype == Dtype::Bool {
         let bytes = mask.onward::<u8>()?;
         let truths = bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
-        Stretched::new(truths, shape, steps).map(Mask::Allowed)
+        Stretched::new(truths, shape, steps).map(AttentionMask::Allowed)
     } else {
-        Stretched::new(mask.onward::<T>()?, shape, steps).map(Mask::Added)
+        Stretched::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
     };
     found.ok_or_else(|| "mask: its rows have gaps".to_owned())
 }
@@ -227,7 +229,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
             let bounds = checked_bounds(bounds.plain()?, sizes.queries, longest)?;
             let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
             by_float!(dtype, T => {
-                let inputs = Inputs {
+                let inputs = AttentionInputs {
                     queries: heads::<T>(q)?,
                     keys: heads(k)?,
                     values: heads(v)?,

@@ -1,7 +1,7 @@
 //! A transformer's joined operations: linear layers over rows, each row by itself.
 
-use seqloom_kernels::dense::{FeedForward, Layer, Rotation, linear, linear_then_rotate};
-use seqloom_kernels::norm::Rule;
+use seqloom_kernels::dense::{FeedForward, LinearLayer, Rotation, linear, linear_then_rotate};
+use seqloom_kernels::norm::NormRule;
 
 use super::call::Call;
 use super::elementwise::{Operands, compute};
@@ -91,7 +91,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
             by_float!(dtype, T => {
                 let mut given = Taken::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
-                let layer = Layer { weight, bias: given.take_if(has_bias)?, inputs };
+                let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
                 linear(layer, x, given.take_if(has_residual)?, write.plain()?, threads);
                 Ok(())
             })
@@ -129,7 +129,7 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
             by_float!(dtype, T => {
                 let mut given = Taken::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
-                let layer = Layer { weight, bias: given.take_if(has_bias)?, inputs };
+                let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
                 let (cosines, sines, heads) = (given.take()?, given.take()?, 2 * heads);
                 let rotation = Rotation { cosines, sines, half, heads };
                 linear_then_rotate(layer, rotation, x, write.plain()?, threads);
@@ -194,11 +194,11 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
             by_float!(dtype, T => {
                 let mut given = Taken::new(reads);
                 let x = given.take::<T>()?;
-                let norm = Rule { weight: given.take()?, bias: Some(given.take()?), epsilon };
+                let norm = NormRule { weight: given.take()?, bias: Some(given.take()?), epsilon };
                 let (weight, bias) = (given.take()?, given.take_if(has_bias[0])?);
-                let inner = Layer { weight, bias, inputs: width };
+                let inner = LinearLayer { weight, bias, inputs: width };
                 let (weight, bias) = (given.take()?, given.take_if(has_bias[1])?);
-                let outer = Layer { weight, bias, inputs: hidden };
+                let outer = LinearLayer { weight, bias, inputs: hidden };
                 FeedForward { norm, inner, outer }.apply(x, write.plain()?, threads);
                 Ok(())
             })

@@ -2,7 +2,7 @@
 
 use seqloom_fuse::Op;
 use seqloom_kernels::batch_norm::{self, Affine, Positions};
-use seqloom_kernels::norm::{Rule, normalise};
+use seqloom_kernels::norm::{NormRule, normalise};
 
 use super::call::Call;
 use super::create::fill;
@@ -55,7 +55,7 @@ fn normalised(
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let bias = given.take_if(is_centred)?;
                 let outs = [out.plain()?, means.plain()?, inverses.plain()?];
-                normalise(Rule { weight, bias, epsilon }, x, outs, threads);
+                normalise(NormRule { weight, bias, epsilon }, x, outs, threads);
                 Ok(())
             })
         },

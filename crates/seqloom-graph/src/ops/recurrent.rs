@@ -1,7 +1,9 @@
 //! Recurrent layers.
 
 use seqloom_kernels::Float;
-use seqloom_kernels::recurrent::{self, Inputs, Layer, Outputs, forward};
+use seqloom_kernels::recurrent::{
+    self, RecurrentInputs, RecurrentLayer, RecurrentOutputs, forward,
+};
 
 use super::call::Call;
 use super::windows::require_one_type;
@@ -42,8 +44,8 @@ impl Sizes {
         &self,
         given: &mut Taken<'_, 'a>,
         mask: Option<&'a [bool]>,
-    ) -> Outcome<Layer<'a, T>> {
-        Ok(Layer {
+    ) -> Outcome<RecurrentLayer<'a, T>> {
+        Ok(RecurrentLayer {
             states: given.take()?,
             cells: given.take_if(self.has_cells)?,
             weight: given.take()?,
@@ -226,7 +228,7 @@ fn run<T: Float>(
     });
     let places = places.transpose()?;
     let mut given = Taken::new(reads);
-    let inputs = Inputs::Values {
+    let inputs = RecurrentInputs::Values {
         values: given.take()?,
         weight: given.take()?,
         bias: given.take_if(has[0])?,
@@ -239,8 +241,8 @@ fn run<T: Float>(
         _ => return Ok(()),
     };
     let outputs = match &places {
-        Some(places) => Outputs::At(places, outputs),
-        None => Outputs::All(outputs, kept),
+        Some(places) => RecurrentOutputs::At(places, outputs),
+        None => RecurrentOutputs::All(outputs, kept),
     };
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
     forward(&layer, inputs, outputs, threads);

@@ -25,7 +25,7 @@ pub(super) struct Result<'a, T> {
 
 /// The gradients by queries, keys and values, to be filled.
 #[derive(Debug)]
-pub(super) struct Grads<'a, T> {
+pub(super) struct AttentionGrads<'a, T> {
     pub(super) queries: MatrixMut<'a, T>,
     pub(super) keys: MatrixMut<'a, T>,
     pub(super) values: MatrixMut<'a, T>,
@@ -35,7 +35,7 @@ pub(super) struct Grads<'a, T> {
 pub(super) fn differentiate<T: Float>(
     head: &Head<'_, T>,
     result: Result<'_, T>,
-    mut grads: Grads<'_, T>,
+    mut grads: AttentionGrads<'_, T>,
 ) {
     let (count, keys) = (head.queries.rows_count(), head.keys.rows_count());
     grads.keys.fill(T::ZERO);
@@ -56,7 +56,7 @@ fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
     result: &Result<'_, T>,
-    grads: &mut Grads<'_, T>,
+    grads: &mut AttentionGrads<'_, T>,
     scratch: &mut [T],
 ) {
     let (count, width) = (queries.len(), keys.len());

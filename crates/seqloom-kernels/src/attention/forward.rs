@@ -32,7 +32,7 @@ pub(super) fn answer<T: Float>(
         let (scores, totals) = scratch.split_at_mut(size);
         for keys in head.key_blocks(&queries) {
             let scores = &mut scores[..count * keys.len()];
-            let block = Block {
+            let block = KeyBlock {
                 head,
                 first,
                 keys,
@@ -50,7 +50,7 @@ pub(super) fn answer<T: Float>(
 }
 
 /// Some queries and a block of keys, and what is known of the blocks before.
-struct Block<'a, 'b, T> {
+struct KeyBlock<'a, 'b, T> {
     head: &'a Head<'b, T>,
     /// The first of the queries.
     first: usize,
@@ -62,7 +62,7 @@ struct Block<'a, 'b, T> {
     out: MatrixMut<'a, T>,
 }
 
-impl<T: Float> Block<'_, '_, T> {
+impl<T: Float> KeyBlock<'_, '_, T> {
     /// Adds the values, times their weights, to the answers.
     fn add(mut self, queries: Matrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
@@ -88,13 +88,13 @@ impl<T: Float> Block<'_, '_, T> {
 
 /// Turns a block's scores into weights that are not divided by their sum yet.
 #[vectorized]
-fn weigh_all<S: Simd, T: Float>(simd: S, block: &mut Block<'_, '_, T>) {
+fn weigh_all<S: Simd, T: Float>(simd: S, block: &mut KeyBlock<'_, '_, T>) {
     for number in 0..block.totals.len() {
         block.weigh(simd, number);
     }
 }
 
-impl<T: Float> Block<'_, '_, T> {
+impl<T: Float> KeyBlock<'_, '_, T> {
     /// Turns the scores of one query into weights.
     #[inline(always)]
     fn weigh<S: Simd>(&mut self, simd: S, number: usize) {

@@ -10,7 +10,7 @@ use crate::lanes::Lanes;
 use crate::{Float, special};
 
 /// Scores, and then weights, of `K` keys.
-type Tile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
+type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// Queries in `V` registers.
 pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
@@ -62,7 +62,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 
     /// The scores of a tile's keys, less the shifts.
     #[inline(always)]
-    fn score<const K: usize>(&self, keys: &[[T; K]]) -> Tile<S, T, K, V> {
+    fn score<const K: usize>(&self, keys: &[[T; K]]) -> ScoreTile<S, T, K, V> {
         let mut tile = [self.minus; K];
         for (queries, keys) in self.queries.iter().zip(keys) {
             let queries = queries.map(|vector| Lanes::new(self.simd, vector));
@@ -78,7 +78,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 
     /// Turns scores into weights and adds them up.
     #[inline(always)]
-    fn weigh<const K: usize>(&mut self, tile: &mut Tile<S, T, K, V>) {
+    fn weigh<const K: usize>(&mut self, tile: &mut ScoreTile<S, T, K, V>) {
         for weights in tile {
             for (weight, total) in weights.iter_mut().zip(&mut self.totals) {
                 *weight = special::exp2_of_negative(*weight);
@@ -89,7 +89,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 
     /// Adds values, times their weights, to the answers.
     #[inline(always)]
-    fn add<const K: usize>(&mut self, tile: &Tile<S, T, K, V>, values: &[[T; K]]) {
+    fn add<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
         for (answers, values) in self.answers.iter_mut().zip(values) {
             let mut sums = answers.map(|vector| Lanes::new(self.simd, vector));
             for (weights, &value) in tile.iter().zip(values) {
@@ -107,7 +107,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     fn move_shifts<const K: usize>(
         &mut self,
         highest: [Lanes<S, T>; V],
-        tile: &mut Tile<S, T, K, V>,
+        tile: &mut ScoreTile<S, T, K, V>,
     ) {
         for (v, highest) in highest.into_iter().enumerate() {
             let (zero, one) = (highest.like(T::ZERO), highest.like(T::ONE));
@@ -149,7 +149,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 /// The highest score of each query.
 #[inline(always)]
 fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
-    tile: &Tile<S, T, K, V>,
+    tile: &ScoreTile<S, T, K, V>,
 ) -> [Lanes<S, T>; V] {
     let mut highest = tile[0];
     for scores in &tile[1..] {
@@ -165,7 +165,7 @@ const LIMIT: f64 = 8.0;
 
 #[cfg(test)]
 mod tests {
-    use crate::attention::{Heads, HeadsMut, Inputs, Rule, forward};
+    use crate::attention::{AttentionInputs, AttentionRule, Heads, HeadsMut, forward};
     use crate::machine::tests::on_every_machine;
 
     /// The answers and the sums' logarithms of one-column queries to keys, whose values are
@@ -174,12 +174,12 @@ mod tests {
         let (asked, seen) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
         let values: Vec<f32> = (0..200_u8).map(f32::from).take(keys.len()).collect();
         let view = |data, shape| Heads::new(data, shape, [0, 0, 1]).unwrap();
-        let inputs = Inputs {
+        let inputs = AttentionInputs {
             queries: view(queries, asked),
             keys: view(keys, seen),
             values: view(&values, seen),
             mask: None,
-            rule: Rule {
+            rule: AttentionRule {
                 scale: 1.0,
                 causal: false,
                 dropout: None,

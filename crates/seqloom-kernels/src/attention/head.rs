@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::mask::Mask;
+use super::mask::AttentionMask;
 use crate::dropout::Dropout;
 use crate::matrix::Matrix;
 
 /// How scores become weights.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule<T> {
+pub struct AttentionRule<T> {
     /// What the products of queries and keys are multiplied by.
     pub scale: T,
     /// Whether query i sees the keys up to the i-th only.
@@ -23,8 +23,8 @@ pub(super) struct Head<'a, T> {
     pub(super) queries: Matrix<'a, T>,
     pub(super) keys: Matrix<'a, T>,
     pub(super) values: Matrix<'a, T>,
-    pub(super) mask: Option<Mask<'a, T>>,
-    pub(super) rule: Rule<T>,
+    pub(super) mask: Option<AttentionMask<'a, T>>,
+    pub(super) rule: AttentionRule<T>,
     /// Its sample, and its position in there.
     pub(super) position: [usize; 2],
     /// How many weights lie before its first.

@@ -23,7 +23,7 @@ impl<'a, U: Copy> Stretched<'a, U> {
 
     /// What applies to so many keys of a query, from one of them on.
     #[inline(always)]
-    fn row(&self, position: [usize; 4], keys: usize) -> Row<'a, U> {
+    fn row(&self, position: [usize; 4], keys: usize) -> MaskRow<'a, U> {
         let start = position
             .iter()
             .zip(self.steps)
@@ -32,27 +32,27 @@ impl<'a, U: Copy> Stretched<'a, U> {
         match self.steps[3] {
             0 => self.data[start..]
                 .first()
-                .map_or(Row::Each(&[]), |&all| Row::All(all)),
-            _ => Row::Each(&self.data[start..][..keys]),
+                .map_or(MaskRow::Each(&[]), |&all| MaskRow::All(all)),
+            _ => MaskRow::Each(&self.data[start..][..keys]),
         }
     }
 }
 
-enum Row<'a, U> {
+enum MaskRow<'a, U> {
     All(U),
     Each(&'a [U]),
 }
 
 /// What is done to the scores before the softmax.
 #[derive(Clone, Copy, Debug)]
-pub enum Mask<'a, T> {
+pub enum AttentionMask<'a, T> {
     /// The keys that may be looked at.
     Allowed(Stretched<'a, bool>),
     /// Added to the scores.
     Added(Stretched<'a, T>),
 }
 
-impl<T: Float> Mask<'_, T> {
+impl<T: Float> AttentionMask<'_, T> {
     /// Masks scores, of which the first is that of (batch, head, query, key).
     #[inline(always)]
     pub(super) fn apply(&self, position: [usize; 4], scores: &mut [T]) {
@@ -64,11 +64,11 @@ impl<T: Float> Mask<'_, T> {
 }
 
 #[inline(always)]
-fn close<T: Float>(allowed: &Row<'_, bool>, scores: &mut [T]) {
+fn close<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
     match allowed {
-        Row::All(true) => {}
-        Row::All(false) => scores.fill(T::LOWEST),
-        Row::Each(allowed) => {
+        MaskRow::All(true) => {}
+        MaskRow::All(false) => scores.fill(T::LOWEST),
+        MaskRow::Each(allowed) => {
             for (score, &allowed) in scores.iter_mut().zip(*allowed) {
                 *score = if allowed { *score } else { T::LOWEST };
             }
@@ -77,10 +77,10 @@ fn close<T: Float>(allowed: &Row<'_, bool>, scores: &mut [T]) {
 }
 
 #[inline(always)]
-fn add<T: Float>(added: &Row<'_, T>, scores: &mut [T]) {
+fn add<T: Float>(added: &MaskRow<'_, T>, scores: &mut [T]) {
     match added {
-        Row::All(added) => scores.iter_mut().for_each(|score| *score += *added),
-        Row::Each(added) => {
+        MaskRow::All(added) => scores.iter_mut().for_each(|score| *score += *added),
+        MaskRow::Each(added) => {
             for (score, &added) in scores.iter_mut().zip(*added) {
                 *score += added;
             }

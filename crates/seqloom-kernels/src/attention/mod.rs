@@ -18,17 +18,17 @@ pub mod varlen;
 
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
-use backward::{Grads, Result};
+use backward::{AttentionGrads, Result};
 use head::{Head, queries_at_once};
 use seqloom_macros::compiled_once;
 
-pub use head::Rule;
+pub use head::AttentionRule;
 pub use heads::{Heads, HeadsMut};
-pub use mask::{Mask, Stretched};
+pub use mask::{AttentionMask, Stretched};
 
 /// What attention is paid to. The number of samples and of heads is that of the queries.
 #[derive(Clone, Copy, Debug)]
-pub struct Inputs<'a, T> {
+pub struct AttentionInputs<'a, T> {
     /// `(batch, head, query, depth)`.
     pub queries: Heads<'a, T>,
     /// `(batch, head, key, depth)`.
@@ -36,12 +36,12 @@ pub struct Inputs<'a, T> {
     /// `(batch, head, key, width)`.
     pub values: Heads<'a, T>,
     /// What may be seen.
-    pub mask: Option<Mask<'a, T>>,
+    pub mask: Option<AttentionMask<'a, T>>,
     /// How scores become weights.
-    pub rule: Rule<T>,
+    pub rule: AttentionRule<T>,
 }
 
-impl<'a, T: Float> Inputs<'a, T> {
+impl<'a, T: Float> AttentionInputs<'a, T> {
     /// The head of this number, counted through the batch.
     fn head(&self, number: usize) -> Head<'a, T> {
         let [_, heads, queries, _] = self.queries.shape();
@@ -63,7 +63,7 @@ impl<'a, T: Float> Inputs<'a, T> {
 /// exponentials `(batch, head, query)`.
 #[compiled_once]
 pub fn forward<T: Float>(
-    inputs: &Inputs<'_, T>,
+    inputs: &AttentionInputs<'_, T>,
     out: HeadsMut<'_, T>,
     lse: &mut [T],
     threads: usize,
@@ -77,7 +77,7 @@ pub fn forward<T: Float>(
     parallel::each(
         pieces.collect(),
         threads,
-        |Block {
+        |QueryBlock {
              head,
              first,
              out,
@@ -89,7 +89,7 @@ pub fn forward<T: Float>(
 }
 
 /// Some queries of a head, and where their answers go.
-struct Block<'a, 'b, T> {
+struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
     out: MatrixMut<'b, T>,
@@ -102,7 +102,7 @@ fn blocks<'a, 'b, T: Float>(
     out: MatrixMut<'b, T>,
     lse: &'b mut [T],
     (heads, threads): (usize, usize),
-) -> Vec<Block<'a, 'b, T>> {
+) -> Vec<QueryBlock<'a, 'b, T>> {
     let step = if fused::serves(&head) {
         fused::queries_at_once(heads, threads)
     } else {
@@ -113,7 +113,7 @@ fn blocks<'a, 'b, T: Float>(
         let (out, after) = rest.take()?.split(lse.len());
         rest = Some(after);
         let first = number * step;
-        Some(Block {
+        Some(QueryBlock {
             head,
             first,
             out,
@@ -125,7 +125,7 @@ fn blocks<'a, 'b, T: Float>(
 
 /// What came out, and the gradient by the answers.
 #[derive(Clone, Copy, Debug)]
-pub struct Answers<'a, T> {
+pub struct AttentionResults<'a, T> {
     /// The gradient by the answers.
     pub grad: Heads<'a, T>,
     /// The answers.
@@ -137,8 +137,8 @@ pub struct Answers<'a, T> {
 /// Fills the gradients by queries, keys and values.
 #[compiled_once]
 pub fn backward<T: Float>(
-    inputs: &Inputs<'_, T>,
-    answers: &Answers<'_, T>,
+    inputs: &AttentionInputs<'_, T>,
+    answers: &AttentionResults<'_, T>,
     [queries, keys, values]: [HeadsMut<'_, T>; 3],
     threads: usize,
 ) {
@@ -156,7 +156,7 @@ pub fn backward<T: Float>(
             out: answers.out.matrix(batch, head),
             lse: &answers.lse[number * count..][..count],
         };
-        let grads = Grads {
+        let grads = AttentionGrads {
             queries,
             keys,
             values,

@@ -31,13 +31,13 @@ fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
 }
 
 /// The sum of the answers times `grad`.
-fn objective(inputs: &Inputs<'_, f64>, grad: &[f64]) -> f64 {
+fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
     let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
     forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
     out.iter().zip(grad).map(|(out, grad)| out * grad).sum()
 }
 
-fn slow(inputs: &Inputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
+fn slow(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     let head = inputs.head(number);
     let q = head.queries.row(query);
     let scores = (0..head.seen(query)).map(|key| {
@@ -59,15 +59,15 @@ fn with_inputs(
     [shape, keys]: [[usize; 4]; 2],
     causal: bool,
     dropout: Option<Dropout<f64>>,
-    test: impl Fn(Inputs<'_, f64>),
+    test: impl Fn(AttentionInputs<'_, f64>),
 ) {
     let (q, k, v) = (numbers(1, shape), numbers(2, keys), numbers(3, keys));
-    test(Inputs {
+    test(AttentionInputs {
         queries: heads(&q, shape),
         keys: heads(&k, keys),
         values: heads(&v, keys),
         mask: None,
-        rule: Rule {
+        rule: AttentionRule {
             scale: 0.5,
             causal,
             dropout,
@@ -127,7 +127,7 @@ fn a_query_sees_no_later_key_of_any_block() {
 }
 
 /// Whether all answers are those of the definition.
-fn answers_as_defined(inputs: &Inputs<'_, f64>) -> bool {
+fn answers_as_defined(inputs: &AttentionInputs<'_, f64>) -> bool {
     let [batch, heads, queries, width] = inputs.queries.shape();
     let rows = batch * heads * queries;
     let (mut out, mut lse) = (vec![0.0; rows * width], vec![0.0; rows]);
@@ -147,8 +147,8 @@ fn what_is_masked_in_all_of_a_block_has_no_weight() {
     let (shape, steps) = ([2, 3, 9, MANY[2]], [0, 0, 0, 1]);
     with_inputs([SHAPE, MANY], false, None, |inputs| {
         let masks = [
-            Mask::Allowed(Stretched::new(&allowed, shape, steps).unwrap()),
-            Mask::Added(Stretched::new(&added, shape, steps).unwrap()),
+            AttentionMask::Allowed(Stretched::new(&allowed, shape, steps).unwrap()),
+            AttentionMask::Added(Stretched::new(&added, shape, steps).unwrap()),
         ];
         let [one, other] = masks.map(|mask| {
             let mut masked = inputs;
@@ -177,7 +177,7 @@ fn gradients_are_differences() {
             forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
             let size = keys.iter().product();
             let mut grads = [vec![0.0; 216], vec![0.0; size], vec![0.0; size]];
-            let answers = Answers {
+            let answers = AttentionResults {
                 grad: heads(&grad, SHAPE),
                 out: heads(&out, SHAPE),
                 lse: &lse,
@@ -191,7 +191,7 @@ fn gradients_are_differences() {
 }
 
 /// Whether some gradients are central differences.
-fn are_differences(inputs: &Inputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) -> bool {
+fn are_differences(inputs: &AttentionInputs<'_, f64>, grad: &[f64], grads: &[Vec<f64>; 3]) -> bool {
     let keys = inputs.keys.shape();
     let mut parts = [(1, SHAPE), (2, keys), (3, keys)].into_iter().enumerate();
     parts.all(|(part, (seed, shape))| {

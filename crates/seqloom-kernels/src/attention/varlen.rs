@@ -3,9 +3,9 @@
 use seqloom_macros::compiled_once;
 use std::ops::Range;
 
-use super::backward::{self, Grads, Result};
+use super::backward::{self, AttentionGrads, Result};
 use super::head::Head;
-use super::{Answers, HeadsMut, Inputs, blocks, forward as answers_to};
+use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answers_to};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 
@@ -14,7 +14,7 @@ use crate::{Float, Instances, parallel};
 /// to the number of positions.
 #[compiled_once]
 pub fn forward<T: Float>(
-    inputs: &Inputs<'_, T>,
+    inputs: &AttentionInputs<'_, T>,
     bounds: &[usize],
     out: HeadsMut<'_, T>,
     lse: &mut [T],
@@ -39,9 +39,9 @@ pub fn forward<T: Float>(
 /// Fills the gradients by queries, keys and values.
 #[compiled_once]
 pub fn backward<T: Float>(
-    inputs: &Inputs<'_, T>,
+    inputs: &AttentionInputs<'_, T>,
     bounds: &[usize],
-    answers: &Answers<'_, T>,
+    answers: &AttentionResults<'_, T>,
     [queries, keys, values]: [HeadsMut<'_, T>; 3],
     threads: usize,
 ) {
@@ -71,7 +71,7 @@ pub fn backward<T: Float>(
                 out: answers.out.matrix(0, number).rows(range.clone()),
                 lse: &answers.lse[number * total..][range.clone()],
             };
-            let grads = Grads {
+            let grads = AttentionGrads {
                 queries,
                 keys,
                 values,
@@ -83,7 +83,7 @@ pub fn backward<T: Float>(
 
 /// One head of one sequence.
 fn sequence<'a, T: Float>(
-    inputs: &Inputs<'a, T>,
+    inputs: &AttentionInputs<'a, T>,
     number: usize,
     range: Range<usize>,
 ) -> Head<'a, T> {

@@ -48,17 +48,17 @@ fn combine_rows<S: Simd, T: Float, const N: usize>(
         let mask = positions.mask_of(row / channels);
         let (out, rest) = T::split_mut::<S>(out);
         let out = out.iter_mut();
-        each(simd, pair, mask, Write { line, out, rest });
+        each(simd, pair, mask, CombineRow { line, out, rest });
     }
 }
 
-struct Write<'a, S: Simd, T: Float, const N: usize> {
+struct CombineRow<'a, S: Simd, T: Float, const N: usize> {
     line: [Lanes<S, T>; N],
     out: std::slice::IterMut<'a, T::Vector<S>>,
     rest: &'a mut [T],
 }
 
-impl<S: Simd, T: Float, const N: usize> Act<S, T> for Write<'_, S, T, N> {
+impl<S: Simd, T: Float, const N: usize> Act<S, T> for CombineRow<'_, S, T, N> {
     #[inline(always)]
     fn act(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
         let (gain, offset) = (self.line[0], self.line[1]);

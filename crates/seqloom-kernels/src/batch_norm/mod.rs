@@ -39,7 +39,7 @@ pub fn normalise<T: Float>(
         bias,
         epsilon,
     } = affine;
-    let normal = Normal {
+    let normal = ChannelMoments {
         weight,
         mean,
         variance,
@@ -97,7 +97,7 @@ pub fn scale_shift<T: Float>(
 pub fn gradients<T: Float>(
     positions: Positions<'_, T>,
     (x, grad): (&[T], &[T]),
-    normal: Normal<'_, T>,
+    normal: ChannelMoments<'_, T>,
     outs: [&mut [T]; 3],
     threads: usize,
 ) {
@@ -122,7 +122,7 @@ pub fn gradients<T: Float>(
 
 /// What an array was normalised by.
 #[derive(Clone, Copy, Debug)]
-pub struct Normal<'a, T> {
+pub struct ChannelMoments<'a, T> {
     /// The factor of each channel.
     pub weight: &'a [T],
     /// The mean of each channel.
@@ -133,7 +133,7 @@ pub struct Normal<'a, T> {
     pub epsilon: f64,
 }
 
-impl<T: Float> Normal<'_, T> {
+impl<T: Float> ChannelMoments<'_, T> {
     /// One over a channel's standard deviation.
     pub fn inverse(&self, channel: usize) -> f64 {
         (self.variance[channel].wide() + self.epsilon)

@@ -34,7 +34,7 @@ pub fn forward<T: Float>(
         let together = shape.together();
         parallel::chunks(out, together * size, threads, |number, out| {
             for (group, filter) in filters.iter().enumerate() {
-                let samples = Samples {
+                let samples = ConvSamples {
                     shape,
                     group,
                     first: number * together,
@@ -52,7 +52,7 @@ pub fn forward<T: Float>(
 const STRIP: usize = 144;
 
 /// Some samples, and the group of channels that is computed.
-struct Samples<'a, T> {
+struct ConvSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
     first: usize,
@@ -60,7 +60,7 @@ struct Samples<'a, T> {
     bias: Option<&'a [T]>,
 }
 
-impl<T: Float> Samples<'_, T> {
+impl<T: Float> ConvSamples<'_, T> {
     fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
@@ -84,7 +84,7 @@ impl<T: Float> Samples<'_, T> {
         let panels = Panels::of::<T>();
         for (depth, left) in filter.blocks() {
             pack_right(&panels, windows, depth.clone(), |right| {
-                let rows = Rows {
+                let rows = ConvRows {
                     outputs: self.shape.outputs,
                     positions: self.shape.positions(),
                     channels: filter.rows(),
@@ -102,7 +102,7 @@ impl<T: Float> Samples<'_, T> {
 }
 
 /// Output rows to which tiles are added, the first ones stored with the bias.
-struct Rows<'a, T> {
+struct ConvRows<'a, T> {
     /// Channels of a sample.
     outputs: usize,
     /// Positions of a channel.
@@ -118,7 +118,7 @@ struct Rows<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> TakeTile<T> for Rows<'_, T> {
+impl<T: Float> TakeTile<T> for ConvRows<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let positions = self.positions;

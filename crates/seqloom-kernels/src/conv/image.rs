@@ -20,7 +20,7 @@ pub(super) struct Image<'a, T> {
 
 /// Neighbouring windows of one row, among those that are packed.
 #[derive(Clone, Copy)]
-pub(super) struct Run {
+pub(super) struct WindowRun {
     /// The number of the first, among those asked for.
     pub(super) first: usize,
     pub(super) count: usize,
@@ -67,14 +67,18 @@ impl<T> Image<'_, T> {
     }
 
     /// Cuts windows, numbered through all samples, into runs.
-    pub(super) fn runs(&self, first: usize, count: usize) -> impl Iterator<Item = Run> + use<T> {
+    pub(super) fn runs(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> impl Iterator<Item = WindowRun> + use<T> {
         let ([_, width], windows) = (self.out, self.windows());
         let mut done = 0;
         std::iter::from_fn(move || {
             let left = count.checked_sub(done).filter(|&left| left > 0)?;
             let (sample, position) = ((first + done) / windows, (first + done) % windows);
             let position = [position / width, position % width];
-            let run = Run {
+            let run = WindowRun {
                 first: done,
                 count: left.min(width - position[1]),
                 sample,
@@ -87,7 +91,7 @@ impl<T> Image<'_, T> {
 
     /// What a run sees of the image at one tap, if anything.
     #[inline(always)]
-    pub(super) fn seen(&self, run: Run, tap: Tap) -> Option<Seen> {
+    pub(super) fn seen(&self, run: WindowRun, tap: Tap) -> Option<Seen> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;

@@ -41,7 +41,7 @@ pub fn input_grad<T: Float>(
             out.fill(T::ZERO);
             for (group, filter) in filters.iter().enumerate() {
                 let first = number * together;
-                let samples = Samples {
+                let samples = GradSamples {
                     shape,
                     group,
                     first,
@@ -54,14 +54,14 @@ pub fn input_grad<T: Float>(
 }
 
 /// Some samples, and the group of channels that is computed.
-struct Samples<'a, T> {
+struct GradSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
     first: usize,
     grad: &'a [T],
 }
 
-impl<T: Float> Samples<'_, T> {
+impl<T: Float> GradSamples<'_, T> {
     fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let image = self.shape.input::<T>(&[], self.group);
@@ -76,7 +76,7 @@ impl<T: Float> Samples<'_, T> {
             for (depth, left) in filter.blocks() {
                 pack_right(&Panels::of::<T>(), &windows, depth.clone(), |right| {
                     let count = windows.count;
-                    let take = Positions {
+                    let take = WindowGrads {
                         image,
                         taps: &taps,
                         start,
@@ -91,7 +91,7 @@ impl<T: Float> Samples<'_, T> {
 }
 
 /// Samples to which the gradients of windows are added where the windows stand.
-struct Positions<'a, T> {
+struct WindowGrads<'a, T> {
     image: Image<'a, T>,
     taps: &'a [Tap],
     /// The first of the windows, of which there are `count`.
@@ -100,7 +100,7 @@ struct Positions<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Float> TakeTile<T> for Positions<'_, T> {
+impl<T: Float> TakeTile<T> for WindowGrads<'_, T> {
     #[inline(always)]
     fn take(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_macros::vectorized;
 
-use super::image::{Image, Run, Seen, Tap};
+use super::image::{Image, Seen, Tap, WindowRun};
 use crate::Float;
 use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
@@ -80,7 +80,7 @@ impl<T: Float> Panel<'_, '_, T> {
     /// Packs what a run sees at one step of the kernel in all channels, where the same windows
     /// see padding: the rows from the one of this number on, in steps.
     #[inline(always)]
-    fn pack_step<const WIDTH: usize>(&mut self, run: Run, tap: Tap, rows: (usize, usize)) {
+    fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;
         let rows = self.out[first * self.width..].chunks_mut(self.width);
         let rows = rows.step_by(steps);
@@ -102,7 +102,7 @@ impl<T: Float> Panel<'_, '_, T> {
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees of a row, from the first number on.
     #[inline(always)]
-    fn copy(&self, run: Run, seen: Seen, values: &[T], out: &mut [T]) {
+    fn copy(&self, run: WindowRun, seen: Seen, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(seen.before);
         let (out, after) = out.split_at_mut(seen.count);
         before.fill(T::ZERO);
@@ -159,7 +159,7 @@ const SOME: usize = 64;
 
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees at some taps, a row of `width` for each window.
-    fn turn_all(&self, run: Run, taps: &[Tap], width: usize, out: &mut [T]) {
+    fn turn_all(&self, run: WindowRun, taps: &[Tap], width: usize, out: &mut [T]) {
         if let Some(from) = self.one_by_one(run, taps) {
             let plane = self.size[0] * self.size[1];
             return transpose(&self.values[from..], plane, taps.len(), width, out);
@@ -181,7 +181,7 @@ impl<T: Float> Image<'_, T> {
 
     /// Where the numbers of the first tap start, if each channel has one tap and each
     /// position of it a window.
-    fn one_by_one(&self, run: Run, taps: &[Tap]) -> Option<usize> {
+    fn one_by_one(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
         self.seen(run, *taps.first().filter(|_| one)?)
             .map(|seen| seen.from)
@@ -194,7 +194,7 @@ impl<T: Float> Image<'_, T> {
 
     /// Where the numbers of neighbouring taps start, if no window of the run sees the
     /// padding there.
-    fn seen_whole(&self, run: Run, taps: &[Tap]) -> Option<usize> {
+    fn seen_whole(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let first = self.seen(run, *taps.first().filter(|_| taps.len() > 1)?)?;
         let last = self.seen(run, *taps.last()?)?;
         (first.before == 0 && last.count == run.count).then_some(first.from)
@@ -217,7 +217,7 @@ impl<T: Float> Image<'_, T> {
     }
 
     /// Copies what a run of windows sees at one tap to positions that are `width` apart.
-    fn transpose(&self, run: Run, tap: Tap, width: usize, out: &mut [T]) {
+    fn transpose(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
         if let Some(seen) = self.seen(run, tap) {
             let before = outs.by_ref().take(seen.before);

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use seqloom_macros::compiled_once;
 
-use super::{Layer, each_band, rows, start};
+use super::{LinearLayer, each_band, rows, start};
 use crate::matrix::MatrixMut;
-use crate::norm::{self, Rule};
+use crate::norm::{self, NormRule};
 use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
 use crate::{Float, Instances, activation};
 
@@ -17,11 +17,11 @@ use crate::{Float, Instances, activation};
 #[derive(Clone, Copy, Debug)]
 pub struct FeedForward<'a, T> {
     /// How rows are normalised.
-    pub norm: Rule<'a, T>,
+    pub norm: NormRule<'a, T>,
     /// From a row to the hidden numbers.
-    pub inner: Layer<'a, T>,
+    pub inner: LinearLayer<'a, T>,
     /// From the hidden numbers to a row.
-    pub outer: Layer<'a, T>,
+    pub outer: LinearLayer<'a, T>,
 }
 
 #[compiled_once]
@@ -68,7 +68,7 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// Packs the weights, part by part.
-    fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<Part<'p, T>> {
+    fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<HiddenPart<'p, T>> {
         let mut rest = packed;
         let mut factor = |lines: Matrix<'_, T>| {
             let (packed, after) = std::mem::take(&mut rest).split_at_mut(Side::Right.size(&lines));
@@ -77,7 +77,7 @@ impl<T: Float> FeedForward<'_, T> {
         };
         let part = |hidden: Range<usize>| {
             let [inner, outer] = self.lines(&hidden).map(&mut factor);
-            Part {
+            HiddenPart {
                 hidden,
                 inner,
                 outer,
@@ -87,7 +87,7 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// Takes a band of rows through all parts, whose longest has so many hidden numbers.
-    fn fill(&self, parts: &[Part<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
+    fn fill(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
         let (width, bias) = (self.inner.inputs, self.inner.bias);
         let count = x.len() / width;
         start(x, self.outer.bias, out);
@@ -121,13 +121,13 @@ impl<T: Float> FeedForward<'_, T> {
 }
 
 /// Some hidden numbers, and the weights that lead to them and away from them.
-struct Part<'a, T> {
+struct HiddenPart<'a, T> {
     hidden: Range<usize>,
     inner: Packed<'a, T>,
     outer: Packed<'a, T>,
 }
 
-impl<T: Float> Part<'_, T> {
+impl<T: Float> HiddenPart<'_, T> {
     /// Adds what these hidden numbers of normal rows give.
     fn add(
         &self,

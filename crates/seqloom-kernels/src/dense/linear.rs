@@ -1,6 +1,6 @@
 //! One linear layer.
 
-use super::{Layer, each_band, rows, start};
+use super::{LinearLayer, each_band, rows, start};
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
@@ -10,7 +10,7 @@ use seqloom_macros::compiled_once;
 /// there are some.
 #[compiled_once]
 pub fn linear<T: Float>(
-    layer: Layer<'_, T>,
+    layer: LinearLayer<'_, T>,
     x: &[T],
     residual: Option<&[T]>,
     out: &mut [T],
@@ -27,7 +27,7 @@ pub fn linear<T: Float>(
 
 /// Some rows, and where their outputs go.
 pub(super) struct Band<'a, 'b, T> {
-    layer: Layer<'a, T>,
+    layer: LinearLayer<'a, T>,
     weight: &'a Packed<'a, T>,
     /// The number of its first row.
     pub(super) first: usize,
@@ -61,7 +61,7 @@ impl<T: Float> Band<'_, '_, T> {
 
 /// Packs the layer's weights and calls `work` for each band of rows.
 pub(super) fn over_bands<T: Float>(
-    layer: Layer<'_, T>,
+    layer: LinearLayer<'_, T>,
     x: &[T],
     out: &mut [T],
     threads: usize,

@@ -22,7 +22,7 @@ pub use rotary::{Rotation, linear_then_rotate};
 
 /// A linear layer: `x @ weight.T + bias`.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<'a, T> {
+pub struct LinearLayer<'a, T> {
     /// A row of `inputs` numbers for each output.
     pub weight: &'a [T],
     /// Added to each output.
@@ -31,7 +31,7 @@ pub struct Layer<'a, T> {
     pub inputs: usize,
 }
 
-impl<'a, T: Float> Layer<'a, T> {
+impl<'a, T: Float> LinearLayer<'a, T> {
     /// Numbers of a row that comes out.
     fn outputs(&self) -> usize {
         self.weight.len() / self.inputs

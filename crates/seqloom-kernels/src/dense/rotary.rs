@@ -2,7 +2,7 @@
 
 use seqloom_macros::{compiled_once, vectorized};
 
-use super::Layer;
+use super::LinearLayer;
 use super::linear::over_bands;
 use crate::machine::dispatch;
 use crate::{Float, Instances};
@@ -25,7 +25,7 @@ pub struct Rotation<'a, T> {
 /// turned.
 #[compiled_once]
 pub fn linear_then_rotate<T: Float>(
-    layer: Layer<'_, T>,
+    layer: LinearLayer<'_, T>,
     rotation: Rotation<'_, T>,
     x: &[T],
     out: &mut [T],

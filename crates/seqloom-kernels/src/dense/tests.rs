@@ -1,6 +1,6 @@
-use super::{FeedForward, Layer, Rotation, linear, linear_then_rotate};
+use super::{FeedForward, LinearLayer, Rotation, linear, linear_then_rotate};
 use crate::machine::tests::on_every_machine;
-use crate::norm::Rule;
+use crate::norm::NormRule;
 use crate::product::tests::numbers;
 
 const WIDTH: usize = 40;
@@ -11,8 +11,8 @@ fn weights(outputs: usize, inputs: usize, seed: u32) -> (Vec<f64>, Vec<f64>) {
     (numbers(outputs * inputs, seed), numbers(outputs, seed + 1))
 }
 
-fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> Layer<'_, f64> {
-    Layer {
+fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_, f64> {
+    LinearLayer {
         weight,
         bias: Some(bias),
         inputs,
@@ -20,7 +20,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> Layer<'_, f64>
 }
 
 /// What a layer gives for one row, by the definition.
-fn plain(layer: Layer<'_, f64>, row: &[f64]) -> Vec<f64> {
+fn plain(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
     lines.map(|(line, bias)| product(line) + bias).collect()
@@ -98,7 +98,7 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     let (inner, outer) = (weights(HIDDEN, WIDTH, 1), weights(WIDTH, HIDDEN, 3));
     let (weight, bias) = weights(WIDTH, 1, 7);
     test(FeedForward {
-        norm: Rule {
+        norm: NormRule {
             weight: &weight,
             bias: Some(&bias),
             epsilon: 1e-5,

@@ -78,7 +78,7 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
         out,
     } = work;
     for (offsets, out) in offsets.chunks(TAPS).zip(out.chunks_mut(TAPS)) {
-        let inputs = Inputs { framed, offsets };
+        let inputs = TapInputs { framed, offsets };
         match offsets.len() {
             1 => inputs.add::<S, 1>(simd, spread, out),
             2 => inputs.add::<S, 2>(simd, spread, out),
@@ -93,12 +93,12 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
 
 /// What some taps see.
 #[derive(Clone, Copy)]
-struct Inputs<'a, T> {
+struct TapInputs<'a, T> {
     framed: &'a [T],
     offsets: &'a [usize],
 }
 
-impl<T: Float> Inputs<'_, T> {
+impl<T: Float> TapInputs<'_, T> {
     /// Adds the products of `N` taps, of which each has its own sum in a register.
     #[inline(always)]
     fn add<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {

@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::pack::PackedWeights;
-use super::quantize::Row;
+use super::quantize::QuantizedRow;
 use super::tile::WIDE;
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
@@ -38,7 +38,7 @@ pub(super) fn put_tile<S: Simd>(
     packed: &PackedWeights<'_>,
     epilogue: Int8Epilogue<'_>,
     (row, column): (usize, usize),
-    (sums, rows): (&[i32], &[Row]),
+    (sums, rows): (&[i32], &[QuantizedRow]),
     out: &mut [f32],
 ) {
     let columns = Columns::of(packed, column);
@@ -78,7 +78,7 @@ impl<'a> Columns<'a> {
         &self,
         simd: S,
         epilogue: Int8Epilogue<'_>,
-        (sums, row): (&[i32], &Row),
+        (sums, row): (&[i32], &QuantizedRow),
         out: &mut [f32],
     ) {
         let columns = self.totals.iter().zip(self.scales).zip(self.bias);
@@ -110,7 +110,7 @@ type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
 
 /// The floats that sums of one row stand for.
 #[inline(always)]
-fn floats(sums: &Wide<i32>, row: Row, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
+fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
     let mut values = [0.0; WIDE];
     for lane in 0..WIDE {
         let sum = sums[lane] - row.zero * totals[lane];

@@ -1,30 +1,30 @@
 //! The part of a transformer's block that takes each position by itself.
 
-use super::Layer;
+use super::Int8Layer;
 use super::epilogue::Int8Epilogue;
 use super::linear::multiply;
 use super::pack::PackedWeights;
-use super::tile::Tile;
+use super::tile::Int8Tile;
 use crate::Float;
 use crate::dense::each_band;
-use crate::norm::{self, Rule};
+use crate::norm::{self, NormRule};
 
 /// Layer norm, a linear layer, gelu and a second linear layer, added to what went in. The
 /// hidden numbers of a band of rows never leave the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct FeedForward<'a> {
+pub struct Int8FeedForward<'a> {
     /// How rows are normalised.
-    pub norm: Rule<'a, f32>,
+    pub norm: NormRule<'a, f32>,
     /// From a row to the hidden numbers.
-    pub inner: Layer<'a>,
+    pub inner: Int8Layer<'a>,
     /// From the hidden numbers to a row.
-    pub outer: Layer<'a>,
+    pub outer: Int8Layer<'a>,
 }
 
-impl FeedForward<'_> {
+impl Int8FeedForward<'_> {
     /// Fills `out` for the rows of `x`.
     pub fn apply(&self, x: &[f32], out: &mut [f32], threads: usize) {
-        let (width, tile) = (self.inner.factors.len(), Tile::chosen());
+        let (width, tile) = (self.inner.factors.len(), Int8Tile::chosen());
         let kept = 2 * width + self.outer.factors.len();
         PackedWeights::pack(tile, self.inner, threads, |inner| {
             PackedWeights::pack(tile, self.outer, threads, |outer| {

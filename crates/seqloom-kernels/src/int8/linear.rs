@@ -1,29 +1,29 @@
 //! One linear layer.
 
-use super::Layer;
+use super::Int8Layer;
 use super::epilogue::{Int8Epilogue, put_tile};
 use super::pack::PackedWeights;
-use super::quantize::{Row, quantize};
-use super::tile::{LARGEST, Tile};
+use super::quantize::{QuantizedRow, quantize};
+use super::tile::{Int8Tile, LARGEST};
 use super::with_words;
 use crate::dense::{MOST, Rotation, each_band, rotate};
 
 /// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
 /// there are some.
 pub fn linear(
-    layer: Layer<'_>,
+    layer: Int8Layer<'_>,
     x: &[f32],
     residual: Option<&[f32]>,
     out: &mut [f32],
     threads: usize,
 ) {
-    linear_by(Tile::chosen(), layer, (x, residual), out, threads);
+    linear_by(Int8Tile::chosen(), layer, (x, residual), out, threads);
 }
 
 /// The same by the instructions of a tile.
 pub(super) fn linear_by(
-    tile: Tile,
-    layer: Layer<'_>,
+    tile: Int8Tile,
+    layer: Int8Layer<'_>,
     (x, residual): (&[f32], Option<&[f32]>),
     out: &mut [f32],
     threads: usize,
@@ -41,27 +41,33 @@ pub(super) fn linear_by(
 /// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
 /// turned.
 pub fn linear_then_rotate(
-    layer: Layer<'_>,
+    layer: Int8Layer<'_>,
     rotation: Rotation<'_, f32>,
     x: &[f32],
     out: &mut [f32],
     threads: usize,
 ) {
-    over_bands(Tile::chosen(), layer, out, threads, |packed, first, out| {
-        multiply(
-            packed,
-            &x[first * packed.inputs..],
-            Int8Epilogue::default(),
-            out,
-        );
-        rotate(rotation.starting_at(first), packed.outputs, out);
-    });
+    over_bands(
+        Int8Tile::chosen(),
+        layer,
+        out,
+        threads,
+        |packed, first, out| {
+            multiply(
+                packed,
+                &x[first * packed.inputs..],
+                Int8Epilogue::default(),
+                out,
+            );
+            rotate(rotation.starting_at(first), packed.outputs, out);
+        },
+    );
 }
 
 /// Packs the weights, and calls `work` for each band of rows: with the number of its first.
 fn over_bands(
-    tile: Tile,
-    layer: Layer<'_>,
+    tile: Int8Tile,
+    layer: Int8Layer<'_>,
     out: &mut [f32],
     threads: usize,
     work: impl Fn(&PackedWeights<'_>, usize, &mut [f32]) + Sync,
@@ -78,10 +84,15 @@ fn over_bands(
 }
 
 /// Fills a band of rows of the output, on one thread.
-pub(super) fn multiply(packed: &PackedWeights<'_>, x: &[f32], epilogue: Int8Epilogue<'_>, out: &mut [f32]) {
+pub(super) fn multiply(
+    packed: &PackedWeights<'_>,
+    x: &[f32],
+    epilogue: Int8Epilogue<'_>,
+    out: &mut [f32],
+) {
     let tile = packed.tile;
     let length = tile.words(packed.inputs);
-    let mut rows = [Row::default(); MOST];
+    let mut rows = [QuantizedRow::default(); MOST];
     let rows = &mut rows[..out.len() / packed.outputs];
     with_words(rows.len().div_ceil(tile.rows) * length, |words| {
         quantize(packed, x, rows, words);

@@ -21,7 +21,7 @@ mod tile;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use feed_forward::FeedForward;
+pub use feed_forward::Int8FeedForward;
 pub use linear::{linear, linear_then_rotate};
 
 use crate::scratch::Spare;
@@ -29,7 +29,7 @@ use crate::scratch::Spare;
 /// A linear layer: `(x * factors) @ (weight * scales).T + bias`. A row that holds a NaN or an
 /// infinity gives NaN.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<'a> {
+pub struct Int8Layer<'a> {
     /// A row of whole numbers for each output.
     pub weight: &'a [i8],
     /// What the weights of each output are multiplied by.

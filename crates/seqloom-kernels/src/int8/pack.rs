@@ -3,14 +3,14 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::tile::Tile;
-use super::{Layer, with_words};
+use super::tile::Int8Tile;
+use super::{Int8Layer, with_words};
 use crate::machine::dispatch;
 use crate::parallel;
 
 /// PackedWeights weights, and three numbers for each column, all to the end of the last panel.
 pub(super) struct PackedWeights<'a> {
-    pub(super) tile: Tile,
+    pub(super) tile: Int8Tile,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     /// What each input is multiplied by.
@@ -27,8 +27,8 @@ pub(super) struct PackedWeights<'a> {
 impl PackedWeights<'_> {
     /// Packs weights into scratch space of this thread, and calls `work` with them.
     pub(super) fn pack<R>(
-        tile: Tile,
-        layer: Layer<'_>,
+        tile: Int8Tile,
+        layer: Int8Layer<'_>,
         threads: usize,
         work: impl FnOnce(&PackedWeights<'_>) -> R,
     ) -> R {
@@ -72,8 +72,8 @@ fn copy(from: &[f32], to: &mut [f32]) {
 
 /// Packs all panels, and sums each column.
 fn pack_panels(
-    tile: Tile,
-    layer: Layer<'_>,
+    tile: Int8Tile,
+    layer: Int8Layer<'_>,
     (words, totals): (&mut [u32], &mut [i32]),
     threads: usize,
 ) {
@@ -156,9 +156,11 @@ fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
 /// Four words of each of four columns.
 #[inline(always)]
 fn put_sixteen<const N: usize>(columns: [&[[i8; N]; 4]; 4], words: &mut [u32], step: usize) {
-    let joined = columns.map(|column| column.map(join));
+    // Loops, because the closure of an array's `map` is not always inlined.
     for (number, words) in words.chunks_mut(step).enumerate().take(4) {
-        words[..4].copy_from_slice(&joined.map(|column| column[number]));
+        for (word, column) in words.iter_mut().zip(columns) {
+            *word = join(column[number]);
+        }
     }
 }
 

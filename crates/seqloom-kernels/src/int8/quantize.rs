@@ -10,7 +10,7 @@ use crate::machine::dispatch;
 
 /// What turns the numbers of a row back into floats: `scale * (q - zero)`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct QuantizedRow {
     pub(super) scale: f32,
     pub(super) zero: i32,
 }
@@ -22,7 +22,7 @@ pub(super) fn quantize<S: Simd>(
     _simd: S,
     packed: &PackedWeights<'_>,
     x: &[f32],
-    rows: &mut [Row],
+    rows: &mut [QuantizedRow],
     words: &mut [u32],
 ) {
     let (tile, factors) = (packed.tile, packed.factors);
@@ -33,7 +33,7 @@ pub(super) fn quantize<S: Simd>(
         for (number, row) in rows.iter_mut().enumerate() {
             let x = &x[number * inputs..][..inputs];
             let chunks = words[number * CHUNK..].chunks_mut(tile.rows * CHUNK);
-            let step = Step::of(x, factors);
+            let step = Rounding::of(x, factors);
             *row = step.row;
             if tile.group == 4 {
                 step.put::<u8>(x, factors, chunks);
@@ -45,8 +45,8 @@ pub(super) fn quantize<S: Simd>(
 }
 
 /// How the numbers of a row are rounded.
-struct Step {
-    row: Row,
+struct Rounding {
+    row: QuantizedRow,
     /// What they are multiplied by.
     inverse: f32,
     /// What is added then: it leaves q in the lowest bits.
@@ -60,7 +60,7 @@ const ROUNDER: f32 = 12_582_912.0;
 /// because zero and the greatest may both be rounded up.
 const STEPS: f32 = 254.0;
 
-impl Step {
+impl Rounding {
     #[inline(always)]
     fn of(x: &[f32], factors: &[f32]) -> Self {
         let (low, high) = range(x, factors);
@@ -74,7 +74,7 @@ impl Step {
             return Self::zero(0.0);
         }
         let zero = ROUNDER - low * inverse;
-        let row = Row {
+        let row = QuantizedRow {
             scale,
             zero: (zero.to_bits() & 255).cast_signed(),
         };
@@ -84,7 +84,7 @@ impl Step {
     /// A row whose sums are multiplied by `scale` only.
     #[inline(always)]
     fn zero(scale: f32) -> Self {
-        let row = Row { scale, zero: 0 };
+        let row = QuantizedRow { scale, zero: 0 };
         Self {
             row,
             inverse: 0.0,

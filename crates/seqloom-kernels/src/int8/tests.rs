@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::linear::linear_by;
-use super::tile::{self, Tile};
+use super::tile::{self, Int8Tile};
 use super::*;
 use crate::dense::Rotation;
 use crate::machine::tests::on_every_machine;
@@ -10,7 +10,7 @@ use crate::product::tests::numbers;
 use crate::{activation, dense};
 
 /// What this machine offers.
-fn tiles() -> Vec<Tile> {
+fn tiles() -> Vec<Int8Tile> {
     #[cfg(target_arch = "x86_64")]
     let offered = x86::offered().into_iter().flatten();
     #[cfg(not(target_arch = "x86_64"))]
@@ -40,8 +40,8 @@ impl Arrays {
         }
     }
 
-    fn layer(&self) -> Layer<'_> {
-        Layer {
+    fn layer(&self) -> Int8Layer<'_> {
+        Int8Layer {
             weight: &self.weight,
             scales: &self.scales,
             factors: &self.factors,
@@ -68,7 +68,7 @@ fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
 }
 
 /// The layer by sums of 64 bits.
-fn plainly(layer: Layer<'_>, x: &[f32]) -> Vec<f32> {
+fn plainly(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     let inputs = layer.factors.len();
     let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));
     let row = |(x, scale): (Vec<i64>, f32)| -> Vec<f32> {
@@ -116,7 +116,7 @@ fn the_largest_sums_have_room() {
     let (x, weight) = (vec![1.0; DEEPEST], vec![-128; DEEPEST]);
     let mut mixed = x.clone();
     mixed[0] = -1.0;
-    let layer = Layer {
+    let layer = Int8Layer {
         weight: &weight,
         scales: &[1.0],
         factors: &x,
@@ -161,7 +161,7 @@ fn rows_of_zeros_or_of_what_is_next_to_nothing_give_the_bias() {
 #[test]
 fn the_greatest_floats_are_quantized_too() {
     let factors = [1.0; 2];
-    let layer = Layer {
+    let layer = Int8Layer {
         weight: &[100, 0],
         scales: &[1e-3],
         factors: &factors,
@@ -199,10 +199,10 @@ fn a_residual_is_added_and_heads_are_turned_as_those_of_floats_are() {
 }
 
 /// A feed-forward part with the arrays that it lends.
-fn with_feed_forward(test: impl FnOnce(FeedForward<'_>)) {
+fn with_feed_forward(test: impl FnOnce(Int8FeedForward<'_>)) {
     let (inner, outer) = (Arrays::of(HIDDEN, WIDTH, 1), Arrays::of(WIDTH, HIDDEN, 5));
     let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
-    test(FeedForward {
+    test(Int8FeedForward {
         norm: Rule {
             weight: &weight,
             bias: Some(&bias),
@@ -263,7 +263,7 @@ fn neither_the_number_of_threads_nor_other_rows_change_a_bit() {
 #[test]
 fn a_layer_without_inputs_gives_its_bias_and_one_without_rows_nothing() {
     let bias = [1.0, 2.0, 3.0];
-    let layer = Layer {
+    let layer = Int8Layer {
         weight: &[],
         scales: &[1.0; 3],
         factors: &[],

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 /// The words of rows lie in chunks: [`CHUNK`] of the first row, of the second and so on, then
 /// the next chunk. Those of columns lie step by step: a word of each column, then the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tile {
+pub(super) struct Int8Tile {
     pub(super) rows: usize,
     /// A multiple of [`WIDE`].
     pub(super) columns: usize,
@@ -26,9 +26,9 @@ pub(super) const WIDE: usize = 16;
 /// Sums of the largest tile.
 pub(super) const LARGEST: usize = 12 * 32;
 
-static CHOSEN: LazyLock<Tile> = LazyLock::new(Tile::of_this_machine);
+static CHOSEN: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
 
-impl Tile {
+impl Int8Tile {
     /// The tile of the instruction set that [`seqloom_core::simd`] chose.
     pub(super) fn chosen() -> Self {
         *CHOSEN
@@ -62,7 +62,7 @@ impl Tile {
 }
 
 /// Two products at once of half words, by no instruction of its own.
-pub(super) const PORTABLE: Tile = Tile {
+pub(super) const PORTABLE: Int8Tile = Int8Tile {
     rows: 4,
     columns: WIDE,
     group: 2,

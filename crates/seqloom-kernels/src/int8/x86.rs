@@ -7,11 +7,11 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::tile::{CHUNK, Tile};
+use super::tile::{CHUNK, Int8Tile};
 
 /// The tiles that this machine has the instructions for: of registers of 512 bits, of four
 /// products and of two; and of 256 bits.
-pub(super) fn offered() -> [Option<Tile>; 4] {
+pub(super) fn offered() -> [Option<Int8Tile>; 4] {
     let wide = is_x86_feature_detected!("avx512bw");
     let plain = is_x86_feature_detected!("avx2");
     [
@@ -31,7 +31,7 @@ macro_rules! tile {
         |$total:ident, $x:ident, $weight:ident| $dot:expr
     ) => {
         $(#[$doc])*
-        const $name: Tile = Tile {
+        const $name: Int8Tile = Int8Tile {
             rows: $rows,
             columns: size_of::<$vector>() / 2,
             group: $group,

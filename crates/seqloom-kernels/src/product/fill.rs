@@ -8,7 +8,7 @@ use seqloom_macros::compiled_once;
 use std::ops::Range;
 
 use super::kernel::{Tiles, near, take_tiles};
-use super::rows::Rows;
+use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
@@ -56,7 +56,7 @@ pub(crate) fn fill<T: Float>(
     };
     let panels = Panels::of::<T>();
     parallel::each(cut(out, &panels, threads), threads, |(row, column, out)| {
-        let piece = Piece {
+        let piece = OutputPiece {
             left,
             right,
             epilogue,
@@ -90,7 +90,7 @@ fn cut<'a, T: Float>(
 const EACH: usize = 2;
 
 /// A piece of the output that one thread fills, and where it starts.
-struct Piece<'a, A, B, T> {
+struct OutputPiece<'a, A, B, T> {
     left: &'a A,
     right: &'a B,
     epilogue: Epilogue<'a, T>,
@@ -99,21 +99,21 @@ struct Piece<'a, A, B, T> {
     column: usize,
 }
 
-impl<T: Float, A: Lines<T>, B: Lines<T>> Piece<'_, A, B, T> {
+impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     fn fill(&self, mut out: MatrixMut<'_, T>) {
         for columns in ranges(out.columns_count(), WIDE / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
             for depth in blocks(self.left.depth()) {
                 let column = self.column + columns.start;
-                Block::new(self, column, depth, &out).add(&mut out);
+                DepthBlock::new(self, column, depth, &out).add(&mut out);
             }
         }
     }
 }
 
 /// A block of the depth, for some columns of a piece.
-struct Block<'a, A, B, T> {
-    piece: &'a Piece<'a, A, B, T>,
+struct DepthBlock<'a, A, B, T> {
+    piece: &'a OutputPiece<'a, A, B, T>,
     /// The first of the columns.
     column: usize,
     depth: Range<usize>,
@@ -125,9 +125,9 @@ struct Block<'a, A, B, T> {
     keeps: bool,
 }
 
-impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
+impl<'a, T: Float, A: Lines<T>, B: Lines<T>> DepthBlock<'a, A, B, T> {
     fn new(
-        piece: &'a Piece<'a, A, B, T>,
+        piece: &'a OutputPiece<'a, A, B, T>,
         column: usize,
         depth: Range<usize>,
         out: &MatrixMut<'_, T>,
@@ -172,7 +172,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
         (lefts, rights): (&mut [T], &mut [T]),
         out: &mut MatrixMut<'_, T>,
     ) {
-        let Piece { left, panels, .. } = self.piece;
+        let OutputPiece { left, panels, .. } = self.piece;
         let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.depth.len()];
         left.pack_panels(self.piece.row + row, self.depth.clone(), panels.left, lefts);
         for columns in ranges(out.columns_count(), self.group) {
@@ -184,7 +184,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
                 depth: self.depth.len(),
                 left: lefts,
                 right: self.columns(column, columns.len(), row == 0, rights),
-                take: Rows {
+                take: OutputRows {
                     out: out.columns(columns),
                     epilogue,
                 },
@@ -200,7 +200,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> Block<'a, A, B, T> {
         is_new: bool,
         rights: &'b mut [T],
     ) -> &'b [T] {
-        let Piece { right, panels, .. } = self.piece;
+        let OutputPiece { right, panels, .. } = self.piece;
         let rights = &mut rights[..panels.right_lines(count) * self.depth.len()];
         if is_new {
             right.pack_panels(first, self.depth.clone(), panels.right, rights);

@@ -148,24 +148,42 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     few: [&[T]; F],
     many: [&[T]; M],
 ) -> [[T; M]; F] {
-    let lanes = Lanes::<S, T>::COUNT;
+    let zero = Lanes::splat(simd, T::ZERO);
     let depth = few[0].len();
-    let mut sums = [[Lanes::splat(simd, T::ZERO); M]; F];
-    let count = depth / lanes;
+    let count = depth / Lanes::<S, T>::COUNT;
     // All of one length that the compiler sees: it leaves the checks of positions out.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
+    let (mut sums, mut lines) = ([[zero; M]; F], [zero; F]);
+    // Loops over registers, not `map`: a closure that is not inlined has no wide registers.
     for position in 0..count {
-        let few = few_whole.map(|line| Lanes::new(simd, line[position]));
-        let many = |line: usize| Lanes::new(simd, many_whole[line][position]);
-        add(&few, many, &mut sums);
+        for (register, line) in lines.iter_mut().zip(&few_whole) {
+            *register = zero.with(line[position]);
+        }
+        add(
+            &lines,
+            |line| zero.with(many_whole[line][position]),
+            &mut sums,
+        );
     }
-    let rest = count * lanes;
+    let rest = count * Lanes::<S, T>::COUNT;
     if rest < depth {
-        let part = |line: &[T]| Lanes::load_part(simd, &line[rest..]);
-        add(&few.map(part), |line| part(many[line]), &mut sums);
+        for (register, line) in lines.iter_mut().zip(&few) {
+            *register = Lanes::load_part(simd, &line[rest..]);
+        }
+        add(
+            &lines,
+            |line| Lanes::load_part(simd, &many[line][rest..]),
+            &mut sums,
+        );
     }
-    sums.map(|sums| sums.map(Lanes::sum))
+    let mut totals = [[T::ZERO; M]; F];
+    for (totals, sums) in totals.iter_mut().zip(&sums) {
+        for (total, sum) in totals.iter_mut().zip(sums) {
+            *total = sum.sum();
+        }
+    }
+    totals
 }
 
 /// Adds the products of some registers with some others.
@@ -284,7 +302,11 @@ impl<T: Float> Beside<'_, '_, T> {
             machine::prefetch(row.as_ptr().wrapping_add(AHEAD * V * lanes));
             let right = |v: usize| zero.load(&row[v * lanes..row.len().min((v + 1) * lanes)]);
             if R < V {
-                add(&left.map(|number| zero.like(number)), right, &mut sums);
+                let mut factors = [zero; R];
+                for (factor, &number) in factors.iter_mut().zip(left) {
+                    *factor = zero.like(number);
+                }
+                add(&factors, right, &mut sums);
             } else {
                 add_rows(left, std::array::from_fn(right), &mut sums);
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
-use super::rows::Rows;
+use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel};
@@ -135,7 +135,7 @@ impl<'a, T: Float> Packed<'a, T> {
                 depth: depth.len(),
                 left,
                 right,
-                take: Rows {
+                take: OutputRows {
                     out: out.lend(),
                     epilogue: epilogue.of(0, depth.start == 0),
                 },

@@ -9,12 +9,12 @@ use crate::matrix::MatrixMut;
 use crate::{Float, machine};
 
 /// A part of the output, and what becomes of its sums.
-pub(super) struct Rows<'a, T> {
+pub(super) struct OutputRows<'a, T> {
     pub(super) out: MatrixMut<'a, T>,
     pub(super) epilogue: Epilogue<'a, T>,
 }
 
-impl<T: Float> Take<T> for Rows<'_, T> {
+impl<T: Float> Take<T> for OutputRows<'_, T> {
     #[inline(always)]
     fn expect(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
         let bytes = columns * size_of::<T>();

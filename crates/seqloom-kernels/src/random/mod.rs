@@ -6,6 +6,6 @@ mod uniform;
 pub(crate) mod words;
 
 pub use integers::{permutation, randint};
-pub use normal::{Normal, Truncation, normal, truncated_normal};
+pub use normal::{NormalFloat, Truncation, normal, truncated_normal};
 pub(crate) use uniform::bound;
 pub use uniform::{Random, bernoulli, bits, uniform};

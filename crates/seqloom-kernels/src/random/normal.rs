@@ -22,7 +22,7 @@ pub struct Truncation<T> {
 
 /// Fills `out` with numbers of mean 0 and deviation 1, given that they lie between two.
 #[compiled_once]
-pub fn truncated_normal<T: Normal>(
+pub fn truncated_normal<T: NormalFloat>(
     key: Key,
     truncation: Truncation<T>,
     out: &mut [T],
@@ -39,7 +39,7 @@ pub fn truncated_normal<T: Normal>(
 /// The compiler makes vectors of the loop; they give the bits that single numbers give,
 /// since no product and sum are rounded together.
 #[vectorized]
-fn bend<T: Normal>(truncation: Truncation<T>, out: &mut [T]) {
+fn bend<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     let Truncation {
         range: [low, high],
         limits: [least, most],
@@ -54,7 +54,7 @@ fn bend<T: Normal>(truncation: Truncation<T>, out: &mut [T]) {
 }
 
 /// Fills `out` with numbers of mean 0 and deviation 1.
-pub fn normal<T: Normal>(key: Key, out: &mut [T], threads: usize) {
+pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
     let truncation = Truncation {
         range: [T::ABOVE_MINUS_ONE, T::ONE],
         limits: [T::LOWEST, T::ZERO - T::LOWEST],
@@ -63,7 +63,7 @@ pub fn normal<T: Normal>(key: Key, out: &mut [T], threads: usize) {
 }
 
 /// A float that normal numbers are made of.
-pub trait Normal: Random {
+pub trait NormalFloat: Random {
     /// The least number above -1.
     const ABOVE_MINUS_ONE: Self;
     /// `self * factor + term`, rounded once.
@@ -74,7 +74,7 @@ pub trait Normal: Random {
     fn erf_inv(self) -> Self;
 }
 
-impl Normal for f32 {
+impl NormalFloat for f32 {
     const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
 
     #[inline(always)]
@@ -126,7 +126,7 @@ fn ln_1p(x: f64) -> f64 {
     x - 0.5 * square + x * bend
 }
 
-impl Normal for f64 {
+impl NormalFloat for f64 {
     const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
 
     fn times_plus(self, factor: Self, term: Self) -> Self {

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use super::Layer;
-use super::cell::{Cell, Gru, Lstm, StepBack};
+use super::RecurrentLayer;
+use super::cell::{Cell, CellStepBack, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
@@ -14,7 +14,7 @@ use crate::{Float, Instances, parallel};
 
 /// What came out, and the gradient by every state.
 #[derive(Clone, Copy, Debug)]
-pub struct Answers<'a, T> {
+pub struct RecurrentResults<'a, T> {
     /// The gradient by the state after each position `(batch, length, width)`.
     pub grad: &'a [T],
     /// The state after each position.
@@ -25,7 +25,7 @@ pub struct Answers<'a, T> {
 
 /// What the gradient fills.
 #[derive(Debug)]
-pub struct Grads<'a, T> {
+pub struct RecurrentGrads<'a, T> {
     /// By what the inputs add to the gates `(batch, length, gates * width)`.
     pub seen: &'a mut [T],
     /// By what the states add, of the same size; nothing where both are the same.
@@ -39,9 +39,9 @@ pub struct Grads<'a, T> {
 /// Fills the gradients by what the gates sum, and by the first states.
 #[compiled_once]
 pub fn backward<T: Float>(
-    layer: &Layer<'_, T>,
-    answers: &Answers<'_, T>,
-    grads: Grads<'_, T>,
+    layer: &RecurrentLayer<'_, T>,
+    answers: &RecurrentResults<'_, T>,
+    grads: RecurrentGrads<'_, T>,
     threads: usize,
 ) {
     if layer.cells.is_some() {
@@ -52,12 +52,12 @@ pub fn backward<T: Float>(
 }
 
 fn fill<C: Cell, T: Float>(
-    layer: &Layer<'_, T>,
-    answers: &Answers<'_, T>,
-    grads: Grads<'_, T>,
+    layer: &RecurrentLayer<'_, T>,
+    answers: &RecurrentResults<'_, T>,
+    grads: RecurrentGrads<'_, T>,
     threads: usize,
 ) {
-    let Layer { length, width, .. } = *layer;
+    let RecurrentLayer { length, width, .. } = *layer;
     let rows = (layer.states.len() / width.max(1))
         .div_ceil(threads.max(1))
         .max(LEAST);
@@ -67,7 +67,7 @@ fn fill<C: Cell, T: Float>(
     let mut cells = grads.cells.chunks_mut((rows * width).max(1));
     let states = states.chunks_mut((rows * width).max(1));
     let runs = seen.chunks_mut(gates).zip(states).enumerate();
-    let runs = runs.map(|(number, (by_seen, by_states))| Run {
+    let runs = runs.map(|(number, (by_seen, by_states))| BackwardRun {
         layer,
         answers,
         first: number * rows,
@@ -76,16 +76,16 @@ fn fill<C: Cell, T: Float>(
         by_states,
         by_cells: cells.next().unwrap_or_default(),
     });
-    parallel::each(runs.collect(), threads, Run::go::<C>);
+    parallel::each(runs.collect(), threads, BackwardRun::go::<C>);
 }
 
 /// Sequences that are not worth another thread, which would pack the weights again.
 const LEAST: usize = 4;
 
 /// Some sequences of a batch.
-struct Run<'a, T> {
-    layer: &'a Layer<'a, T>,
-    answers: &'a Answers<'a, T>,
+struct BackwardRun<'a, T> {
+    layer: &'a RecurrentLayer<'a, T>,
+    answers: &'a RecurrentResults<'a, T>,
     /// The number of the first of them.
     first: usize,
     by_seen: &'a mut [T],
@@ -94,7 +94,7 @@ struct Run<'a, T> {
     by_cells: &'a mut [T],
 }
 
-impl<'a, T: Float> Run<'a, T> {
+impl<'a, T: Float> BackwardRun<'a, T> {
     fn go<C: Cell>(mut self) {
         Packed::pack(Side::Right, &self.layer.by_gates(), |weight| {
             for step in (0..self.layer.length).rev() {
@@ -107,7 +107,7 @@ impl<'a, T: Float> Run<'a, T> {
 
     /// Adds what reaches the states before through the weights.
     fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
-        let Layer { width, length, .. } = *self.layer;
+        let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
         let by_gates = if C::HAS_CELLS {
             &self.by_seen[position * gates..]
@@ -148,11 +148,11 @@ impl<'a, T: Float> Run<'a, T> {
 #[vectorized]
 fn step_back_all<S: Simd, T: Float, C: Cell>(
     simd: S,
-    run: &mut Run<'_, T>,
+    run: &mut BackwardRun<'_, T>,
     position: usize,
     _: PhantomData<C>,
 ) {
-    let Layer { width, length, .. } = *run.layer;
+    let RecurrentLayer { width, length, .. } = *run.layer;
     for row in 0..run.by_states.len() / width {
         let number = (run.first + row) * length + position;
         let grad = &run.answers.grad[number * width..][..width];
@@ -169,10 +169,10 @@ fn step_back_all<S: Simd, T: Float, C: Cell>(
 #[inline(always)]
 fn step_back<S: Simd, T: Float, C: Cell>(
     simd: S,
-    run: &mut Run<'_, T>,
+    run: &mut BackwardRun<'_, T>,
     (row, position): (usize, usize),
 ) {
-    let Layer { width, length, .. } = *run.layer;
+    let RecurrentLayer { width, length, .. } = *run.layer;
     let (gates, parts) = (C::GATES * width, C::KEPT * width);
     let place = (row * length + position) * gates;
     let is_apart = !C::HAS_CELLS;
@@ -187,7 +187,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     let before = run.before::<C>(row, position);
     let cells = if C::HAS_CELLS { width } else { 0 };
     let (start, apart) = if is_apart { (place, gates) } else { (0, 0) };
-    let step = StepBack {
+    let step = CellStepBack {
         kept: &run.answers.kept[number * parts..][..parts],
         before,
         by_state: &mut run.by_states[row * width..][..width],

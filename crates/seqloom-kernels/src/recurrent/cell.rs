@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::{Float, special};
 
 /// Numbers of one position: what the cell reads and writes there.
-pub struct Step<'a, T> {
+pub(super) struct CellStep<'a, T> {
     /// What the inputs add to the gates.
     pub(super) seen: &'a [T],
     /// What the states add to the gates.
@@ -22,7 +22,7 @@ pub struct Step<'a, T> {
 }
 
 /// Numbers of one position on the way back.
-pub struct StepBack<'a, T> {
+pub(super) struct CellStepBack<'a, T> {
     /// What was kept.
     pub(super) kept: &'a [T],
     /// The state before, or the cell before where there are cells.
@@ -39,7 +39,7 @@ pub struct StepBack<'a, T> {
 }
 
 /// A kind of layer.
-pub trait Cell: Copy + Sync {
+pub(super) trait Cell: Copy + Sync {
     /// Gates, each as wide as the state.
     const GATES: usize;
     /// Parts that are kept of a step, each as wide as the state.
@@ -48,15 +48,15 @@ pub trait Cell: Copy + Sync {
     const HAS_CELLS: bool;
 
     /// Goes on by one position.
-    fn step<S: Simd, T: Float>(simd: S, step: Step<'_, T>);
+    fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>);
 
     /// Goes back by one position.
-    fn step_back<S: Simd, T: Float>(simd: S, step: StepBack<'_, T>);
+    fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>);
 }
 
 /// Gated units, in torch's order of gates: reset, update, new (Cho et al. 2014).
 #[derive(Clone, Copy, Debug)]
-pub struct Gru;
+pub(super) struct Gru;
 
 impl Cell for Gru {
     const GATES: usize = 3;
@@ -64,10 +64,10 @@ impl Cell for Gru {
     const HAS_CELLS: bool = false;
 
     #[inline(always)]
-    fn step<S: Simd, T: Float>(simd: S, step: Step<'_, T>) {
+    fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>) {
         let width = step.state.len();
         for range in ranges::<S, T>(width) {
-            let at = Part { width, range };
+            let at = StateRange { width, range };
             let reset = special::sigmoid(at.sum(simd, &step, 0));
             let update = special::sigmoid(at.sum(simd, &step, 1));
             let of_state = at.load(simd, step.recurrent, 2);
@@ -82,10 +82,10 @@ impl Cell for Gru {
     }
 
     #[inline(always)]
-    fn step_back<S: Simd, T: Float>(simd: S, step: StepBack<'_, T>) {
+    fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>) {
         let width = step.by_state.len();
         for range in ranges::<S, T>(width) {
-            let at = Part { width, range };
+            let at = StateRange { width, range };
             let [reset, update, new, of_state] = at.load_four(simd, step.kept);
             let one = new.like(T::ONE);
             let by_next = at.load(simd, step.by_state, 0);
@@ -108,7 +108,7 @@ impl Cell for Gru {
 /// Long short-term memory, in torch's order of gates: input, forget, cell, output
 /// (Hochreiter and Schmidhuber 1997).
 #[derive(Clone, Copy, Debug)]
-pub struct Lstm;
+pub(super) struct Lstm;
 
 impl Cell for Lstm {
     const GATES: usize = 4;
@@ -116,10 +116,10 @@ impl Cell for Lstm {
     const HAS_CELLS: bool = true;
 
     #[inline(always)]
-    fn step<S: Simd, T: Float>(simd: S, step: Step<'_, T>) {
+    fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>) {
         let width = step.state.len();
         for range in ranges::<S, T>(width) {
-            let at = Part { width, range };
+            let at = StateRange { width, range };
             let input = special::sigmoid(at.sum(simd, &step, 0));
             let forget = special::sigmoid(at.sum(simd, &step, 1));
             let new = special::tanh(at.sum(simd, &step, 2));
@@ -134,10 +134,10 @@ impl Cell for Lstm {
     }
 
     #[inline(always)]
-    fn step_back<S: Simd, T: Float>(simd: S, step: StepBack<'_, T>) {
+    fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>) {
         let width = step.by_state.len();
         for range in ranges::<S, T>(width) {
-            let at = Part { width, range };
+            let at = StateRange { width, range };
             let [input, forget, new, output] = at.load_four(simd, step.kept);
             let one = new.like(T::ONE);
             let shown = special::tanh(at.load(simd, step.kept, 4));
@@ -170,12 +170,12 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
 
 /// Some numbers of each of several parts that lie side by side. Its methods are functions,
 /// not closures, because only those are inlined whatever they are called with.
-struct Part {
+struct StateRange {
     width: usize,
     range: Range<usize>,
 }
 
-impl Part {
+impl StateRange {
     #[inline(always)]
     fn load<S: Simd, T: Float>(&self, simd: S, from: &[T], part: usize) -> Lanes<S, T> {
         Lanes::splat(simd, T::ZERO).load(&from[self.place(part)])
@@ -193,7 +193,7 @@ impl Part {
 
     /// What the inputs and the states add to a gate.
     #[inline(always)]
-    fn sum<S: Simd, T: Float>(&self, simd: S, step: &Step<'_, T>, part: usize) -> Lanes<S, T> {
+    fn sum<S: Simd, T: Float>(&self, simd: S, step: &CellStep<'_, T>, part: usize) -> Lanes<S, T> {
         self.load(simd, step.seen, part) + self.load(simd, step.recurrent, part)
     }
 

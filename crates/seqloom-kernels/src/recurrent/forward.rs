@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use super::Layer;
-use super::cell::{Cell, Gru, Lstm, Step};
+use super::RecurrentLayer;
+use super::cell::{Cell, CellStep, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
@@ -17,7 +17,7 @@ use crate::{Float, Instances, parallel};
 
 /// What a layer reads at each position.
 #[derive(Clone, Copy, Debug)]
-pub enum Inputs<'a, T> {
+pub enum RecurrentInputs<'a, T> {
     /// What the inputs add to the gates `(batch, length, gates * width)`.
     Products(&'a [T]),
     /// The inputs. Their products are computed step by step, so that they stay in the cache.
@@ -35,7 +35,7 @@ pub enum Inputs<'a, T> {
 
 /// What a layer fills.
 #[derive(Debug)]
-pub enum Outputs<'a, T> {
+pub enum RecurrentOutputs<'a, T> {
     /// The state after each position `(batch, length, width)`; and, for a gradient, the gates and
     /// what the states add to the last of them, or the cells `(batch, length, parts * width)`.
     All(&'a mut [T], Option<&'a mut [T]>),
@@ -46,9 +46,9 @@ pub enum Outputs<'a, T> {
 /// Fills the states: gated units, or with cells long short-term memory.
 #[compiled_once]
 pub fn forward<T: Float>(
-    layer: &Layer<'_, T>,
-    inputs: Inputs<'_, T>,
-    outputs: Outputs<'_, T>,
+    layer: &RecurrentLayer<'_, T>,
+    inputs: RecurrentInputs<'_, T>,
+    outputs: RecurrentOutputs<'_, T>,
     threads: usize,
 ) {
     if layer.cells.is_some() {
@@ -59,15 +59,15 @@ pub fn forward<T: Float>(
 }
 
 fn fill<C: Cell, T: Float>(
-    layer: &Layer<'_, T>,
-    inputs: Inputs<'_, T>,
-    outputs: Outputs<'_, T>,
+    layer: &RecurrentLayer<'_, T>,
+    inputs: RecurrentInputs<'_, T>,
+    outputs: RecurrentOutputs<'_, T>,
     threads: usize,
 ) {
     let by_states = layer.by_states();
     let by_inputs = match inputs {
-        Inputs::Products(_) => None,
-        Inputs::Values { weight, inside, .. } => {
+        RecurrentInputs::Products(_) => None,
+        RecurrentInputs::Values { weight, inside, .. } => {
             let columns = C::GATES * layer.width;
             Some(Matrix::plain(weight, [columns, inside], false))
         }
@@ -85,16 +85,18 @@ fn fill<C: Cell, T: Float>(
             by_states: Packed::pack_into(Side::Right, &by_states, second, threads),
         };
         match outputs {
-            Outputs::All(states, kept) => shared.fill_all::<C>(states, kept, threads),
-            Outputs::At(positions, states) => shared.fill_at::<C>(positions, states, threads),
+            RecurrentOutputs::All(states, kept) => shared.fill_all::<C>(states, kept, threads),
+            RecurrentOutputs::At(positions, states) => {
+                shared.fill_at::<C>(positions, states, threads)
+            }
         }
     });
 }
 
 /// What all runs read, with the weights packed once for all steps.
 struct Shared<'a, T> {
-    layer: &'a Layer<'a, T>,
-    inputs: Inputs<'a, T>,
+    layer: &'a RecurrentLayer<'a, T>,
+    inputs: RecurrentInputs<'a, T>,
     by_inputs: Option<Packed<'a, T>>,
     by_states: Packed<'a, T>,
 }
@@ -105,24 +107,27 @@ const TOGETHER: usize = 48;
 
 impl<T: Float> Shared<'_, T> {
     fn fill_all<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
-        let Layer { length, width, .. } = *self.layer;
+        let RecurrentLayer { length, width, .. } = *self.layer;
         let rows: Vec<usize> = (0..self.layer.states.len() / width).collect();
         let together = together(rows.len(), threads);
         let outs = states.chunks_mut(together * length * width);
         let mut kept = kept.map(|kept| kept.chunks_mut(together * length * C::KEPT * width));
-        let runs = rows.chunks(together).zip(outs).map(|(rows, states)| Run {
-            shared: self,
-            rows,
-            steps: vec![length; rows.len()],
-            states,
-            kept: kept.as_mut().and_then(Iterator::next),
-            is_all: true,
-        });
-        parallel::each(runs.collect(), threads, Run::go::<C>);
+        let runs = rows
+            .chunks(together)
+            .zip(outs)
+            .map(|(rows, states)| ForwardRun {
+                shared: self,
+                rows,
+                steps: vec![length; rows.len()],
+                states,
+                kept: kept.as_mut().and_then(Iterator::next),
+                is_all: true,
+            });
+        parallel::each(runs.collect(), threads, ForwardRun::go::<C>);
     }
 
     fn fill_at<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
-        let Layer { length, width, .. } = *self.layer;
+        let RecurrentLayer { length, width, .. } = *self.layer;
         let steps = |row: &usize| {
             let position = positions[*row];
             if self.layer.reverse {
@@ -136,15 +141,18 @@ impl<T: Float> Shared<'_, T> {
         let together = together(rows.len(), threads);
         let mut found = vec![T::ZERO; states.len()];
         let outs = found.chunks_mut(together * width);
-        let runs = rows.chunks(together).zip(outs).map(|(rows, states)| Run {
-            shared: self,
-            rows,
-            steps: rows.iter().map(steps).collect(),
-            states,
-            kept: None,
-            is_all: false,
-        });
-        parallel::each(runs.collect(), threads, Run::go::<C>);
+        let runs = rows
+            .chunks(together)
+            .zip(outs)
+            .map(|(rows, states)| ForwardRun {
+                shared: self,
+                rows,
+                steps: rows.iter().map(steps).collect(),
+                states,
+                kept: None,
+                is_all: false,
+            });
+        parallel::each(runs.collect(), threads, ForwardRun::go::<C>);
         for (row, found) in rows.iter().zip(found.chunks_exact(width)) {
             states[row * width..][..width].copy_from_slice(found);
         }
@@ -156,7 +164,7 @@ fn together(rows: usize, threads: usize) -> usize {
 }
 
 /// Some sequences, those with the most steps first.
-struct Run<'a, T> {
+struct ForwardRun<'a, T> {
     shared: &'a Shared<'a, T>,
     rows: &'a [usize],
     /// How many steps each takes.
@@ -167,13 +175,13 @@ struct Run<'a, T> {
     is_all: bool,
 }
 
-impl<T: Float> Run<'_, T> {
+impl<T: Float> ForwardRun<'_, T> {
     fn go<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
         let (size, gates) = (rows * width, rows * C::GATES * width);
         let (inside, products) = match self.shared.inputs {
-            Inputs::Products(_) => (0, 0),
-            Inputs::Values { inside, .. } => (rows * inside, gates),
+            RecurrentInputs::Products(_) => (0, 0),
+            RecurrentInputs::Values { inside, .. } => (rows * inside, gates),
         };
         let room = inside + 2 * size + products + gates + C::KEPT * width;
         T::with_scratch(room, |scratch| {
@@ -225,7 +233,7 @@ impl<T: Float> Run<'_, T> {
         inputs: &mut [T],
         out: &mut [T],
     ) {
-        let Inputs::Values {
+        let RecurrentInputs::Values {
             values,
             bias,
             inside,
@@ -262,7 +270,7 @@ impl<T: Float> Run<'_, T> {
 
 /// One position of the sequences that go on.
 struct Moment<'a, 'b, T> {
-    run: &'a mut Run<'b, T>,
+    run: &'a mut ForwardRun<'b, T>,
     position: usize,
     going: usize,
     state: &'a mut [T],
@@ -288,10 +296,10 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: Phant
             .map(|kept| &mut kept[place * parts..][..parts]);
         if layer.is_real(row, position) {
             let seen = match run.shared.inputs {
-                Inputs::Products(all) => &all[(row * layer.length + position) * gates..],
-                Inputs::Values { .. } => &at.products[number * gates..],
+                RecurrentInputs::Products(all) => &all[(row * layer.length + position) * gates..],
+                RecurrentInputs::Values { .. } => &at.products[number * gates..],
             };
-            let step = Step {
+            let step = CellStep {
                 seen: &seen[..gates],
                 recurrent: &at.recurrent[number * gates..][..gates],
                 state: &mut *state,

@@ -16,12 +16,12 @@ use crate::Float;
 use crate::product::Matrix;
 use cell::{Cell, Gru, Lstm};
 
-pub use backward::{Answers, Grads, backward};
-pub use forward::{Inputs, Outputs, forward};
+pub use backward::{RecurrentGrads, RecurrentResults, backward};
+pub use forward::{RecurrentInputs, RecurrentOutputs, forward};
 
 /// One direction of a layer, and where it begins.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<'a, T> {
+pub struct RecurrentLayer<'a, T> {
     /// The first states `(batch, width)`.
     pub states: &'a [T],
     /// The first cells `(batch, width)` of long short-term memory; gated units have none.
@@ -50,7 +50,7 @@ pub fn kept(has_cells: bool) -> usize {
     if has_cells { Lstm::KEPT } else { Gru::KEPT }
 }
 
-impl<'a, T: Float> Layer<'a, T> {
+impl<'a, T: Float> RecurrentLayer<'a, T> {
     /// The position of a step.
     fn position(&self, step: usize) -> usize {
         if self.reverse {

@@ -1,5 +1,8 @@
 use super::cell::{Cell, Gru, Lstm};
-use super::{Answers, Grads, Inputs, Layer, Outputs, backward, forward};
+use super::{
+    RecurrentGrads, RecurrentInputs, RecurrentLayer, RecurrentOutputs, RecurrentResults, backward,
+    forward,
+};
 use crate::machine::tests::on_every_machine;
 use crate::product::{Matrix, products};
 
@@ -40,8 +43,8 @@ fn layer<'a, C: Cell>(
     arrays: &'a [Vec<f64>; 5],
     mask: &'a [bool],
     reverse: bool,
-) -> Layer<'a, f64> {
-    Layer {
+) -> RecurrentLayer<'a, f64> {
+    RecurrentLayer {
         states: &arrays[1],
         cells: C::HAS_CELLS.then_some(&arrays[2][..]),
         weight: &arrays[3],
@@ -57,10 +60,10 @@ fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2]
     let [batch, length, width] = SIZES;
     let mut states = vec![f64::NAN; batch * length * width];
     let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
-    let outputs = Outputs::All(&mut states, Some(&mut kept));
+    let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
     let mask = mask();
     let layer = layer(cell, arrays, &mask, reverse);
-    forward(&layer, Inputs::Products(&arrays[0]), outputs, 1);
+    forward(&layer, RecurrentInputs::Products(&arrays[0]), outputs, 1);
     [states, kept]
 }
 
@@ -74,14 +77,14 @@ fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool)
     } else {
         (recurrent.len(), &mut cells[..0])
     };
-    let grads = Grads {
+    let grads = RecurrentGrads {
         seen: &mut seen,
         recurrent: &mut recurrent[..parts],
         states: &mut first,
         cells,
     };
     let mask = mask();
-    let answers = Answers {
+    let answers = RecurrentResults {
         grad,
         states: &states,
         kept: &kept,
@@ -165,7 +168,7 @@ fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f6
     arrays[0] = seen(cell);
     let [states, _] = run(cell, &arrays, reverse);
     let [values, weight, bias] = inputs(cell);
-    let given = Inputs::Values {
+    let given = RecurrentInputs::Values {
         values: &values,
         weight: &weight,
         bias: Some(&bias),
@@ -175,11 +178,16 @@ fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f6
     let layer = layer(cell, &arrays, &mask, reverse);
     let mut found = vec![f64::NAN; states.len()];
     let Some(positions) = positions else {
-        forward(&layer, given, Outputs::All(&mut found, None), 1);
+        forward(&layer, given, RecurrentOutputs::All(&mut found, None), 1);
         return [states, found];
     };
     let mut found = vec![f64::NAN; batch * width];
-    forward(&layer, given, Outputs::At(positions, &mut found), 1);
+    forward(
+        &layer,
+        given,
+        RecurrentOutputs::At(positions, &mut found),
+        1,
+    );
     let rows = positions.iter().enumerate();
     let expected = rows.flat_map(|(row, at)| &states[(row * length + at) * width..][..width]);
     [expected.copied().collect(), found]

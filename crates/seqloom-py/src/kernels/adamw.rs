@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
-use seqloom_kernels::adamw::{self as kernel, Step, Tensor};
+use seqloom_kernels::adamw::{self as kernel, AdamwStep, AdamwTensor};
 use seqloom_macros::native;
 
 use super::floats::{Floats, Width};
@@ -38,7 +38,7 @@ pub(crate) fn adamw(
         );
         return Err(PyValueError::new_err(message));
     }
-    let step = Step {
+    let step = AdamwStep {
         rate: lr,
         betas: (beta1, beta2),
         epsilon: eps,
@@ -59,7 +59,7 @@ pub(crate) fn adamw(
 /// Updates all parameters of one float type by one call of the kernel.
 fn update<T: numpy::Element + Float>(
     py: Python<'_>,
-    step: Step,
+    step: AdamwStep,
     slots: &mut [Slot<'_, T>],
     threads: usize,
 ) -> PyResult<()> {
@@ -92,9 +92,9 @@ impl<'py, T: numpy::Element + Float> Slot<'py, T> {
         })
     }
 
-    fn tensor(&mut self) -> PyResult<Tensor<'_, T>> {
+    fn tensor(&mut self) -> PyResult<AdamwTensor<'_, T>> {
         let [param, first, second] = &mut self.changed;
-        Ok(Tensor {
+        Ok(AdamwTensor {
             param: param.as_slice_mut()?,
             first: first.as_slice_mut()?,
             second: second.as_slice_mut()?,

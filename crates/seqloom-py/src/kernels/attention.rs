@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use seqloom_core::key::Key;
 use seqloom_kernels::Float;
 use seqloom_kernels::attention::{
-    self as kernel, Answers, HeadsMut, Inputs, Mask, Rule, Stretched, varlen,
+    self as kernel, AttentionInputs, AttentionMask, AttentionResults, AttentionRule, HeadsMut,
+    Stretched, varlen,
 };
 use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;
@@ -123,7 +124,7 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
         Ok(Self { inputs, mask })
     }
 
-    fn inputs(&self, rule: Rule<T>) -> PyResult<Inputs<'_, T>> {
+    fn inputs(&self, rule: AttentionRule<T>) -> PyResult<AttentionInputs<'_, T>> {
         let [queries, keys, values] = &self.inputs;
         let (queries, keys, values) = (
             strided::heads(queries, "q")?,
@@ -138,7 +139,7 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
             .mask
             .as_ref()
             .map(|mask| mask.stretched([n, h, l, seen]));
-        Ok(Inputs {
+        Ok(AttentionInputs {
             queries,
             keys,
             values,
@@ -149,10 +150,10 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
 }
 
 impl<T: Element + Float> Borrowed<'_, T> {
-    fn stretched(&self, shape: [usize; 4]) -> PyResult<Mask<'_, T>> {
+    fn stretched(&self, shape: [usize; 4]) -> PyResult<AttentionMask<'_, T>> {
         match self {
-            Self::Allowed(array) => stretched(array, shape).map(Mask::Allowed),
-            Self::Added(array) => stretched(array, shape).map(Mask::Added),
+            Self::Allowed(array) => stretched(array, shape).map(AttentionMask::Allowed),
+            Self::Added(array) => stretched(array, shape).map(AttentionMask::Added),
         }
     }
 }
@@ -185,7 +186,7 @@ impl<'py, T: Element + Float> Results<'py, T> {
         Ok(Self { grad, out, lse })
     }
 
-    fn answers(&self, shape: [usize; 4]) -> PyResult<Answers<'_, T>> {
+    fn answers(&self, shape: [usize; 4]) -> PyResult<AttentionResults<'_, T>> {
         let (grad, out) = (
             strided::heads(&self.grad, "grad")?,
             strided::heads(&self.out, "out")?,
@@ -193,7 +194,7 @@ impl<'py, T: Element + Float> Results<'py, T> {
         agree("grad", grad.shape(), shape)?;
         agree("out", out.shape(), shape)?;
         let lse = self.lse.as_slice()?;
-        Ok(Answers { grad, out, lse })
+        Ok(AttentionResults { grad, out, lse })
     }
 }
 
@@ -228,9 +229,9 @@ impl<'py, T: Element + Float> Outs<'py, T> {
     }
 }
 
-fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) -> Rule<T> {
+fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) -> AttentionRule<T> {
     let dropout = dropout.map(|(key0, key1, rate)| Dropout::new(Key([key0, key1]), rate));
-    Rule {
+    AttentionRule {
         scale: T::of(scale),
         causal,
         dropout,
@@ -238,13 +239,13 @@ fn rule<T: Float>(scale: f64, causal: bool, dropout: Option<(u32, u32, f64)>) ->
 }
 
 /// The shape of the answers.
-fn answers<T: Float>(inputs: &Inputs<'_, T>) -> [usize; 4] {
+fn answers<T: Float>(inputs: &AttentionInputs<'_, T>) -> [usize; 4] {
     let [n, h, l, _] = inputs.queries.shape();
     [n, h, l, inputs.values.shape()[3]]
 }
 
 /// Nanoseconds that one thread takes, about.
-fn cost<T: Float>(inputs: &Inputs<'_, T>) -> usize {
+fn cost<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
     let [n, h, l, d] = inputs.queries.shape();
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
@@ -253,7 +254,7 @@ fn cost<T: Float>(inputs: &Inputs<'_, T>) -> usize {
 fn sums<'a, T: Float>(
     q: &'a Floats<'_>,
     bounds: Option<&[usize]>,
-    inputs: &Inputs<'_, T>,
+    inputs: &AttentionInputs<'_, T>,
 ) -> PyResult<&'a [usize]> {
     let Some(bounds) = bounds else {
         return Ok(&q.shape()[..3]);

@@ -1,7 +1,7 @@
 //! The border of `seqloom_kernels::batch_norm`.
 
 use pyo3::prelude::*;
-use seqloom_kernels::batch_norm::{self as kernel, Affine, Normal, Positions};
+use seqloom_kernels::batch_norm::{self as kernel, Affine, ChannelMoments, Positions};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -74,7 +74,7 @@ pub(crate) fn batch_norm_grad(
             out_bias.write::<T>("out_bias", &[channels])?,
         ];
         let (weight, mean, variance) = (weight.as_slice()?, mean.as_slice()?, variance.as_slice()?);
-        let normal = Normal { weight, mean, variance, epsilon: eps };
+        let normal = ChannelMoments { weight, mean, variance, epsilon: eps };
         let outs = [out_x.as_slice_mut()?, out_weight.as_slice_mut()?, out_bias.as_slice_mut()?];
         let pair = (x.as_slice()?, grad.as_slice()?);
         pool::run_kernel(py, threads, || kernel::gradients(positions, pair, normal, outs, threads))

@@ -3,8 +3,8 @@
 use numpy::{Element, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::dense::{self, FeedForward, Layer, Rotation};
-use seqloom_kernels::norm::Rule;
+use seqloom_kernels::dense::{self, FeedForward, LinearLayer, Rotation};
+use seqloom_kernels::norm::NormRule;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -96,7 +96,7 @@ pub(crate) fn feed_forward(
         let outer = Held::<T>::new(&outer, [width, hidden])?;
         let x = x.read::<T>("x", &[rows, width])?;
         let mut out = out.write::<T>("out", &[rows, width])?;
-        let norm = Rule { weight: weight.as_slice()?, bias: Some(bias.as_slice()?), epsilon: norm.2 };
+        let norm = NormRule { weight: weight.as_slice()?, bias: Some(bias.as_slice()?), epsilon: norm.2 };
         let part = FeedForward { norm, inner: inner.layer(width)?, outer: outer.layer(hidden)? };
         let (x, out) = (x.as_slice()?, out.as_slice_mut()?);
         pool::run_kernel(py, threads, || part.apply(x, out, threads))
@@ -116,8 +116,8 @@ impl<'py, T: Element> Held<'py, T> {
         Ok(Self { weight, bias })
     }
 
-    fn layer(&self, inputs: usize) -> PyResult<Layer<'_, T>> {
-        Ok(Layer {
+    fn layer(&self, inputs: usize) -> PyResult<LinearLayer<'_, T>> {
+        Ok(LinearLayer {
             weight: self.weight.as_slice()?,
             bias: floats::slice_if(self.bias.as_ref())?,
             inputs,

@@ -4,8 +4,8 @@ use numpy::{PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::dense::Rotation;
-use seqloom_kernels::int8::{self, DEEPEST, FeedForward, Layer};
-use seqloom_kernels::norm::Rule;
+use seqloom_kernels::int8::{self, DEEPEST, Int8FeedForward, Int8Layer};
+use seqloom_kernels::norm::NormRule;
 use seqloom_macros::native;
 
 use super::floats::{self, Floats};
@@ -103,12 +103,12 @@ pub(crate) fn feed_forward_int8(
     );
     let x = x.read::<f32>("x", &[rows, width])?;
     let mut out = out.write::<f32>("out", &[rows, width])?;
-    let norm = Rule {
+    let norm = NormRule {
         weight: weight.as_slice()?,
         bias: Some(bias.as_slice()?),
         epsilon: norm.2,
     };
-    let part = FeedForward {
+    let part = Int8FeedForward {
         norm,
         inner: inner.layer()?,
         outer: outer.layer()?,
@@ -148,8 +148,8 @@ impl<'a, 'py> Held<'a, 'py> {
         })
     }
 
-    fn layer(&self) -> PyResult<Layer<'_>> {
-        Ok(Layer {
+    fn layer(&self) -> PyResult<Int8Layer<'_>> {
+        Ok(Int8Layer {
             weight: self.weight.as_slice()?,
             scales: self.scales.as_slice()?,
             factors: self.factors.as_slice()?,

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::norm::{Given, Rule};
+use seqloom_kernels::norm::{NormGradInputs, NormRule};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -30,7 +30,7 @@ pub(crate) fn normalise_rows(
         let mut out = out.write::<T>("out", &[rows, width])?;
         let mut mean = out_mean.write::<T>("out_mean", &[rows])?;
         let mut inverse = out_inverse.write::<T>("out_inverse", &[rows])?;
-        let rule = Rule { weight: weight.as_slice()?, bias: floats::slice_if(bias.as_ref())?, epsilon: eps };
+        let rule = NormRule { weight: weight.as_slice()?, bias: floats::slice_if(bias.as_ref())?, epsilon: eps };
         let (x, outs) = (x.as_slice()?, [out.as_slice_mut()?, mean.as_slice_mut()?, inverse.as_slice_mut()?]);
         pool::run_kernel(py, threads, || seqloom_kernels::norm::normalise(rule, x, outs, threads))
     })
@@ -60,7 +60,7 @@ pub(crate) fn normalise_rows_grad(
         let mut out = out.write::<T>("out", &[rows, width])?;
         let mut by_weight = out_weight.write::<T>("out_weight", &[width])?;
         let mut by_bias = out_bias.write::<T>("out_bias", &[width])?;
-        let given = Given {
+        let given = NormGradInputs {
             grad: grad.as_slice()?,
             x: x.as_slice()?,
             means: floats::slice_if(mean.as_ref())?,

@@ -5,7 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
 use seqloom_kernels::recurrent::{
-    self as kernel, Answers, Grads, Inputs, Layer, Outputs, backward, forward,
+    self as kernel, RecurrentGrads, RecurrentInputs, RecurrentLayer, RecurrentOutputs,
+    RecurrentResults, backward, forward,
 };
 use seqloom_macros::native;
 
@@ -37,12 +38,12 @@ pub(crate) fn recurrent(
     by_dtype!(seen, T => {
         let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
         let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[sizes.gates * sizes.width])?;
-        let layer = Layer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
+        let layer = RecurrentLayer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
         let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
         let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
         let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
-        let inputs = Inputs::Products(seen.as_slice()?);
-        let outputs = Outputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
+        let inputs = RecurrentInputs::Products(seen.as_slice()?);
+        let outputs = RecurrentOutputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
         pool::run_kernel(py, threads, || forward(&layer, inputs, outputs, threads))
     })
 }
@@ -79,12 +80,12 @@ pub(crate) fn recurrent_grad(
         let grad = grad.read::<T>("grad", &sizes.of(1))?;
         let states = states.read::<T>("states", &sizes.of(1))?;
         let kept = kept.read::<T>("kept", &sizes.of(sizes.kept))?;
-        let answers = Answers { grad: grad.as_slice()?, states: states.as_slice()?, kept: kept.as_slice()? };
+        let answers = RecurrentResults { grad: grad.as_slice()?, states: states.as_slice()?, kept: kept.as_slice()? };
         let mut seen = out_seen.write::<T>("out_seen", &sizes.of(sizes.gates))?;
         let mut recurrent = floats::write_if::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.of(sizes.gates))?;
         let mut by_first = out_first.write::<T>("out_first", &sizes.states())?;
         let mut by_cells = floats::write_if::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
-        let grads = Grads {
+        let grads = RecurrentGrads {
             seen: seen.as_slice_mut()?,
             recurrent: match &mut recurrent { Some(array) => array.as_slice_mut()?, None => &mut [] },
             states: by_first.as_slice_mut()?,
@@ -161,14 +162,14 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
         })
     }
 
-    fn layer(&self, sizes: &Sizes, reverse: bool) -> PyResult<Layer<'_, T>> {
+    fn layer(&self, sizes: &Sizes, reverse: bool) -> PyResult<RecurrentLayer<'_, T>> {
         let mask = self.mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
         if mask.is_some_and(|mask| mask.len() != sizes.batch * sizes.length) {
             return Err(PyValueError::new_err(
                 "mask: expected one value for each position",
             ));
         }
-        Ok(Layer {
+        Ok(RecurrentLayer {
             states: self.first.as_slice()?,
             cells: floats::slice_if(self.cells.as_ref())?,
             weight: self.weight.as_slice()?,

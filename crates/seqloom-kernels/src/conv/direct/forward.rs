@@ -5,7 +5,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::rows::Rows;
+use super::rows::InputRows;
 use crate::machine::dispatch;
 use crate::{
     Float,
@@ -26,8 +26,8 @@ pub(super) struct Filter<'a, T> {
 
 /// The windows that the filter is applied to.
 #[derive(Clone, Copy)]
-pub(super) struct Product {
-    pub(super) input: Rows,
+pub(super) struct WindowProduct {
+    pub(super) input: InputRows,
     /// Windows of a sample, and positions of an output channel: height and width.
     pub(super) size: [usize; 2],
 }
@@ -42,7 +42,7 @@ const WHOLE: usize = 6;
 /// Pieces of the output for each thread, so that none waits long for the last one.
 const PIECES: usize = 4;
 
-impl Product {
+impl WindowProduct {
     /// Fills `out` (batch, filter rows, height, width).
     pub(super) fn fill<T: Float>(
         self,
@@ -55,12 +55,12 @@ impl Product {
             return;
         }
         let Registers { lanes, are_many } = Registers::of::<T>();
-        let form = Form::of(filter.rows, are_many);
+        let form = BlockForm::of(filter.rows, are_many);
         let block = form.rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(form.rows) * block, |packed| {
             pack(&filter, form.rows, packed);
             let tile = TILE.min(self.size[1].next_multiple_of(WHOLE * lanes));
-            let job = Job {
+            let job = FilterJob {
                 product: self,
                 form,
                 tile,
@@ -83,7 +83,7 @@ impl Product {
 /// A block of sums: filter rows, and registers of neighbouring windows. With its inputs and a
 /// weight it fills the registers.
 #[derive(Clone, Copy)]
-struct Form {
+struct BlockForm {
     rows: usize,
     wide: usize,
 }
@@ -92,7 +92,7 @@ struct Form {
 /// engines keep a register for themselves.
 const BLOCK_ROWS: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
 
-impl Form {
+impl BlockForm {
     /// For sixteen registers, where three registers of windows would not leave enough.
     const FEW: Self = Self {
         rows: BLOCK_ROWS,
@@ -140,9 +140,9 @@ fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
 
 /// A product with its weights packed.
 #[derive(Clone, Copy)]
-struct Job<'a, T> {
-    product: Product,
-    form: Form,
+struct FilterJob<'a, T> {
+    product: WindowProduct,
+    form: BlockForm,
     tile: usize,
     /// Input channels that are worked on at a time.
     channels: usize,
@@ -152,15 +152,15 @@ struct Job<'a, T> {
 }
 
 /// Positions of all filter rows for one sample, from the one numbered `start` on.
-struct Piece<'a, T> {
+struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
     out: MatrixMut<'a, T>,
 }
 
-impl<T: Float> Job<'_, T> {
+impl<T: Float> FilterJob<'_, T> {
     fn run(self, rows: usize, x: &[T], out: &mut [T], threads: usize) {
-        let Product { input, size } = self.product;
+        let WindowProduct { input, size } = self.product;
         let offsets: Vec<usize> = input
             .of_channels(self.channels)
             .offsets(self.tile)
@@ -174,7 +174,7 @@ impl<T: Float> Job<'_, T> {
             let pieces = MatrixMut::new(out, rows, plane, plane).cut(rows, columns);
             pieces
                 .into_iter()
-                .map(move |(_, start, out)| Piece { sample, start, out })
+                .map(move |(_, start, out)| SamplePiece { sample, start, out })
         });
         parallel::each(pieces.collect(), threads, |piece| {
             self.fill(piece, &offsets);
@@ -194,8 +194,8 @@ impl<T: Float> Job<'_, T> {
             .clamp(whole, plane.max(whole))
     }
 
-    fn fill(self, mut piece: Piece<'_, T>, offsets: &[usize]) {
-        let Product { input, size } = self.product;
+    fn fill(self, mut piece: SamplePiece<'_, T>, offsets: &[usize]) {
+        let WindowProduct { input, size } = self.product;
         let count = piece.out.columns_count();
         T::with_scratch(
             input.of_channels(self.channels).scratch(self.tile),
@@ -208,7 +208,7 @@ impl<T: Float> Job<'_, T> {
                         let position = [range.start / size[1], range.start % size[1]];
                         some.fill(values, position, self.tile, scratch);
                         let window = some.kernel[0] * some.kernel[1];
-                        fill_tile(Tile {
+                        fill_tile(WindowTile {
                             job: self,
                             taps: channel * window..(channel + some.channels) * window,
                             offsets,
@@ -253,8 +253,8 @@ pub(super) fn positions(
 }
 
 /// Windows of some channels of a row, in scratch, and the output that they belong to.
-struct Tile<'a, T> {
-    job: Job<'a, T>,
+struct WindowTile<'a, T> {
+    job: FilterJob<'a, T>,
     /// The taps of these channels, and where each stands in scratch.
     taps: Range<usize>,
     offsets: &'a [usize],
@@ -265,7 +265,7 @@ struct Tile<'a, T> {
 }
 
 #[vectorized]
-fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
+fn fill_tile<S: Simd, T: Float>(simd: S, tile: WindowTile<'_, T>) {
     match (machine::has_many_registers::<S>(), tile.job.form.wide) {
         (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
         (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
@@ -273,7 +273,7 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
     }
 }
 
-impl<T: Float> Tile<'_, T> {
+impl<T: Float> WindowTile<'_, T> {
     /// Fills all rows, `R` at a time; `H`, half as many, where the last block is half empty.
     #[inline(always)]
     fn blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {

@@ -12,8 +12,8 @@ mod weight_grad;
 
 use super::Shape;
 use crate::Float;
-use forward::{Filter, Product};
-use rows::{Rows, signed};
+use forward::{Filter, WindowProduct};
+use rows::{InputRows, signed};
 
 /// Whether this is quicker than packing, where `products` are summed for a number.
 pub(super) fn suits(shape: &Shape, products: usize) -> bool {
@@ -47,8 +47,8 @@ const WIDE: usize = 16;
 
 impl Shape {
     /// The input as the forward pass and the weights' gradient read it.
-    fn rows_of_input(&self) -> Rows {
-        Rows {
+    fn rows_of_input(&self) -> InputRows {
+        InputRows {
             channels: self.channels,
             size: self.size,
             spread: [1, 1],
@@ -61,12 +61,12 @@ impl Shape {
 
     /// The output's gradient as the input's gradient reads it: with the stride's gaps
     /// between its positions, and the taps in reverse.
-    fn rows_of_gradient(&self) -> Rows {
+    fn rows_of_gradient(&self) -> InputRows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);
             signed(self.padding[axis]) - signed(reach)
         };
-        Rows {
+        InputRows {
             channels: self.outputs,
             size: self.out_size().unwrap_or_default(),
             spread: self.stride,
@@ -93,7 +93,7 @@ pub(super) fn forward<T: Float>(
         weight: &|row, tap| weight[row * taps + tap],
         bias,
     };
-    let product = Product {
+    let product = WindowProduct {
         input: shape.rows_of_input(),
         size: shape.out_size().unwrap_or_default(),
     };
@@ -119,7 +119,7 @@ pub(super) fn input_grad<T: Float>(
         weight: &flipped,
         bias: None,
     };
-    let product = Product {
+    let product = WindowProduct {
         input: shape.rows_of_gradient(),
         size: shape.size,
     };

@@ -5,7 +5,7 @@ use crate::Float;
 
 /// How the channels of a sample are read; pairs are (height, width).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub(super) struct InputRows {
     pub(super) channels: usize,
     /// Positions of a channel.
     pub(super) size: [usize; 2],
@@ -21,7 +21,7 @@ pub(super) struct Rows {
     pub(super) dilation: [usize; 2],
 }
 
-impl Rows {
+impl InputRows {
     /// Rows that a row of the output sees, those of a channel side by side.
     pub(super) fn count(&self) -> usize {
         self.channels * self.kernel[0]

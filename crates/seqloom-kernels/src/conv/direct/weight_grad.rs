@@ -3,7 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{Shape, forward::positions, rows::Rows};
+use super::{Shape, forward::positions, rows::InputRows};
 use crate::machine::dispatch;
 use crate::{
     Float,
@@ -22,10 +22,10 @@ pub(super) fn fill<T: Float>(
     outs: (&mut [T], Option<&mut [T]>),
     threads: usize,
 ) {
-    let sizes = Sizes::new(shape, Registers::of::<T>().lanes);
+    let sizes = TileSizes::new(shape, Registers::of::<T>().lanes);
     let parts = PARTS.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
-    let job = Job {
+    let job = WeightGradJob {
         sizes,
         x,
         grad,
@@ -54,8 +54,8 @@ const WIDE: usize = 2;
 const TILE: usize = 4096;
 
 #[derive(Clone, Copy)]
-struct Sizes {
-    input: Rows,
+struct TileSizes {
+    input: InputRows,
     outputs: usize,
     /// Outputs, rounded up to whole registers.
     columns: usize,
@@ -67,7 +67,7 @@ struct Sizes {
     tile: usize,
 }
 
-impl Sizes {
+impl TileSizes {
     fn new(shape: &Shape, lanes: usize) -> Self {
         let columns = shape.outputs.next_multiple_of(WIDE * lanes);
         let size = shape.out_size().unwrap_or_default();
@@ -140,16 +140,16 @@ impl Sizes {
 }
 
 /// The arrays of the work.
-struct Job<'a, T> {
-    sizes: Sizes,
+struct WeightGradJob<'a, T> {
+    sizes: TileSizes,
     x: &'a [T],
     grad: &'a [T],
     offsets: &'a [usize],
 }
 
-impl<T: Float> Job<'_, T> {
+impl<T: Float> WeightGradJob<'_, T> {
     fn add_sample(&self, sample: usize, scratch: &mut [T], sums: &mut [T]) {
-        let Sizes {
+        let TileSizes {
             input,
             outputs,
             columns,
@@ -165,7 +165,7 @@ impl<T: Float> Job<'_, T> {
             input.fill(x, [line, first], tile, rows);
             let transposed = &mut transposed[..tile.min(width - first) * columns];
             self.sizes.transpose(grad, line * width + first, transposed);
-            add_tile(Tile {
+            add_tile(GradTile {
                 job: self,
                 rows,
                 transposed,
@@ -179,16 +179,16 @@ impl<T: Float> Job<'_, T> {
 const GROUP: usize = 16;
 
 /// A tile's rows and transposed gradient, and the sums that they are added to.
-struct Tile<'a, T> {
-    job: &'a Job<'a, T>,
+struct GradTile<'a, T> {
+    job: &'a WeightGradJob<'a, T>,
     rows: &'a [T],
     transposed: &'a [T],
     sums: &'a mut [T],
 }
 
 #[vectorized]
-fn add_tile<S: Simd, T: Float>(simd: S, tile: Tile<'_, T>) {
-    let Job { sizes, offsets, .. } = *tile.job;
+fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
+    let WeightGradJob { sizes, offsets, .. } = *tile.job;
     let columns = sizes.columns;
     let (taps, bias) = tile.sums.split_at_mut(sizes.sums() - columns);
     let (offsets, _) = offsets.as_chunks::<TAPS>();
