@@ -120,14 +120,22 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     let total = Lanes::splat(simd, total.sum() + rest.iter().copied().sum());
     let (ys, y_rest) = T::split::<S>(y);
     let (outs, out_rest) = T::split_mut::<S>(out);
-    // A closure that is not inlined would call a function for each instruction.
-    let slope = #[inline(always)]
-    |grad: Lanes<S, T>, y: Lanes<S, T>| grad - special::exp(y) * total;
     for ((out, &grad), &y) in outs.iter_mut().zip(grads).zip(ys) {
-        *out = slope(Lanes::new(simd, grad), Lanes::new(simd, y)).vector;
+        let (grad, y) = (Lanes::new(simd, grad), Lanes::new(simd, y));
+        *out = log_softmax_slope(grad, y, total).vector;
     }
     let (grad, y) = (Lanes::load_part(simd, rest), Lanes::load_part(simd, y_rest));
-    slope(grad, y).store_part(out_rest);
+    log_softmax_slope(grad, y, total).store_part(out_rest);
+}
+
+/// A function, because a closure that is not inlined would call another for each instruction.
+#[inline(always)]
+fn log_softmax_slope<S: Simd, T: Float>(
+    grad: Lanes<S, T>,
+    y: Lanes<S, T>,
+    total: Lanes<S, T>,
+) -> Lanes<S, T> {
+    grad - special::exp(y) * total
 }
 
 #[vectorized]

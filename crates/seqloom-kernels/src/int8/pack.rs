@@ -140,7 +140,7 @@ fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
             .enumerate()
             .take(columns[0].len())
         {
-            put_sixteen(columns.map(|column| &column[number]), words, step);
+            put_sixteen(columns, number, words, step);
         }
     }
     for (column, numbers) in numbers.chunks(inputs).enumerate() {
@@ -153,13 +153,18 @@ fn pack_four<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
     }
 }
 
-/// Four words of each of four columns.
+/// Puts the four words of this number of each of four columns.
 #[inline(always)]
-fn put_sixteen<const N: usize>(columns: [&[[i8; N]; 4]; 4], words: &mut [u32], step: usize) {
+fn put_sixteen<const N: usize>(
+    columns: [&[[[i8; N]; 4]]; 4],
+    number: usize,
+    words: &mut [u32],
+    step: usize,
+) {
     // Loops, because the closure of an array's `map` is not always inlined.
-    for (number, words) in words.chunks_mut(step).enumerate().take(4) {
+    for (part, words) in words.chunks_mut(step).enumerate().take(4) {
         for (word, column) in words.iter_mut().zip(columns) {
-            *word = join(column[number]);
+            *word = join(column[number][part]);
         }
     }
 }

@@ -137,7 +137,9 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
         1 => dots.tiles::<S, 1, 4>(simd),
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
-        _ => dots.tiles::<S, 4, 3>(simd),
+        _ if machine::has_many_registers::<S>() => dots.tiles::<S, 4, 3>(simd),
+        // Of sixteen registers, twelve sums and four lines would leave none for a fifth line.
+        _ => dots.tiles::<S, 4, 2>(simd),
     }
 }
 
