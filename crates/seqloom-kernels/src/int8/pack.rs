@@ -8,7 +8,7 @@ use super::{Int8Layer, with_words};
 use crate::machine::dispatch;
 use crate::parallel;
 
-/// PackedWeights weights, and three numbers for each column, all to the end of the last panel.
+/// Packed weights, and three numbers for each column, all to the end of the last panel.
 pub(super) struct PackedWeights<'a> {
     pub(super) tile: Int8Tile,
     pub(super) inputs: usize,

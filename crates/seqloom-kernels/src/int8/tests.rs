@@ -5,7 +5,7 @@ use super::tile::{self, Int8Tile};
 use super::*;
 use crate::dense::Rotation;
 use crate::machine::tests::on_every_machine;
-use crate::norm::{self, Rule};
+use crate::norm::{self, NormRule};
 use crate::product::tests::numbers;
 use crate::{activation, dense};
 
@@ -203,7 +203,7 @@ fn with_feed_forward(test: impl FnOnce(Int8FeedForward<'_>)) {
     let (inner, outer) = (Arrays::of(HIDDEN, WIDTH, 1), Arrays::of(WIDTH, HIDDEN, 5));
     let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
     test(Int8FeedForward {
-        norm: Rule {
+        norm: NormRule {
             weight: &weight,
             bias: Some(&bias),
             epsilon: 1e-5,

@@ -33,11 +33,11 @@ impl Side {
 
 /// A factor, packed block by block of its depth.
 pub(crate) struct Packed<'a, T> {
-    packed: &'a [T],
+    numbers: &'a [T],
     depth: usize,
     /// Lines, and those that are packed.
     count: usize,
-    packed_lines: usize,
+    lines: usize,
 }
 
 impl<'a, T: Float> Packed<'a, T> {
@@ -62,10 +62,10 @@ impl<'a, T: Float> Packed<'a, T> {
             });
         }
         Self {
-            packed,
+            numbers: packed,
             depth: lines.depth(),
             count: lines.count(),
-            packed_lines,
+            lines: packed_lines,
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a, T: Float> Packed<'a, T> {
 
     /// The blocks of its depth with their panels.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
-        let (packed, lines) = (self.packed, self.packed_lines);
+        let (packed, lines) = (self.numbers, self.lines);
         blocks(self.depth).map(move |depth| {
             let panels = &packed[depth.start * lines..depth.end * lines];
             (depth, panels)

@@ -87,7 +87,7 @@ fn fill<C: Cell, T: Float>(
         match outputs {
             RecurrentOutputs::All(states, kept) => shared.fill_all::<C>(states, kept, threads),
             RecurrentOutputs::At(positions, states) => {
-                shared.fill_at::<C>(positions, states, threads)
+                shared.fill_at::<C>(positions, states, threads);
             }
         }
     });
