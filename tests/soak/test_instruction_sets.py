@@ -1,6 +1,8 @@
 """Every kernel under each instruction set that is narrower than the processor's."""
 
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -42,3 +44,21 @@ def test_the_crates_pass_their_tests(cap):
     command = ["cargo", "test", "--profile", "bench", "--quiet"]
     command += ["--workspace", "--exclude", "seqloom-py"]
     assert not complaint_of(command, cap)
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for calls of x86-64")
+@pytest.mark.parametrize("crate", ["seqloom-kernels", "seqloom-fuse", "seqloom-encode"])
+def test_no_instruction_of_a_kernel_is_a_call(crate):
+    # A closure that the compiler does not inline into a kernel is compiled without wide
+    # registers, and calls a function for each instruction: 40 times as slow.
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is not installed")
+    target = HOME / "target" / "instructions"
+    command = ["cargo", "rustc", "--release", "--lib", "--package", crate]
+    subprocess.run(
+        [*command, "--target-dir", target, "--", "--emit=asm"], cwd=HOME, check=True
+    )
+    found = target.glob(f"release/deps/{crate.replace('-', '_')}-*.s")
+    text = max(found, key=lambda path: path.stat().st_mtime).read_text()
+    calls = set(re.findall(r"call\w*\s+(\S*core_arch\S*_mm\d+\S*)", text))
+    assert not calls
