@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use seqloom_core::{self as core, Shelf};
+use seqloom_core::{self as core, BufferPool};
 use seqloom_encode::{Frame, Letters, Lookup, Policy};
 use seqloom_load::gather::Rows;
 use seqloom_load::packed::{
@@ -33,7 +33,7 @@ pub fn run(mut choices: Choices<'_>) {
             rule,
             Tokeniser::new(alphabet),
             place,
-            Shelf::default(),
+            BufferPool::default(),
         )
     };
     let (batches, end) = all(stream(Place::default()));
@@ -70,7 +70,7 @@ fn go_on_anywhere(path: &Path, rule: Rule, choices: &mut Choices<'_>) {
         rule,
         Tokeniser::new("iupac"),
         place,
-        Shelf::default(),
+        BufferPool::default(),
     ));
 }
 

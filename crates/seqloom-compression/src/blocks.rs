@@ -59,7 +59,7 @@ impl Blocks {
         if let Some(fault) = self.run.fault.take() {
             return Err(Trouble::Damage(fault));
         }
-        if !self.workers.is_here() {
+        if !self.workers.is_in_this_process() {
             return Err(forked().into());
         }
         self.push_runs()?;
@@ -73,10 +73,10 @@ impl Blocks {
     /// Gives the workers as much as keeps everybody busy.
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
-        if threads > 1 && self.workers.is_alone() && self.input.used() > 0 {
+        if threads > 1 && self.workers.is_empty() && self.input.used() > 0 {
             self.workers = Workers::start("seqloom-blocks", threads - 1);
         }
-        let enough = if self.workers.is_alone() {
+        let enough = if self.workers.is_empty() {
             1
         } else {
             2 * threads
@@ -223,9 +223,9 @@ impl Run {
 }
 
 impl Job for Run {
-    type Tool = BlockDecoder;
+    type Workspace = BlockDecoder;
 
-    fn tool(&self) -> BlockDecoder {
+    fn workspace(&self) -> BlockDecoder {
         BlockDecoder::new()
     }
 

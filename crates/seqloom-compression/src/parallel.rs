@@ -106,13 +106,13 @@ impl TextPart {
 }
 
 impl Job for TextPart {
-    type Tool = Box<Decoder>;
+    type Workspace = Box<Decoder>;
 
-    fn tool(&self) -> Self::Tool {
+    fn workspace(&self) -> Self::Workspace {
         Box::new(Decoder::new(Format::Deflate))
     }
 
-    fn work(&mut self, decoder: &mut Self::Tool) {
+    fn work(&mut self, decoder: &mut Self::Workspace) {
         let range = self.range.clone();
         self.outcome = self.starts.unpack(range, &mut self.buffers, decoder);
     }

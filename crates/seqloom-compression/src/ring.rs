@@ -14,7 +14,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use seqloom_core::threads::{Shared, Threads};
+use seqloom_core::threads::{SharedState, Threads};
 
 use super::piece::Piece;
 use super::text::Trouble;
@@ -242,7 +242,7 @@ impl Helper {
 
     /// What reader and thread hand to each other, in the process that has the thread.
     pub(super) fn ring(&self) -> io::Result<&Ring> {
-        if self.0.is_here() {
+        if self.0.is_in_this_process() {
             return Ok(self.0.shared());
         }
         Err(forked())
@@ -253,7 +253,7 @@ fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-impl Shared for Ring {
+impl SharedState for Ring {
     fn close(&self) {
         self.lock().closed = true;
         self.for_thread.notify_one();

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use seqloom_core::interrupt::ask;
+use seqloom_core::interrupt::check_signals;
 
 /// Which file it is, as it was when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => return Ok(File::from(file)),
-            Err(Errno::INTR) => ask()?,
+            Err(Errno::INTR) => check_signals()?,
             Err(error) => return Err(error.into()),
         }
     }
@@ -121,7 +121,7 @@ pub(crate) fn standard_input() -> io::Result<File> {
 pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
     loop {
         match look(file, &BREATH) {
-            Ok(0) | Err(Errno::INTR) => ask()?,
+            Ok(0) | Err(Errno::INTR) => check_signals()?,
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
         }

@@ -1,7 +1,7 @@
-//! Work that ends early: because of Ctrl-C, or because nobody waits for its result any more.
+//! Cancellation: by Ctrl-C, or because no caller waits for the result any more.
 //!
-//! Whoever runs the program sets what is called every tenth of a second during a long read. For
-//! a read by many threads see [`Stop`].
+//! The program sets a function that checks for signals. Long reads call it every tenth of a
+//! second. For work by many threads see [`Stop`].
 
 use std::cell::RefCell;
 use std::io;
@@ -9,107 +9,107 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Says whether to go on waiting: an error ends it.
-pub type Ask = fn() -> io::Result<()>;
+/// Checks for signals. An error ends the work.
+pub type SignalCheck = fn() -> io::Result<()>;
 
-static ASK: OnceLock<Ask> = OnceLock::new();
+static SIGNAL_CHECK: OnceLock<SignalCheck> = OnceLock::new();
 
-/// Sets what is asked while somebody waits; the first to do so decides.
-pub fn ask_while_waiting(ask: Ask) {
-    let _ = ASK.set(ask);
+/// Sets the function that checks for signals; only the first call has an effect.
+pub fn set_signal_check(check: SignalCheck) {
+    let _ = SIGNAL_CHECK.set(check);
 }
 
-/// Asks whether to go on, as whoever runs the program has set it.
-pub fn ask() -> io::Result<()> {
-    ASK.get().map_or(Ok(()), |ask| ask())
+/// Checks for signals with the function that the program has set.
+pub fn check_signals() -> io::Result<()> {
+    SIGNAL_CHECK.get().map_or(Ok(()), |check| check())
 }
 
-/// So many milliseconds pass between two questions.
-const BREATH: u64 = 100;
+/// The milliseconds between two checks for signals.
+const CHECK_INTERVAL: u64 = 100;
 
 thread_local! {
-    /// What ends the work that this thread does.
+    /// The token that cancels the work of this thread.
     static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
-/// Shared by those who work and whoever may tell them to end.
+/// A cancellation token. Its clones share one state.
 ///
-/// Work by many threads takes the [`current`](Self::current) one where it begins, and lets
-/// each share [`check`](Self::check) it.
+/// Work by many threads takes the [`current`](Self::current) token when it begins, and each
+/// thread calls [`check`](Self::check) regularly.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<State>);
+pub struct Stop(Arc<StopState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct StopState {
     stopped: AtomicBool,
-    asking: Option<Asking>,
+    signal_timer: Option<SignalTimer>,
 }
 
-/// When whoever works on the thread that called asks by itself.
+/// When work on the calling thread should check for signals next.
 #[derive(Debug)]
-struct Asking {
+struct SignalTimer {
     begun: Instant,
     next: AtomicU64,
 }
 
 impl Stop {
-    /// One that asks by itself, for work on the thread that may ask. Where there are neither
-    /// signals nor a clock, as in a browser, it never does.
-    pub fn asking() -> Self {
+    /// Returns a token that also checks for signals, for work on the thread that may do so. In
+    /// a browser, which has neither signals nor a clock, it never checks.
+    pub fn with_signals() -> Self {
         if cfg!(target_family = "wasm") {
             return Self::default();
         }
-        let asking = Asking {
+        let signal_timer = SignalTimer {
             begun: Instant::now(),
-            next: AtomicU64::new(BREATH),
+            next: AtomicU64::new(CHECK_INTERVAL),
         };
-        Self(Arc::new(State {
+        Self(Arc::new(StopState {
             stopped: AtomicBool::new(false),
-            asking: Some(asking),
+            signal_timer: Some(signal_timer),
         }))
     }
 
-    /// What ends the work of this thread; outside of [`during`](Self::during), nothing does.
+    /// Returns the token of this thread's work; a new one outside of [`during`](Self::during).
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
-    /// Does work that this can end.
+    /// Does work that this token can cancel.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
         let _before = Restored(CURRENT.replace(Some(self)));
         work()
     }
 
-    /// Ends the work, soon.
+    /// Cancels the work: the next check fails.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// An error, if the work should end.
+    /// Returns an error if the work was cancelled.
     pub fn check(&self) -> io::Result<()> {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(io::Error::other("was not read to its end: a signal came"));
         }
-        match &self.0.asking {
-            Some(asking) if asking.is_due() => ask(),
+        match &self.0.signal_timer {
+            Some(timer) if timer.is_due() => check_signals(),
             _ => Ok(()),
         }
     }
 }
 
-impl Asking {
+impl SignalTimer {
     fn is_due(&self) -> bool {
         let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let due = now >= self.next.load(Ordering::Relaxed);
         if due {
             self.next
-                .store(now.saturating_add(BREATH), Ordering::Relaxed);
+                .store(now.saturating_add(CHECK_INTERVAL), Ordering::Relaxed);
         }
         due
     }
 }
 
-/// What the thread did before, which it goes on with.
+/// Restores the thread's previous token when it is dropped.
 struct Restored(Option<Stop>);
 
 impl Drop for Restored {
@@ -123,13 +123,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_ends_that_is_told_to_and_no_other() {
+    fn a_token_cancels_its_own_work_and_no_other() {
         let (inner, outer) = (Stop::default(), Stop::default());
-        let told = inner.clone();
+        let handle = inner.clone();
         outer.during(|| {
             inner.during(|| {
                 assert!(Stop::current().check().is_ok());
-                told.stop();
+                handle.stop();
                 assert!(Stop::current().check().is_err());
             });
             assert!(Stop::current().check().is_ok());

@@ -1,7 +1,7 @@
-//! The nouns of sequence data: alphabets, errors, ragged batches and
-//! counter-based random keys; and threads that do jobs in order, for whoever
-//! may not use a pool; and the instruction set that kernels use. No input or output
-//! but one call at a position of a file ([`system`]), no arrays.
+//! What all crates share: alphabets, errors, ragged batches and counter-based random keys;
+//! thread pools, worker threads and cancellation; a pool of buffers; and the instruction set
+//! that kernels use. The only input and output is a call that reads or writes at a position
+//! of a file ([`system`]).
 
 pub mod alphabet;
 pub mod error;
@@ -11,7 +11,7 @@ pub mod number;
 pub mod pool;
 pub mod process;
 pub mod ragged;
-pub mod shelf;
+pub mod buffer_pool;
 pub mod simd;
 pub mod system;
 pub mod threads;
@@ -21,4 +21,4 @@ pub use alphabet::Alphabet;
 pub use error::{Error, Result};
 pub use key::Key;
 pub use ragged::Ragged;
-pub use shelf::Shelf;
+pub use buffer_pool::BufferPool;

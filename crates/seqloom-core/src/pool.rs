@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::interrupt::{Stop, ask};
+use crate::interrupt::{Stop, check_signals};
 use crate::{Error, Result, process};
 
-type Pools = HashMap<(u32, usize), Arc<ThreadPool>>;
+type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
 
 /// A pool lives as long as its process. A forked child finds the pools of its
 /// parent here, whose threads it does not have: hence the process in the key.
-static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
+static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 
-/// Runs `work` on this many threads; with more than one, this one looks for signals.
+/// Runs `work` on this number of threads. The calling thread checks for signals meanwhile.
 ///
 /// # Errors
 ///
@@ -37,10 +37,10 @@ pub fn run<T: Send>(
 fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {
-            Stop::asking().during(work);
+            Stop::with_signals().during(work);
             Ok(())
         }
-        _ => pool(threads).map(|pool| beside(&pool, work)),
+        _ => pool(threads).map(|pool| run_on_pool(&pool, work)),
     }));
     match outcome {
         Ok(done) => done.map_err(|error| error.to_string()),
@@ -48,18 +48,18 @@ fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<
     }
 }
 
-/// Lets a pool work, and looks for signals meanwhile: only the thread that called may.
-fn beside(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
+/// Runs work on a pool. Only the calling thread may check for signals, and does so meanwhile.
+fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     let stop = Stop::default();
     let (done, outcome) = sync_channel(1);
     let outcome = pool.in_place_scope(|scope| {
-        let told = stop.clone();
+        let handle = stop.clone();
         scope.spawn(move |_| {
-            let _ = done.send(catch_unwind(AssertUnwindSafe(|| told.during(work))));
+            let _ = done.send(catch_unwind(AssertUnwindSafe(|| handle.during(work))));
         });
         loop {
-            match outcome.recv_timeout(LOOK) {
-                Err(RecvTimeoutError::Timeout) if ask().is_err() => stop.stop(),
+            match outcome.recv_timeout(SIGNAL_INTERVAL) {
+                Err(RecvTimeoutError::Timeout) if check_signals().is_err() => stop.stop(),
                 Err(RecvTimeoutError::Timeout) => {}
                 other => return other,
             }
@@ -70,10 +70,10 @@ fn beside(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     }
 }
 
-/// So long a signal may wait.
-const LOOK: Duration = Duration::from_millis(100);
+/// The time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The pool of this process with this many threads, made on first use.
+/// Returns the pool of this process with this number of threads, which is made on first use.
 fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildError> {
     let key = (process::id(), threads);
     if let Some(pool) = pools(|pools| pools.get(&key).cloned()).flatten() {
@@ -92,10 +92,10 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
     )
 }
 
-/// Looks into the pools, unless another thread is doing so: in a forked child
-/// that thread may not exist, and would be waited for without end.
-fn pools<T>(look: impl FnOnce(&mut Pools) -> T) -> Option<T> {
-    POOLS.try_lock().ok().map(|mut pools| look(&mut pools))
+/// Visits the pools; `None` if another thread has locked them. In a forked child that thread
+/// may not exist, and would never release the lock.
+fn pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
+    POOLS.try_lock().ok().map(|mut pools| visit(&mut pools))
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

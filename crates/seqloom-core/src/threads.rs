@@ -1,7 +1,7 @@
-//! Threads that a forked process leaves alone.
+//! Threads that a forked process does not touch.
 //!
-//! They are threads of their own, never tasks of a pool: whoever waits for one may be such a
-//! task itself, and a pool of one would wait for itself.
+//! They are separate threads, never tasks of a thread pool: the code that waits for one may be
+//! such a task itself, and a pool with one thread would then wait for itself.
 
 use std::mem;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::process;
 
-/// What threads and their owner share.
-pub trait Shared: Send + Sync + 'static {
+/// State that threads share with their owner.
+pub trait SharedState: Send + Sync + 'static {
     /// Tells the threads to end.
     fn close(&self);
 }
 
-/// Threads, as their owner sees them. They end when this is dropped; in a forked process,
-/// which has not got them, nothing is done.
+/// The owner's handle of some threads, which end when it is dropped. A forked process does not
+/// have the threads; dropping the handle there does nothing.
 #[derive(Debug)]
-pub struct Threads<S: Shared> {
+pub struct Threads<S: SharedState> {
     shared: Arc<S>,
     handles: Vec<JoinHandle<()>>,
-    /// The process that has the threads.
+    /// The process in which the threads run.
     owner: u32,
 }
 
-impl<S: Shared> Threads<S> {
-    /// Starts up to `count` threads of this name; fewer where no more can be had.
+impl<S: SharedState> Threads<S> {
+    /// Starts `count` threads with this name, or fewer if the system refuses one.
     pub fn start(
         name: &str,
         count: usize,
@@ -46,27 +46,27 @@ impl<S: Shared> Threads<S> {
         }
     }
 
-    /// What the threads and the owner share.
+    /// Returns the state that the threads share with their owner.
     pub fn shared(&self) -> &S {
         &self.shared
     }
 
-    /// Whether no thread was started.
+    /// Returns whether no thread was started.
     pub fn is_empty(&self) -> bool {
         self.handles.is_empty()
     }
 
-    /// Whether this process is the one that has the threads.
-    pub fn is_here(&self) -> bool {
+    /// Returns whether the threads run in this process.
+    pub fn is_in_this_process(&self) -> bool {
         process::id() == self.owner
     }
 }
 
-impl<S: Shared> Drop for Threads<S> {
+impl<S: SharedState> Drop for Threads<S> {
     fn drop(&mut self) {
         let handles = mem::take(&mut self.handles);
-        if !self.is_here() {
-            // They do not exist here, and their locks may be locked for ever.
+        if !self.is_in_this_process() {
+            // The threads do not exist here, and may never release their locks.
             mem::forget((handles, Arc::clone(&self.shared)));
             return;
         }

@@ -1,52 +1,52 @@
-//! Threads that do jobs; the jobs come back in order.
+//! Worker threads that do jobs and return them in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::threads::{Shared, Threads};
+use crate::threads::{SharedState, Threads};
 
-/// Work that needs nothing but itself and a tool.
+/// Work that needs only its own data and a workspace.
 pub trait Job: Send + 'static {
-    /// What each thread has one of, and whoever waits for the job too.
-    type Tool: Send;
+    /// Memory that jobs reuse. Each thread has one, and so has the owner of the threads.
+    type Workspace: Send;
 
-    /// A tool for another thread.
-    fn tool(&self) -> Self::Tool;
+    /// Makes a workspace for another thread.
+    fn workspace(&self) -> Self::Workspace;
 
     /// Does the work.
-    fn work(&mut self, tool: &mut Self::Tool);
+    fn work(&mut self, workspace: &mut Self::Workspace);
 
-    /// Notes that the work was not done: it has panicked.
+    /// Records that the work panicked and was not done.
     fn fail(&mut self);
 }
 
-/// The threads, as whoever gives them jobs sees them. They end when this is dropped.
+/// The owner's handle of the threads, which end when it is dropped.
 #[derive(Debug)]
-pub struct Workers<J: Job>(Threads<Board<J>>);
+pub struct Workers<J: Job>(Threads<JobQueue<J>>);
 
-/// What all of them see.
+/// The jobs, which the threads share with their owner.
 #[derive(Debug)]
-struct Board<J> {
-    state: Mutex<State<J>>,
+struct JobQueue<J> {
+    state: Mutex<QueueState<J>>,
     for_owner: Condvar,
     for_threads: Condvar,
 }
 
 #[derive(Debug)]
-struct State<J> {
-    /// Jobs that nobody has begun, with their numbers.
+struct QueueState<J> {
+    /// Jobs that no thread has begun, with their numbers.
     waiting: VecDeque<(u64, J)>,
-    /// Jobs in order from number `first` on; nothing where one is not finished.
+    /// Jobs in order from number `first` on; `None` for one that is not finished.
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,
-    /// Who sleeps: waking nobody would be a call of the system, too.
+    /// The threads and owners that sleep. A wake-up is a system call even if none sleeps.
     idle_threads: usize,
     idle_owners: usize,
 }
 
-impl<J> Default for State<J> {
+impl<J> Default for QueueState<J> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
@@ -60,47 +60,47 @@ impl<J> Default for State<J> {
 }
 
 impl<J: Job> Workers<J> {
-    /// Starts up to `count` threads of this name; fewer where no more can be had.
+    /// Starts `count` threads with this name, or fewer if the system refuses one.
     pub fn start(name: &str, count: usize) -> Self {
-        let board = Board {
+        let queue = JobQueue {
             state: Mutex::default(),
             for_owner: Condvar::new(),
             for_threads: Condvar::new(),
         };
-        Self(Threads::start(name, count, board, Board::work))
+        Self(Threads::start(name, count, queue, JobQueue::work))
     }
 
-    /// Whether this process is the one that has the threads.
-    pub fn is_here(&self) -> bool {
-        self.0.is_here()
+    /// Returns whether the threads run in this process.
+    pub fn is_in_this_process(&self) -> bool {
+        self.0.is_in_this_process()
     }
 
-    /// Whether there are no threads but the owner's.
-    pub fn is_alone(&self) -> bool {
+    /// Returns whether no thread was started, so that the owner does all jobs.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many jobs were given and not taken back.
+    /// Returns the number of jobs that were pushed and not popped.
     pub fn pending(&self) -> usize {
         self.0.shared().lock().finished.len()
     }
 
-    /// Gives a job to whoever is free.
+    /// Adds a job for the next free thread.
     pub fn push(&self, job: J) {
         let mut state = self.0.shared().lock();
         let number = state.end();
         state.finished.push_back(None);
         state.waiting.push_back((number, job));
-        let is_heard = state.idle_threads > 0;
+        let has_sleepers = state.idle_threads > 0;
         drop(state);
-        if is_heard {
+        if has_sleepers {
             self.0.shared().for_threads.notify_one();
         }
     }
 
-    /// Takes the next job in order; nothing where none is pending. Instead of
-    /// waiting for a thread, does a job that none has begun.
-    pub fn pop(&self, tool: &mut J::Tool) -> Option<J> {
+    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for a
+    /// thread, does a job that no thread has begun.
+    pub fn pop(&self, workspace: &mut J::Workspace) -> Option<J> {
         let mut state = self.0.shared().lock();
         loop {
             if state.finished.front()?.is_some() {
@@ -109,7 +109,7 @@ impl<J: Job> Workers<J> {
             }
             if let Some((number, mut job)) = state.waiting.pop_front() {
                 drop(state);
-                work(&mut job, tool);
+                work(&mut job, workspace);
                 state = self.0.shared().lock();
                 state.finish(number, job);
                 continue;
@@ -121,29 +121,29 @@ impl<J: Job> Workers<J> {
     }
 }
 
-impl<J: Job> Shared for Board<J> {
+impl<J: Job> SharedState for JobQueue<J> {
     fn close(&self) {
         self.lock().closed = true;
         self.for_threads.notify_all();
     }
 }
 
-impl<J: Job> Board<J> {
-    fn lock(&self) -> MutexGuard<'_, State<J>> {
+impl<J: Job> JobQueue<J> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<J>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a thread does.
+    /// Does jobs until the queue is closed; each thread runs this.
     fn work(&self) {
-        let mut tool = None;
+        let mut workspace = None;
         while let Some((number, mut job)) = self.next() {
-            let tool = tool.get_or_insert_with(|| job.tool());
-            work(&mut job, tool);
+            let workspace = workspace.get_or_insert_with(|| job.workspace());
+            work(&mut job, workspace);
             let mut state = self.lock();
             state.finish(number, job);
-            let is_heard = state.idle_owners > 0;
+            let has_sleepers = state.idle_owners > 0;
             drop(state);
-            if is_heard {
+            if has_sleepers {
                 self.for_owner.notify_one();
             }
         }
@@ -152,8 +152,8 @@ impl<J: Job> Board<J> {
     fn next(&self) -> Option<(u64, J)> {
         let mut state = self.lock();
         while !state.closed {
-            if let Some(found) = state.waiting.pop_front() {
-                return Some(found);
+            if let Some(waiting) = state.waiting.pop_front() {
+                return Some(waiting);
             }
             state.idle_threads += 1;
             state = wait(&self.for_threads, state);
@@ -163,11 +163,11 @@ impl<J: Job> Board<J> {
     }
 }
 
-impl<J> State<J> {
-    /// The number of the next job.
+impl<J> QueueState<J> {
+    /// Returns the number of the next job.
     fn end(&self) -> u64 {
-        let held = u64::try_from(self.finished.len()).unwrap_or(u64::MAX);
-        self.first.saturating_add(held)
+        let pending = u64::try_from(self.finished.len()).unwrap_or(u64::MAX);
+        self.first.saturating_add(pending)
     }
 
     fn finish(&mut self, number: u64, job: J) {
@@ -178,13 +178,13 @@ impl<J> State<J> {
     }
 }
 
-fn wait<'a, J>(signal: &Condvar, state: MutexGuard<'a, State<J>>) -> MutexGuard<'a, State<J>> {
+fn wait<'a, J>(signal: &Condvar, state: MutexGuard<'a, QueueState<J>>) -> MutexGuard<'a, QueueState<J>> {
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Works; a panic is told to the job, so that nobody waits for it.
-fn work<J: Job>(job: &mut J, tool: &mut J::Tool) {
-    let attempt = AssertUnwindSafe(|| job.work(tool));
+/// Does a job. A panic is recorded in the job, so that its owner does not wait for ever.
+fn work<J: Job>(job: &mut J, workspace: &mut J::Workspace) {
+    let attempt = AssertUnwindSafe(|| job.work(workspace));
     if catch_unwind(attempt).is_err() {
         job.fail();
     }

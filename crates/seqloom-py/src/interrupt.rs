@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use pyo3::prelude::*;
-use seqloom_core::interrupt::ask_while_waiting;
+use seqloom_core::interrupt::set_signal_check;
 
 thread_local! {
     /// What Python's handler of a signal has raised on this thread.
@@ -13,7 +13,7 @@ thread_local! {
 
 /// From now on whoever waits for a pipe looks for signals.
 pub(crate) fn listen() {
-    ask_while_waiting(ask);
+    set_signal_check(check);
 }
 
 /// What a signal has raised since; it ends the call, whatever that has to say.
@@ -25,7 +25,7 @@ pub(crate) fn take() -> Option<PyErr> {
     clippy::redundant_closure_for_method_calls,
     reason = "the method alone is of one lifetime"
 )]
-fn ask() -> io::Result<()> {
+fn check() -> io::Result<()> {
     let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) else {
         return Ok(());
     };

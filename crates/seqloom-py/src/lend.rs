@@ -7,7 +7,7 @@ use std::{mem, slice};
 use numpy::ndarray::ArrayView1;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use seqloom_core::{Error, Result, Shelf};
+use seqloom_core::{Error, Result, BufferPool};
 use seqloom_encode::Word;
 use seqloom_macros::native;
 
@@ -23,7 +23,7 @@ pub(crate) struct Loan {
 /// A vector on its way back to its shelf.
 struct Lent<T: Send + Sync + 'static> {
     vector: Vec<T>,
-    shelf: Shelf<T>,
+    shelf: BufferPool<T>,
 }
 
 impl<T: Send + Sync + 'static> Drop for Lent<T> {
@@ -36,7 +36,7 @@ impl<T: Send + Sync + 'static> Drop for Lent<T> {
 pub(crate) fn array<'py, T: Element + Send + Sync + 'static>(
     py: Python<'py>,
     vector: Vec<T>,
-    shelf: &Shelf<T>,
+    shelf: &BufferPool<T>,
 ) -> PyResult<Bound<'py, PyArray1<T>>> {
     let lent = Lent {
         vector,
@@ -105,7 +105,7 @@ impl Memory {
 /// it, has died: who keeps all batches gets a ring of that many pieces.
 #[native(frozen)]
 pub(crate) struct Ring {
-    shelf: Shelf<Line>,
+    shelf: BufferPool<Line>,
 }
 
 #[native]
@@ -113,7 +113,7 @@ impl Ring {
     #[new]
     fn new() -> Self {
         Self {
-            shelf: Shelf::default(),
+            shelf: BufferPool::default(),
         }
     }
 

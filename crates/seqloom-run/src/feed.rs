@@ -112,7 +112,7 @@ pub(crate) fn run_here(
 }
 
 fn check_signals() -> Result<()> {
-    interrupt::ask().map_err(|_| stopped())
+    interrupt::check_signals().map_err(|_| stopped())
 }
 
 /// What ends the work where a signal came.

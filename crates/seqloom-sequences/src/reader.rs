@@ -228,7 +228,7 @@ impl Reader {
     /// Damage to compressed data often shows as bad text first. Some of the rest is
     /// unpacked: if a checksum is wrong, that is the error. Ctrl-C ends it.
     fn blame(&mut self, fault: Fault) -> Error {
-        let stop = Stop::asking();
+        let stop = Stop::with_signals();
         let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
         let mut left = if is_packed { CHECKED_AFTER_FAULT } else { 0 };
         while left > 0 {

@@ -92,7 +92,7 @@ impl Parallel {
 
     /// Makes the next part the current one.
     fn advance(&mut self) -> Result<(), Trouble> {
-        if !self.workers.is_here() {
+        if !self.workers.is_in_this_process() {
             return Err(forked().into());
         }
         self.push_parts();
@@ -113,10 +113,10 @@ impl Parallel {
     /// Queues enough parts to keep all threads busy.
     fn push_parts(&mut self) {
         let threads = self.options.threads;
-        if threads > 1 && self.workers.is_alone() && self.part.is_some() {
+        if threads > 1 && self.workers.is_empty() && self.part.is_some() {
             self.workers = Workers::start("seqloom-spans", threads - 1);
         }
-        let enough = if self.workers.is_alone() {
+        let enough = if self.workers.is_empty() {
             1
         } else {
             self.ahead
@@ -129,7 +129,7 @@ impl Parallel {
             let mut part = spare.unwrap_or_else(|| TextPart::new(&self.starts));
             part.range = self.next..end;
             self.next = end;
-            self.decoder.get_or_insert_with(|| part.tool());
+            self.decoder.get_or_insert_with(|| part.workspace());
             self.workers.push(part);
         }
     }

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use seqloom_core::interrupt::Stop;
-use seqloom_core::shelf::Shelf;
+use seqloom_core::buffer_pool::BufferPool;
 use seqloom_core::{Error, Result};
 
 /// Memory for the lines of one share, used again by the next one.
-static LINES: LazyLock<Shelf<u8>> = LazyLock::new(Shelf::default);
+static LINES: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
 
 /// Bytes from the shelf, which go back to it.
 pub(super) struct Bytes(Vec<u8>);

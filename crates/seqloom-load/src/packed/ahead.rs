@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seqloom_core::interrupt::ask;
-use seqloom_core::threads::{Shared, Threads};
+use seqloom_core::interrupt::check_signals;
+use seqloom_core::threads::{SharedState, Threads};
 use seqloom_core::{Error, Result as Outcome};
 
 use super::batch::Packed;
@@ -60,7 +60,7 @@ impl<T: Tokenise + 'static> Ahead<T> {
 
     /// The next batch; nothing behind the last one. Waits for it, and ends early by a signal.
     pub fn next(&self) -> Result<Answer, Error> {
-        if !self.0.is_here() || self.0.is_empty() {
+        if !self.0.is_in_this_process() || self.0.is_empty() {
             let message = "a stream that was begun before a fork cannot go on behind it";
             return Err(Error::argument(message));
         }
@@ -77,7 +77,7 @@ impl<T: Tokenise + 'static> Ahead<T> {
     }
 }
 
-impl<T: Tokenise + 'static> Shared for Board<T> {
+impl<T: Tokenise + 'static> SharedState for Board<T> {
     fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
@@ -109,7 +109,7 @@ impl<T: Tokenise> Board<T> {
             state.is_waiting = false;
             if timeout.timed_out() {
                 drop(state);
-                ask().map_err(|error| Error::argument(error.to_string()))?;
+                check_signals().map_err(|error| Error::argument(error.to_string()))?;
                 state = self.lock();
             }
         }

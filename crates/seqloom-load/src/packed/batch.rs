@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use seqloom_core::{Result, Shelf};
+use seqloom_core::{Result, BufferPool};
 
 use super::place::Place;
 use super::row::Row;
@@ -37,8 +37,8 @@ pub struct Packed {
 
 impl Packed {
     /// Copies rows into memory that was used before.
-    pub(super) fn new(rows: &[Row], shelf: &Shelf<u32>) -> Result<Self> {
-        let (tokens, positions) = join(rows, shelf)?;
+    pub(super) fn new(rows: &[Row], buffer_pool: &BufferPool<u32>) -> Result<Self> {
+        let (tokens, positions) = join(rows, buffer_pool)?;
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let column = |of: fn(&Row) -> usize| rows.iter().map(|row| whole(of(row))).collect();
         Ok(Self {
@@ -58,9 +58,9 @@ impl Packed {
 }
 
 /// The tokens of all rows, and their numbers within each.
-fn join(rows: &[Row], shelf: &Shelf<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
+fn join(rows: &[Row], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
     let total = rows.iter().map(Row::size).sum();
-    let (mut tokens, mut positions) = (empty(total, shelf)?, empty(total, shelf)?);
+    let (mut tokens, mut positions) = (empty(total, buffer_pool)?, empty(total, buffer_pool)?);
     for row in rows {
         tokens.extend_from_slice(&row.tokens);
         positions.extend((0..).zip(&row.tokens).map(|(number, _)| number));
@@ -68,8 +68,8 @@ fn join(rows: &[Row], shelf: &Shelf<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((tokens, positions))
 }
 
-fn empty(total: usize, shelf: &Shelf<u32>) -> Result<Vec<u32>> {
-    let mut vector = shelf.take();
+fn empty(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
+    let mut vector = buffer_pool.take();
     vector.clear();
     let full = || format!("a batch of {total} tokens does not fit into memory");
     vector

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use seqloom_core::error::Fault;
-use seqloom_core::{Error, Shelf};
+use seqloom_core::{Error, BufferPool};
 use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -69,7 +69,7 @@ pub struct Stream<T> {
     files: Files,
     rule: Rule,
     tokeniser: T,
-    shelf: Shelf<u32>,
+    buffer_pool: BufferPool<u32>,
     /// What was read last, where it stands, and the window of it that comes next.
     batch: Batch,
     origin: Origin,
@@ -96,12 +96,12 @@ pub struct Stream<T> {
 
 impl<T: Tokenise> Stream<T> {
     /// Goes on from a place, at which `files` stands.
-    pub fn new(files: Files, rule: Rule, tokeniser: T, place: Place, shelf: Shelf<u32>) -> Self {
+    pub fn new(files: Files, rule: Rule, tokeniser: T, place: Place, buffer_pool: BufferPool<u32>) -> Self {
         Self {
             files,
             rule,
             tokeniser,
-            shelf,
+            buffer_pool,
             batch: Batch::default(),
             origin: place.from,
             record: 0,
@@ -179,7 +179,7 @@ impl<T: Tokenise> Stream<T> {
 
     fn pack(&mut self) -> Result<Option<Packed>, Failure> {
         let rows = self.pool.take();
-        let mut packed = Packed::new(&rows, &self.shelf).map_err(Failure::Reading)?;
+        let mut packed = Packed::new(&rows, &self.buffer_pool).map_err(Failure::Reading)?;
         packed.place = self.place();
         packed.met = self.tokeniser.met();
         packed.met[FINAL_STOPS] += mem::take(&mut self.stops);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use seqloom_core::Shelf;
+use seqloom_core::BufferPool;
 use seqloom_encode::pack::best_fit;
 use seqloom_sequences::Options;
 
@@ -66,7 +66,7 @@ fn stream(file: &File, rule: Rule, place: Place) -> Stream<Plain> {
         index: None,
     };
     let files = Files::new(vec![input], Options::default(), place.from, None);
-    Stream::new(files, rule, Plain, place, Shelf::default())
+    Stream::new(files, rule, Plain, place, BufferPool::default())
 }
 
 fn all(mut stream: Stream<Plain>) -> (Vec<Packed>, u64) {

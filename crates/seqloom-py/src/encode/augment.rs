@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqloom_core::{Key, Ragged, Result, Shelf};
+use seqloom_core::{Key, Ragged, Result, BufferPool};
 use seqloom_encode::augment::{
     Augmentation, Augmented, Chance, Crop, CropMode, Mask, Mutate, QualityNoise, Replacement,
     ReverseComplement, Row, Sequences, Shift, ShuffleKmers,
@@ -18,7 +18,7 @@ use crate::{error, lend, pool};
 #[native(frozen)]
 pub(crate) struct Augmenter {
     augmentation: Augmentation,
-    bytes: Shelf<u8>,
+    bytes: BufferPool<u8>,
 }
 
 /// A sequence and, where they were given, its qualities.
@@ -34,7 +34,7 @@ impl Augmenter {
     fn new(py: Python<'_>, augmentation: Result<Augmentation>) -> PyResult<Self> {
         Ok(Self {
             augmentation: augmentation.map_err(|failure| error::raised(py, &failure))?,
-            bytes: Shelf::default(),
+            bytes: BufferPool::default(),
         })
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use seqloom_compression::input::Input;
-use seqloom_core::{Error, Shelf};
+use seqloom_core::{Error, BufferPool};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
 use seqloom_sequences::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
@@ -202,11 +202,11 @@ fn closed(py: Python<'_>) -> PyErr {
 /// The columns that wait to be filled again.
 #[derive(Default)]
 struct Shelves {
-    letters: Shelf<u8>,
-    offsets: Shelf<i64>,
-    headers: Shelf<u8>,
-    header_offsets: Shelf<i64>,
-    qualities: Shelf<u8>,
+    letters: BufferPool<u8>,
+    offsets: BufferPool<i64>,
+    headers: BufferPool<u8>,
+    header_offsets: BufferPool<i64>,
+    qualities: BufferPool<u8>,
 }
 
 impl Shelves {

@@ -56,9 +56,9 @@ impl Names {
 }
 
 impl Job for Batch {
-    type Tool = ();
+    type Workspace = ();
 
-    fn tool(&self) {}
+    fn workspace(&self) {}
 
     fn work(&mut self, (): &mut ()) {
         self.answer = Some(self.make());
@@ -144,7 +144,7 @@ impl BatchMaker {
 
     /// The next of the batches that were asked for, in that order.
     fn pop(&self, py: Python<'_>) -> PyResult<Made> {
-        if !self.workers.is_here() {
+        if !self.workers.is_in_this_process() {
             let message = "an epoch that was begun before a fork cannot go on behind it";
             return raised(py, Err(Error::argument(message)));
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqloom_core::{Error, Shelf};
+use seqloom_core::{Error, BufferPool};
 use seqloom_load::packed::{
     Ahead, Cause, Cut, Failure, Files, Input, Origin, Packed, Place, Rule, Stream,
 };
@@ -57,7 +57,7 @@ type Refusal<'py> = (
 #[native]
 pub(crate) struct PackedStream {
     running: Option<Running>,
-    shelf: Shelf<u32>,
+    shelf: BufferPool<u32>,
     place: Option<Place>,
     failed: Option<Failure>,
 }
@@ -120,7 +120,7 @@ impl PackedStream {
         let place = place_of(place);
         let inputs = inputs(paths, index, place.from.file);
         let files = Files::new(inputs, options, place.from, stop);
-        let shelf = Shelf::default();
+        let shelf = BufferPool::default();
         let stream = Stream::new(files, rule, tokeniser, place, shelf.clone());
         let running = if runs_ahead {
             Running::Ahead(Ahead::start(stream, AHEAD))

@@ -15,7 +15,7 @@ static AGAIN: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// From now on a signal ends the work where it can; a second one ends the process.
 pub(super) fn heed() {
-    interrupt::ask_while_waiting(ask);
+    interrupt::set_signal_check(check);
     for signal in [SIGINT, SIGTERM] {
         let number = usize::try_from(signal).unwrap_or_default();
         let came = Arc::clone(&CAME);
@@ -32,7 +32,7 @@ pub(super) fn came() -> Option<u8> {
     u8::try_from(number).ok().filter(|number| *number > 0)
 }
 
-fn ask() -> io::Result<()> {
+fn check() -> io::Result<()> {
     match came() {
         None => Ok(()),
         Some(_) => Err(io::Error::other("stopped")),

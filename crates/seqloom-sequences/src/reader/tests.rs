@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use seqloom_core::error::Kind;
-use seqloom_core::interrupt::ask_while_waiting;
+use seqloom_core::interrupt::set_signal_check;
 use seqloom_core::{Error, Result};
 use sirocco::{Format, compress, deflate::Level};
 
@@ -176,7 +176,7 @@ impl Read for Trickle {
 #[test]
 fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
     thread_local! { static IS_INTERRUPTED: Cell<bool> = const { Cell::new(false) } }
-    ask_while_waiting(|| {
+    set_signal_check(|| {
         let error = IS_INTERRUPTED.get().then_some("interrupted");
         error.map_or(Ok(()), |error| Err(std::io::Error::other(error)))
     });
