@@ -4,9 +4,9 @@
 use std::mem;
 
 use seqloom_compression::image::Image;
-use seqloom_compression::input::Input;
-use seqloom_compression::seekable::{Cache, Container, Seekable, blocks};
-use seqloom_compression::{Compression, Options, Text, disk::Disk, unpack};
+use seqloom_compression::input::BufferedInput;
+use seqloom_compression::seekable::{TextCache, Container, Seekable, blocks};
+use seqloom_compression::{Compression, UnpackOptions, Text, disk::Disk, unpack};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
@@ -47,8 +47,8 @@ pub fn run(mut choices: Choices<'_>) {
     compare_seekable(&file, &parts);
 }
 
-fn options(threads: usize, require_eof: bool) -> Options {
-    Options {
+fn options(threads: usize, require_eof: bool) -> UnpackOptions {
+    UnpackOptions {
         threads,
         require_eof,
     }
@@ -58,9 +58,9 @@ fn options(threads: usize, require_eof: bool) -> Options {
 pub(crate) type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
 
 /// Reads text up to its end, or to an error.
-pub(crate) fn outcome(file: &[u8], size: usize, options: &Options) -> Outcome {
+pub(crate) fn outcome(file: &[u8], size: usize, options: &UnpackOptions) -> Outcome {
     let pieces = Pieces::new(file, size);
-    match unpack(Input::new(Box::new(pieces)), options) {
+    match unpack(BufferedInput::new(Box::new(pieces)), options) {
         Err(trouble) => (None, Vec::new(), Some(format!("{trouble:?}"))),
         Ok((compression, mut text)) => {
             let mut found = Vec::new();
@@ -114,7 +114,7 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     };
     let mut found = Vec::new();
     if text
-        .read(0..size, &mut found, &mut Cache::default())
+        .read(0..size, &mut found, &mut TextCache::default())
         .is_ok()
     {
         let is_whole = parts.iter().all(|part| part.text.is_some());

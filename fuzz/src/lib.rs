@@ -23,7 +23,7 @@ pub mod streams;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
 use seqloom_sequences::{Batch, Options, Reader};
@@ -58,7 +58,7 @@ fn outcome(bytes: &[u8], size: usize, options: &Options) -> (Vec<Batch>, Option<
 }
 
 fn read_all(pieces: Pieces, options: &Options, batches: &mut Vec<Batch>) -> Result<()> {
-    let input = Input::new(Box::new(pieces));
+    let input = BufferedInput::new(Box::new(pieces));
     let mut reader = Reader::new(Path::new("fuzz"), input, options)?;
     while let Some(batch) = reader.read(3, 1 << 16)? {
         batches.push(batch);

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::text_again;
-use seqloom_compression::{Options, Text, unpack};
+use seqloom_compression::{UnpackOptions, Text, unpack};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 
@@ -24,9 +24,9 @@ pub fn run(mut choices: Choices<'_>) {
     }
     change(&mut choices, &mut file);
     let path = scratch::write("parts.gz", &file);
-    let options = Options {
+    let options = UnpackOptions {
         threads: 2,
-        ..Options::default()
+        ..UnpackOptions::default()
     };
     let whole = one_by_one(&path, &options);
     let again = text_again(&path, &options).map(drain);
@@ -36,8 +36,8 @@ pub fn run(mut choices: Choices<'_>) {
 /// The text, and why there is no more.
 type Outcome = (Vec<u8>, Option<String>);
 
-fn one_by_one(path: &Path, options: &Options) -> Outcome {
-    let input = Input::open(path).expect("it was written");
+fn one_by_one(path: &Path, options: &UnpackOptions) -> Outcome {
+    let input = BufferedInput::open(path).expect("it was written");
     match unpack(input, options) {
         Ok((_, text)) => drain(text),
         Err(trouble) => (Vec::new(), Some(format!("{trouble:?}"))),

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 
-use seqloom_compression::{Compression, Options};
+use seqloom_compression::{Compression, UnpackOptions};
 
 use crate::blocks::{Outcome, outcome};
 use crate::choices::Choices;
@@ -18,11 +18,11 @@ pub fn run(mut choices: Choices<'_>) {
         text.extend(letters);
     }
     let is_whole = !change(&mut choices, &mut file);
-    let whole = outcome(&file, usize::MAX, &Options::default());
+    let whole = outcome(&file, usize::MAX, &UnpackOptions::default());
     for threads in [1, 3] {
-        let options = Options {
+        let options = UnpackOptions {
             threads,
-            ..Options::default()
+            ..UnpackOptions::default()
         };
         let found = outcome(&file, size, &options);
         assert!(whole == found, "{threads} threads, pieces of {size}");

@@ -42,12 +42,12 @@ impl BlockDecoder {
         Self(Box::new(Decoder::new(Format::Gzip)))
     }
 
-    /// Unpacks one whole block to the front of `text`, which has room for
-    /// [`LARGEST`] bytes, and says how many there are. Size, checksum and
-    /// length are checked; an error says in words what is wrong.
+    /// Unpacks one whole block to the front of `text`, which must have a size of at least
+    /// [`LARGEST`]. Checks size, checksum and length. Returns the number of bytes of text, or
+    /// a message that names the fault.
     pub(crate) fn decode(&mut self, block: &[u8], text: &mut [u8]) -> Result<usize, String> {
-        let room = text.len().min(LARGEST);
-        let text = text.get_mut(..room).unwrap_or_default();
+        let capacity = text.len().min(LARGEST);
+        let text = text.get_mut(..capacity).unwrap_or_default();
         let progress = self.0.decompress(block, text, true);
         let outcome = match progress {
             Ok(progress) if progress.done && progress.consumed == block.len() => {

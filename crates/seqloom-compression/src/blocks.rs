@@ -9,29 +9,29 @@ use std::mem;
 use seqloom_core::error::Fault;
 
 use super::bgzip::{BlockDecoder, LARGEST, SMALLEST_HEADER, block_size, cut, damaged, no_end};
-use super::text::{Options, Text, Trouble, gone};
-use crate::input::{Input, forked, zeroed};
+use super::text::{UnpackOptions, Text, Trouble, gone};
+use crate::input::{BufferedInput, forked, zeroed};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
-/// Unpacks bgzip run by run. The reader is one of the threads.
-pub(super) struct Blocks {
-    input: Input,
+/// The text of a bgzip file, unpacked by several threads. The reader is one of them.
+pub(super) struct BgzipText {
+    input: BufferedInput,
     decoder: BlockDecoder,
     /// The run whose text is being used.
-    run: Run,
-    spare: Vec<Run>,
-    /// Nobody, until the first run was used: most files are small.
-    workers: Workers<Run>,
-    options: Options,
-    end: End,
+    run: BlockRun,
+    spare: Vec<BlockRun>,
+    /// No threads until the first run was used: most files are small.
+    workers: Workers<BlockRun>,
+    options: UnpackOptions,
+    end: BgzipEnd,
 }
 
-/// How much of a file is looked at to tell what it is.
-pub(super) const ENOUGH_TO_TELL: usize = 4096;
+/// The number of bytes at the beginning of a file by which its format is detected.
+pub(super) const DETECT_BYTES: usize = 4096;
 
 /// What follows the runs that were read.
-enum End {
+enum BgzipEnd {
     /// More runs.
     Open,
     /// Nothing, once they are used: all is well, or this is wrong.
@@ -41,16 +41,16 @@ enum End {
     Failed,
 }
 
-impl Blocks {
-    pub(super) fn new(input: Input, options: &Options) -> io::Result<Self> {
+impl BgzipText {
+    pub(super) fn new(input: BufferedInput, options: &UnpackOptions) -> io::Result<Self> {
         Ok(Self {
             input,
             decoder: BlockDecoder::new(),
-            run: Run::new()?,
+            run: BlockRun::new()?,
             spare: Vec::new(),
             workers: Workers::start("seqloom-blocks", 0),
             options: options.clone(),
-            end: End::Open,
+            end: BgzipEnd::Open,
         })
     }
 
@@ -70,7 +70,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Gives the workers as much as keeps everybody busy.
+    /// Queues enough runs to keep all threads busy.
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
         if threads > 1 && self.workers.is_empty() && self.input.used() > 0 {
@@ -81,8 +81,8 @@ impl Blocks {
         } else {
             2 * threads
         };
-        while matches!(self.end, End::Open) && self.workers.pending() < enough && self.may_read() {
-            let mut run = self.spare.pop().map_or_else(Run::new, Ok)?;
+        while matches!(self.end, BgzipEnd::Open) && self.workers.pending() < enough && self.may_read() {
+            let mut run = self.spare.pop().map_or_else(BlockRun::new, Ok)?;
             self.read(&mut run);
             if run.packed.is_empty() {
                 self.spare.push(run);
@@ -93,13 +93,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Text that is ready is not kept waiting for somebody who writes.
+    /// Returns whether reading is allowed: it must not block while runs are pending.
     fn may_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }
 
     /// Reads whole blocks, up to the end or a fault.
-    fn read(&mut self, run: &mut Run) {
+    fn read(&mut self, run: &mut BlockRun) {
         run.at = self.input.used();
         run.packed.clear();
         for _ in 0..BLOCKS {
@@ -108,7 +108,7 @@ impl Blocks {
             }
             match self.block() {
                 Ok(0) => {
-                    self.end = End::Known(Ok(()));
+                    self.end = BgzipEnd::Known(Ok(()));
                     return;
                 }
                 Ok(size) => {
@@ -116,7 +116,7 @@ impl Blocks {
                     self.input.consume(size);
                 }
                 Err(trouble) => {
-                    self.end = End::Known(Err(trouble));
+                    self.end = BgzipEnd::Known(Err(trouble));
                     return;
                 }
             }
@@ -132,28 +132,28 @@ impl Blocks {
         }
         let Some(size) = self.block_size()? else {
             if self.input.waiting().len() < SMALLEST_HEADER {
-                return Err(Trouble::Damage(cut(self.input.seen())));
+                return Err(Trouble::Damage(cut(self.input.size_so_far())));
             }
             return Err(Trouble::Damage(damaged(at, "no bgzip block begins there")));
         };
         if self.input.fill(size)?.len() < size {
-            return Err(Trouble::Damage(cut(self.input.seen())));
+            return Err(Trouble::Damage(cut(self.input.size_so_far())));
         }
         Ok(size)
     }
 
-    /// What the header says that waits, of which more is read if need be: the
-    /// field with the size may stand behind others.
+    /// Returns the block size in the next header. Reads more of the header if needed, because
+    /// the field with the size may come after others.
     fn block_size(&mut self) -> io::Result<Option<usize>> {
         if let Some(size) = block_size(self.input.waiting()) {
             return Ok(Some(size));
         }
-        Ok(block_size(self.input.fill(ENOUGH_TO_TELL)?))
+        Ok(block_size(self.input.fill(DETECT_BYTES)?))
     }
 
     fn finish(&mut self) -> Result<(), Trouble> {
-        match mem::replace(&mut self.end, End::Reached) {
-            End::Known(Err(trouble)) => Err(trouble),
+        match mem::replace(&mut self.end, BgzipEnd::Reached) {
+            BgzipEnd::Known(Err(trouble)) => Err(trouble),
             _ if self.options.require_eof && !self.run.ends_empty => {
                 Err(Trouble::Damage(no_end(self.input.used())))
             }
@@ -162,14 +162,14 @@ impl Blocks {
     }
 }
 
-impl Text for Blocks {
+impl Text for BgzipText {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.run.is_empty() && !matches!(self.end, End::Reached) {
-            if matches!(self.end, End::Failed) {
+        while self.run.is_empty() && !matches!(self.end, BgzipEnd::Reached) {
+            if matches!(self.end, BgzipEnd::Failed) {
                 return Err(gone());
             }
             if let Err(trouble) = self.advance() {
-                self.end = End::Failed;
+                self.end = BgzipEnd::Failed;
                 return Err(trouble);
             }
         }
@@ -184,8 +184,8 @@ impl Text for Blocks {
 /// How many blocks a run has at most.
 const BLOCKS: usize = 8;
 
-/// Blocks that follow each other, and their text.
-struct Run {
+/// Consecutive blocks, and their text.
+struct BlockRun {
     /// Where in the file the first block begins.
     at: u64,
     /// The blocks, all of them whole.
@@ -200,7 +200,7 @@ struct Run {
     ends_empty: bool,
 }
 
-impl Run {
+impl BlockRun {
     fn new() -> io::Result<Self> {
         Ok(Self {
             at: 0,
@@ -222,7 +222,7 @@ impl Run {
     }
 }
 
-impl Job for Run {
+impl Job for BlockRun {
     type Workspace = BlockDecoder;
 
     fn workspace(&self) -> BlockDecoder {

@@ -2,8 +2,8 @@
 
 use bzip2::{Decompress, Status};
 
-use super::piece::Piece;
-use super::streams::{Broken, Codec, Step, Then, Why};
+use super::piece::TextPiece;
+use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
 
 /// Unpacks bzip2 streams.
 pub(super) struct Bzip2(Decompress);
@@ -21,26 +21,26 @@ impl Codec for Bzip2 {
         byte == b'B'
     }
 
-    fn begin(&mut self, _: &Piece) -> Result<(), String> {
+    fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
         self.0 = Decompress::new(false);
         Ok(())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         let (read, written) = (self.0.total_in(), self.0.total_out());
-        let status = self.0.decompress(packed, piece.room());
+        let status = self.0.decompress(packed, piece.spare());
         let used = difference(self.0.total_in(), read);
         piece.grow(difference(self.0.total_out(), written));
         let then = match status {
-            Ok(Status::StreamEnd) => Then::Done,
-            Ok(_) if piece.is_full() => Then::Full,
-            Ok(_) => Then::Hungry,
+            Ok(Status::StreamEnd) => StepEnd::Done,
+            Ok(_) if piece.is_full() => StepEnd::Full,
+            Ok(_) => StepEnd::Hungry,
             Err(_) => {
-                let why = Why::Damaged(None);
-                return Err(Broken { used, why });
+                let why = StreamErrorKind::Damaged(None);
+                return Err(StreamError { used, why });
             }
         };
-        Ok(Step { used, then })
+        Ok(CodecStep { used, then })
     }
 }
 

@@ -84,8 +84,8 @@ fn changed(facts: &Metadata) -> u64 {
         .unwrap_or(0)
 }
 
-/// Makes `out` that long, or says that there is no memory for it.
-pub fn room(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
+/// Resizes `out` to at least `size` bytes; fails if there is no memory for them.
+pub fn try_resize(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
     let missing = size.saturating_sub(out.len());
     out.try_reserve(missing).map_err(|_| {
         io::Error::new(

@@ -3,9 +3,9 @@
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
 
-use super::piece::Piece;
-use super::positions::Recorder;
-use super::streams::{Broken, Codec, Step, Then, Why};
+use super::piece::TextPiece;
+use super::snapshots::Recorder;
+use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
 use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
 
@@ -22,7 +22,7 @@ pub(super) struct Gzip {
     is_within: bool,
     /// How much of the file was used; members stand one behind the other.
     used: u64,
-    /// Puts positions aside where unpacking can go on, if that is of use.
+    /// Takes snapshots of the decoder, if they are of use.
     recorder: Option<Recorder>,
 }
 
@@ -40,34 +40,34 @@ impl Gzip {
         }
     }
 
-    fn run(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Error> {
-        let room = &mut piece.bytes[self.base..];
-        let progress = self.decoder.decompress(packed, room, false)?;
+    fn run(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, Error> {
+        let target = &mut piece.bytes[self.base..];
+        let progress = self.decoder.decompress(packed, target, false)?;
         let (used, count) = (progress.consumed, progress.output.len());
         let then = match (progress.done, progress.full) {
-            (true, _) => Then::Done,
-            (_, true) => Then::Full,
-            _ => Then::Hungry,
+            (true, _) => StepEnd::Done,
+            (_, true) => StepEnd::Full,
+            _ => StepEnd::Hungry,
         };
         self.filled += count;
         self.used += as_u64(used);
         if let Some(recorder) = &mut self.recorder {
             recorder.advance(count);
         }
-        self.is_within = then != Then::Done;
+        self.is_within = then != StepEnd::Done;
         piece.grow(count);
-        Ok(Step { used, then })
+        Ok(CodecStep { used, then })
     }
 
     /// Unpacks again, and only what comes before the first wrong bit: what
     /// stands there is text, however the file was cut into pieces.
-    fn salvage(&mut self, packed: &[u8], piece: &mut Piece, error: Error) -> Broken {
+    fn salvage(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {
             let middle = usize::midpoint(right, wrong);
             self.decoder.clone_from(&self.before);
-            let room = &mut piece.bytes[self.base..];
-            match self.decoder.decompress(&packed[..middle], room, false) {
+            let target = &mut piece.bytes[self.base..];
+            match self.decoder.decompress(&packed[..middle], target, false) {
                 Ok(_) => right = middle,
                 Err(_) => wrong = middle,
             }
@@ -78,8 +78,8 @@ impl Gzip {
             .map_or(0, |step| step.used);
         let why = matches!(error, Error::ChecksumMismatch)
             .then(|| "its checksum or its length does not match".into());
-        let why = Why::Damaged(why);
-        Broken { used, why }
+        let why = StreamErrorKind::Damaged(why);
+        StreamError { used, why }
     }
 }
 
@@ -91,19 +91,19 @@ impl Codec for Gzip {
         byte == 0x1F
     }
 
-    fn begin(&mut self, piece: &Piece) -> Result<(), String> {
+    fn begin(&mut self, piece: &TextPiece) -> Result<(), String> {
         (self.base, self.filled) = (piece.stop, 0);
         self.is_within = true;
         Ok(())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         self.before.clone_from(&self.decoder);
         self.run(packed, piece)
             .map_err(|error| self.salvage(packed, piece, error))
     }
 
-    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece) {
+    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece) {
         let member = &full.bytes[self.base..self.base + self.filled];
         let kept = member.len().saturating_sub(WINDOW);
         fresh.bytes[kept..member.len()].copy_from_slice(&member[kept..]);

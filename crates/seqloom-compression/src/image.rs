@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::{Disk, room};
+use crate::disk::{Disk, try_resize};
 use seqloom_core::number::as_u64;
 
 /// The bytes of an index.
@@ -25,7 +25,7 @@ impl Image {
             return Ok(Self::File(Arc::new(disk)));
         }
         let mut bytes = Vec::new();
-        room(
+        try_resize(
             &mut bytes,
             usize::try_from(disk.size()).unwrap_or(usize::MAX),
         )?;

@@ -1,8 +1,8 @@
 //! A file, read piece by piece.
 //!
 //! A file is read, never mapped: a mapped file that shrinks kills the process.
-//! Its size and time are looked at before the first piece and after the last,
-//! so that a file that was written meanwhile is an error, never a mixture.
+//! Its size and time are checked before the first piece and after the last, so that a file
+//! which was written meanwhile is an error, never a mixture.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -14,15 +14,15 @@ use seqloom_core::process;
 
 use crate::system::{Identity, has_bytes, open, standard_input, wait_for_bytes};
 
-/// How much is asked of the operating system at once.
+/// The number of bytes that are read at once.
 pub(crate) const PIECE: usize = 256 << 10;
 
 /// The path that stands for the standard input.
 const STDIN: &str = "-";
 
-/// Bytes of a file that are waiting to be used, and how many were used before.
-pub struct Input {
-    source: Source,
+/// A buffered reader of a file, a pipe or another stream. It counts the bytes that were used.
+pub struct BufferedInput {
+    source: InputSource,
     buffer: Vec<u8>,
     start: usize,
     stop: usize,
@@ -32,24 +32,24 @@ pub struct Input {
     owner: u32,
 }
 
-enum Source {
-    /// A regular file, and what was known of it before it was read.
-    File(File, Stamp),
+enum InputSource {
+    /// A regular file, and its size and time before it was read.
+    File(File, FileStamp),
     /// A named pipe, a terminal, a device.
     Pipe(File),
     Stream(Box<dyn Read + Send + Sync>),
 }
 
-/// What changes when a file is written.
+/// The size and time of a file, which change when it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stamp {
+struct FileStamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// Where reading began: the standard input may stand within its file.
+    /// The position where reading began: the standard input may begin inside its file.
     from: u64,
 }
 
-impl Input {
+impl BufferedInput {
     /// Opens a file, a named pipe, or the standard input (`-`).
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new(STDIN) {
@@ -68,18 +68,18 @@ impl Input {
             ));
         }
         if !facts.is_file() {
-            return Ok(Self::from_source(Source::Pipe(file)));
+            return Ok(Self::from_source(InputSource::Pipe(file)));
         }
-        let stamp = Stamp::of(&file)?;
-        Ok(Self::from_source(Source::File(file, stamp)))
+        let stamp = FileStamp::of(&file)?;
+        Ok(Self::from_source(InputSource::File(file, stamp)))
     }
 
     /// Reads from anything.
     pub fn new(stream: Box<dyn Read + Send + Sync>) -> Self {
-        Self::from_source(Source::Stream(stream))
+        Self::from_source(InputSource::Stream(stream))
     }
 
-    fn from_source(source: Source) -> Self {
+    fn from_source(source: InputSource) -> Self {
         Self {
             source,
             buffer: Vec::new(),
@@ -96,8 +96,8 @@ impl Input {
         self.used
     }
 
-    /// How long the file is, once its end was met; until then what is known.
-    pub fn seen(&self) -> u64 {
+    /// Returns the number of bytes read so far: at the end of the file, its size.
+    pub fn size_so_far(&self) -> u64 {
         self.used + as_u64(self.stop - self.start)
     }
 
@@ -108,13 +108,13 @@ impl Input {
 
     /// Whether reading cannot wait for somebody who writes.
     pub(crate) fn is_regular(&self) -> bool {
-        matches!(self.source, Source::File(..))
+        matches!(self.source, InputSource::File(..))
     }
 
     /// Which file it is, if it is one that is read from its beginning.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.source {
-            Source::File(file, stamp) if stamp.from == 0 => {
+            InputSource::File(file, stamp) if stamp.from == 0 => {
                 file.metadata().ok().and_then(|facts| Identity::of(&facts))
             }
             _ => None,
@@ -125,8 +125,8 @@ impl Input {
     pub(crate) fn is_ready(&self) -> bool {
         match &self.source {
             _ if self.start < self.stop => true,
-            Source::Pipe(file) => has_bytes(file),
-            Source::File(..) | Source::Stream(_) => true,
+            InputSource::Pipe(file) => has_bytes(file),
+            InputSource::File(..) | InputSource::Stream(_) => true,
         }
     }
 
@@ -144,7 +144,7 @@ impl Input {
     /// Reads until at least `count` bytes wait, or the file ends.
     pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.waiting().len() < count && !self.at_end {
-            self.make_room(count)?;
+            self.reserve(count)?;
             let mut buffer = std::mem::take(&mut self.buffer);
             let read = self.read(&mut buffer[self.stop..]);
             self.buffer = buffer;
@@ -174,9 +174,9 @@ impl Input {
         }
         let count = loop {
             let read = match &mut self.source {
-                Source::File(file, _) => file.read(out),
-                Source::Pipe(file) => wait_for_bytes(file).and_then(|()| file.read(out)),
-                Source::Stream(stream) => stream.read(out),
+                InputSource::File(file, _) => file.read(out),
+                InputSource::Pipe(file) => wait_for_bytes(file).and_then(|()| file.read(out)),
+                InputSource::Stream(stream) => stream.read(out),
             };
             match read {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -191,14 +191,14 @@ impl Input {
     }
 
     fn check_unchanged(&self) -> io::Result<()> {
-        let Source::File(file, before) = &self.source else {
+        let InputSource::File(file, before) = &self.source else {
             return Ok(());
         };
-        let after = Stamp {
+        let after = FileStamp {
             from: before.from,
-            ..Stamp::of(file)?
+            ..FileStamp::of(file)?
         };
-        let is_whole = before.from + self.seen() >= before.size;
+        let is_whole = before.from + self.size_so_far() >= before.size;
         if after == *before && is_whole {
             return Ok(());
         }
@@ -209,8 +209,8 @@ impl Input {
         )))
     }
 
-    /// Moves what waits to the front, so that `count` bytes fit in all.
-    fn make_room(&mut self, count: usize) -> io::Result<()> {
+    /// Moves the waiting bytes to the front, and makes the buffer hold at least `count` bytes.
+    fn reserve(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.stop, 0);
         self.stop -= self.start;
         self.start = 0;
@@ -224,7 +224,7 @@ impl Input {
     }
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(file: &File) -> io::Result<Self> {
         let facts = file.metadata()?;
         Ok(Self {
@@ -245,7 +245,7 @@ pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     Ok(vec![0; size])
 }
 
-/// What a forked process is told that uses what its parent opened.
+/// The error of a forked process that uses a file which its parent opened.
 pub(crate) fn forked() -> io::Error {
     io::Error::other(
         "was opened before this process was forked: the two would share its position; \

@@ -4,7 +4,7 @@
 //! Plain text, gzip and bgzip are always read. The feature `containers`, which is on by default,
 //! adds bzip2, zstd and xz: two of them are libraries in C.
 //!
-//! The container is told from the content, never from the name. Every check
+//! The container is detected from the content, never from the name. Every check
 //! that a container offers is made: checksum, length, and for bgzip the block
 //! that says "this is the end". An error comes after all text that stands
 //! before the damage.
@@ -29,7 +29,7 @@ pub mod parallel;
 pub mod part;
 mod piece;
 mod plain;
-mod positions;
+mod snapshots;
 mod ring;
 #[deny(clippy::indexing_slicing)] // nor what an index says
 pub mod seekable;
@@ -47,26 +47,26 @@ mod zstd;
 
 use std::io;
 
-use crate::input::{Input, PIECE};
+use crate::input::{BufferedInput, PIECE};
 use streams::{Codec, Streams};
-pub use text::{Compression, Options, Text, Trouble};
+pub use text::{Compression, UnpackOptions, Text, Trouble};
 
-/// Tells what a file is packed in, and unpacks it.
+/// Detects how a file is compressed, and unpacks it.
 pub fn unpack(
-    mut input: Input,
-    options: &Options,
+    mut input: BufferedInput,
+    options: &UnpackOptions,
 ) -> Result<(Compression, Box<dyn Text>), Trouble> {
     let enough = if input.is_regular() {
         PIECE
     } else {
-        blocks::ENOUGH_TO_TELL
+        blocks::DETECT_BYTES
     };
-    let compression = tell(input.fill(enough)?);
+    let compression = detect(input.fill(enough)?);
     let text: Box<dyn Text> = match compression {
-        Compression::None => Box::new(plain::Plain::new(input, options)),
-        Compression::Bgzip => Box::new(blocks::Blocks::new(input, options)?),
+        Compression::None => Box::new(plain::PlainText::new(input, options)),
+        Compression::Bgzip => Box::new(blocks::BgzipText::new(input, options)?),
         Compression::Gzip => {
-            let recorder = positions::Recorder::of(&input, options);
+            let recorder = snapshots::Recorder::of(&input, options);
             streams(input, gzip::Gzip::new(recorder), options)?
         }
         #[cfg(feature = "containers")]
@@ -81,7 +81,7 @@ pub fn unpack(
     Ok((compression, text))
 }
 
-/// What is said of a container that this program was built without.
+/// The error of a container that this program was built without.
 #[cfg(not(feature = "containers"))]
 fn left_out(compression: Compression) -> Trouble {
     let message =
@@ -90,15 +90,15 @@ fn left_out(compression: Compression) -> Trouble {
 }
 
 fn streams<C: Codec + 'static>(
-    input: Input,
+    input: BufferedInput,
     codec: C,
-    options: &Options,
+    options: &UnpackOptions,
 ) -> io::Result<Box<dyn Text>> {
     let unpacker = Box::new(Streams::new(codec));
     Ok(Box::new(unpacked::Unpacked::new(input, unpacker, options)?))
 }
 
-fn tell(start: &[u8]) -> Compression {
+fn detect(start: &[u8]) -> Compression {
     match start {
         [0x1F, 0x8B, ..] if bgzip::block_size(start).is_some() => Compression::Bgzip,
         [0x1F, 0x8B, ..] => Compression::Gzip,

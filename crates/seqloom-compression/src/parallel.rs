@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! spans         the index next to the file
-//! remembered    decoders that were put aside when this process read the file before
+//! remembered    snapshots of the decoder, taken when this process read the file before
 //! ```
 //!
 //! Each thread takes a part; the checksum of every member is put together
@@ -32,7 +32,7 @@ pub use self::reader::Parallel;
 pub use self::remembered::text_again;
 pub use self::spans::text_by_spans;
 use crate::disk::Disk;
-pub use crate::positions::SMALLEST;
+pub use crate::snapshots::SMALLEST;
 use crate::seekable::changed;
 use crate::text::Trouble;
 
@@ -65,11 +65,11 @@ trait Starts: Send + Sync {
     ) -> Result<Members, Trouble>;
 }
 
-/// The memory of a part, which a later part uses again.
+/// The buffers of a part, which a later part reuses.
 #[derive(Default)]
 struct Buffers {
     packed: Vec<u8>,
-    /// What precedes the text, the text, and room after it.
+    /// The text before the part, its own text, and spare bytes after it.
     out: Vec<u8>,
     /// The text that was not used.
     text: Range<usize>,

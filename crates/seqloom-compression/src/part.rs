@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 
 use crate::system::{create_new, is_at, keep_rights, open_itself, sync_folder};
 
-/// So many names are looked at for what killed writers left.
-const LOOKED_AT: usize = 8;
+/// The number of names that are checked for files of killed writers.
+const MAX_DEAD_PARTS: usize = 8;
 
-/// The part of a file that is being written; dropped before `commit`, it goes.
+/// A temporary file that replaces its target on `commit`, and is removed if dropped before.
 #[derive(Debug)]
-pub struct Part {
+pub struct PartFile {
     file: File,
     path: PathBuf,
 }
 
-impl Part {
-    /// Makes and locks a part beside `target`, and removes those whose writers are dead.
+impl PartFile {
+    /// Creates and locks a temporary file in the folder of `target`. Removes those of writers
+    /// that were killed.
     ///
     /// # Errors
     ///
@@ -29,15 +30,15 @@ impl Part {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
-        (0..LOOKED_AT).map(part).for_each(|path| remove_dead(&path));
+        (0..MAX_DEAD_PARTS).map(part).for_each(|path| remove_dead(&path));
         // What replaces a private file is private from its first byte on.
         let is_private = target.exists();
-        let mut made = (0_usize..).map(part).map(|path| make(path, is_private));
-        let first = made.find_map(Result::transpose);
+        let mut created = (0_usize..).map(part).map(|path| create_part(path, is_private));
+        let first = created.find_map(Result::transpose);
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// What is written to.
+    /// Returns the file to write to.
     ///
     /// # Errors
     ///
@@ -46,7 +47,7 @@ impl Part {
         self.file.try_clone()
     }
 
-    /// Gives the file its name, once the disk has all of it.
+    /// Syncs the file to the disk and renames it to `target`.
     ///
     /// # Errors
     ///
@@ -64,7 +65,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartFile {
     fn drop(&mut self) {
         if is_at(&self.path, &self.file) {
             let _ = fs::remove_file(&self.path);
@@ -72,16 +73,16 @@ impl Drop for Part {
     }
 }
 
-/// A part of this name; nothing where the name is another writer's.
-fn make(path: PathBuf, is_private: bool) -> io::Result<Option<Part>> {
+/// Creates a temporary file with this name; `None` if the name is another writer's.
+fn create_part(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
     let file = match create_new(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-        made => made?,
+        created => created?,
     };
     // Where a file system has no locks, nobody can take the part for a dead writer's.
     let _ = file.lock();
     // Before it was locked it may have been taken for one.
-    Ok(is_at(&path, &file).then_some(Part { file, path }))
+    Ok(is_at(&path, &file).then_some(PartFile { file, path }))
 }
 
 /// Removes a part that nobody has locked: its writer was killed.
@@ -129,7 +130,7 @@ mod tests {
         let folder = folder("dead");
         fs::write(folder.join(".x.sli.seqloom0.part"), "half").unwrap();
         fs::write(folder.join(".x.sli.seqloom3.part"), "half").unwrap();
-        Part::create(&folder.join("x.sli"))
+        PartFile::create(&folder.join("x.sli"))
             .unwrap()
             .commit(&folder.join("x.sli"))
             .unwrap();
@@ -155,8 +156,8 @@ mod tests {
         let folder = folder("alive");
         let target = folder.join("x.sli");
         let (one, other) = (
-            Part::create(&target).unwrap(),
-            Part::create(&target).unwrap(),
+            PartFile::create(&target).unwrap(),
+            PartFile::create(&target).unwrap(),
         );
         assert_eq!(names(&folder).len(), 2);
         one.commit(&target).unwrap();

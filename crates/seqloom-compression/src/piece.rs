@@ -4,18 +4,18 @@ use std::io;
 
 use crate::input::zeroed;
 
-/// Large enough that handing it over costs nothing beside making it, and small
-/// enough that it is still in the processor's cache when it is parsed.
+/// Large enough that passing a piece to another thread costs little compared with unpacking
+/// it, and small enough that it is still in the processor's cache when it is parsed.
 const SIZE: usize = 512 << 10;
 
-/// A buffer of fixed size with text in it, some of which was used.
-pub(super) struct Piece {
+/// A buffer of fixed size that holds text, some of which was used.
+pub(super) struct TextPiece {
     pub(super) bytes: Vec<u8>,
     pub(super) start: usize,
     pub(super) stop: usize,
 }
 
-impl Piece {
+impl TextPiece {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
             bytes: zeroed(SIZE)?,
@@ -24,7 +24,7 @@ impl Piece {
         })
     }
 
-    /// A piece that takes no memory, to stand where another was taken away.
+    /// Returns a placeholder that takes no memory.
     pub(super) const fn none() -> Self {
         Self {
             bytes: Vec::new(),
@@ -33,7 +33,7 @@ impl Piece {
         }
     }
 
-    /// The text that was not used.
+    /// Returns the text that was not used.
     pub(super) fn waiting(&self) -> &[u8] {
         &self.bytes[self.start..self.stop]
     }
@@ -50,8 +50,8 @@ impl Piece {
         (self.start, self.stop) = (0, 0);
     }
 
-    /// Where more text can be put; say how much with [`grow`](Self::grow).
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// Returns the free part of the buffer. Call [`grow`](Self::grow) after writing to it.
+    pub(super) fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.stop..]
     }
 

@@ -2,41 +2,41 @@
 
 use std::mem;
 
-use super::piece::Piece;
-use super::ring::{Helper, News, Reading, Ring};
-use super::text::{Options, Text, Trouble, gone};
-use crate::input::Input;
+use super::piece::TextPiece;
+use super::ring::{HelperThread, RingEvent, ReadTiming, TextRing};
+use super::text::{UnpackOptions, Text, Trouble, gone};
+use crate::input::BufferedInput;
 
-/// A file that is text itself. A regular one is read ahead on a thread: it
-/// keeps nobody waiting. From a pipe text is taken as it comes.
-pub(super) struct Plain {
-    worker: Worker,
+/// The text of a file that is not compressed. A thread reads ahead in a regular file. From a
+/// pipe text is read when it is needed.
+pub(super) struct PlainText {
+    worker: PlainReader,
     may_start: bool,
 }
 
-/// Who reads.
-enum Worker {
-    Here(Input),
-    Ahead(Helper, Piece),
-    /// Nobody any more.
+/// Which thread reads the file.
+enum PlainReader {
+    Here(BufferedInput),
+    Ahead(HelperThread, TextPiece),
+    /// The file was read to its end.
     Nobody,
     Failed,
 }
 
-impl Plain {
-    pub(super) fn new(input: Input, options: &Options) -> Self {
+impl PlainText {
+    pub(super) fn new(input: BufferedInput, options: &UnpackOptions) -> Self {
         Self {
             may_start: options.threads > 1 && input.is_regular(),
-            worker: Worker::Here(input),
+            worker: PlainReader::Here(input),
         }
     }
 
-    /// Has the rest of the file read ahead, if there is more than was looked at.
+    /// Starts the thread that reads ahead, unless the whole file was read.
     fn start(&mut self) {
-        self.worker = match mem::replace(&mut self.worker, Worker::Nobody) {
-            Worker::Here(input) if !input.at_end() => match Helper::start(0, input, read) {
-                Ok(helper) => Worker::Ahead(helper, Piece::none()),
-                Err(input) => Worker::Here(input),
+        self.worker = match mem::replace(&mut self.worker, PlainReader::Nobody) {
+            PlainReader::Here(input) if !input.at_end() => match HelperThread::start(0, input, read) {
+                Ok(helper) => PlainReader::Ahead(helper, TextPiece::none()),
+                Err(input) => PlainReader::Here(input),
             },
             other => other,
         };
@@ -45,43 +45,43 @@ impl Plain {
 
     fn advance(&mut self) -> Result<(), Trouble> {
         match &mut self.worker {
-            Worker::Here(input) => {
+            PlainReader::Here(input) => {
                 input.fill(1)?;
             }
-            Worker::Ahead(helper, piece) => {
+            PlainReader::Ahead(helper, piece) => {
                 let ring = helper.ring()?;
                 if !piece.bytes.is_empty() {
-                    ring.give_back(mem::replace(piece, Piece::none()));
+                    ring.give_back(mem::replace(piece, TextPiece::none()));
                 }
-                match ring.next(Reading::Over) {
-                    News::Text(text) => *piece = text,
-                    News::End(outcome) => {
-                        self.worker = Worker::Nobody;
+                match ring.next(ReadTiming::Over) {
+                    RingEvent::Text(text) => *piece = text,
+                    RingEvent::End(outcome) => {
+                        self.worker = PlainReader::Nobody;
                         return outcome;
                     }
-                    News::Room(_) => {}
+                    RingEvent::FreeChunk(_) => {}
                 }
             }
-            Worker::Nobody => {}
-            Worker::Failed => return Err(gone()),
+            PlainReader::Nobody => {}
+            PlainReader::Failed => return Err(gone()),
         }
         Ok(())
     }
 
     fn waiting(&self) -> &[u8] {
         match &self.worker {
-            Worker::Here(input) => input.waiting(),
-            Worker::Ahead(_, piece) => piece.waiting(),
-            Worker::Nobody | Worker::Failed => &[],
+            PlainReader::Here(input) => input.waiting(),
+            PlainReader::Ahead(_, piece) => piece.waiting(),
+            PlainReader::Nobody | PlainReader::Failed => &[],
         }
     }
 }
 
-/// What the thread does.
-fn read(ring: &Ring, mut input: Input) -> Result<(), Trouble> {
+/// Reads the file; runs on the thread.
+fn read(ring: &TextRing, mut input: BufferedInput) -> Result<(), Trouble> {
     while let Some(mut piece) = ring.piece() {
         piece.clear();
-        let count = input.take(piece.room())?;
+        let count = input.take(piece.spare())?;
         if count == 0 {
             break;
         }
@@ -91,14 +91,14 @@ fn read(ring: &Ring, mut input: Input) -> Result<(), Trouble> {
     Ok(())
 }
 
-impl Text for Plain {
+impl Text for PlainText {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
         if self.waiting().is_empty() {
             if self.may_start {
                 self.start();
             }
             if let Err(trouble) = self.advance() {
-                self.worker = Worker::Failed;
+                self.worker = PlainReader::Failed;
                 return Err(trouble);
             }
         }
@@ -107,9 +107,9 @@ impl Text for Plain {
 
     fn consume(&mut self, count: usize) {
         match &mut self.worker {
-            Worker::Here(input) => input.consume(count),
-            Worker::Ahead(_, piece) => piece.consume(count),
-            Worker::Nobody | Worker::Failed => {}
+            PlainReader::Here(input) => input.consume(count),
+            PlainReader::Ahead(_, piece) => piece.consume(count),
+            PlainReader::Nobody | PlainReader::Failed => {}
         }
     }
 }

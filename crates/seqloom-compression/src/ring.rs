@@ -1,4 +1,4 @@
-//! A thread that works ahead of a reader, and what the two hand to each other.
+//! A thread that works ahead of a reader, and the buffers that the two exchange.
 //!
 //! ```text
 //!            packed chunks, then empty ones back
@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use seqloom_core::threads::{SharedState, Threads};
 
-use super::piece::Piece;
+use super::piece::TextPiece;
 use super::text::Trouble;
 use crate::input::{forked, zeroed};
 
@@ -36,30 +36,29 @@ pub(super) struct Chunk {
     pub(super) failure: Option<io::Error>,
 }
 
-/// When the reader would read the file further.
+/// When the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// As soon as there is room: the bytes are there.
+pub(super) enum ReadTiming {
+    /// As soon as a chunk is free: reading does not block.
     Early,
-    /// When no text can come of what was read: it may have to wait for
-    /// somebody who writes.
+    /// When all chunks were unpacked and no text is left: reading may block.
     Late,
-    /// Never again.
+    /// Never: the file was read to its end.
     Over,
 }
 
-/// What both sides see.
-pub(super) struct Ring {
-    state: Mutex<State>,
+/// The buffers that the reader and the thread share.
+pub(super) struct TextRing {
+    state: Mutex<RingState>,
     for_reader: Condvar,
     for_thread: Condvar,
 }
 
-struct State {
+struct RingState {
     packed: VecDeque<Chunk>,
     chunks: Vec<Chunk>,
-    text: VecDeque<Piece>,
-    pieces: Vec<Piece>,
+    text: VecDeque<TextPiece>,
+    pieces: Vec<TextPiece>,
     /// How it ended, after all text.
     outcome: Option<Result<(), Trouble>>,
     /// Whether the thread waits for a chunk.
@@ -67,16 +66,16 @@ struct State {
     closed: bool,
 }
 
-/// What the reader finds.
-pub(super) enum News {
-    Text(Piece),
-    /// A chunk that can be filled with what follows in the file.
-    Room(Chunk),
+/// What the reader has to do next.
+pub(super) enum RingEvent {
+    Text(TextPiece),
+    /// A chunk to be filled with the next bytes of the file.
+    FreeChunk(Chunk),
     End(Result<(), Trouble>),
 }
 
-impl Ring {
-    /// A ring with so many chunks.
+impl TextRing {
+    /// Makes a ring with this number of chunks.
     fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
             Ok(Chunk {
@@ -86,12 +85,12 @@ impl Ring {
                 failure: None,
             })
         };
-        let state = State {
+        let state = RingState {
             packed: VecDeque::with_capacity(chunks),
             chunks: (0..chunks).map(chunk).collect::<io::Result<_>>()?,
             text: VecDeque::with_capacity(PIECES),
             pieces: (0..PIECES)
-                .map(|_| Piece::new())
+                .map(|_| TextPiece::new())
                 .collect::<io::Result<_>>()?,
             outcome: None,
             is_idle: false,
@@ -104,33 +103,33 @@ impl Ring {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The reader's: gives a used piece back.
-    pub(super) fn give_back(&self, piece: Piece) {
+    pub(super) fn give_back(&self, piece: TextPiece) {
         self.lock().pieces.push(piece);
         self.for_thread.notify_one();
     }
 
     /// The reader's: waits for the next thing to do.
-    pub(super) fn next(&self, reading: Reading) -> News {
+    pub(super) fn next(&self, reading: ReadTiming) -> RingEvent {
         let mut state = self.lock();
         loop {
             let reads = match reading {
-                Reading::Early => true,
-                Reading::Late => state.text.is_empty() && state.packed.is_empty() && state.is_idle,
-                Reading::Over => false,
+                ReadTiming::Early => true,
+                ReadTiming::Late => state.text.is_empty() && state.packed.is_empty() && state.is_idle,
+                ReadTiming::Over => false,
             };
             if let Some(chunk) = state.chunks.pop_if(|_| reads) {
-                return News::Room(chunk);
+                return RingEvent::FreeChunk(chunk);
             }
             if let Some(piece) = state.text.pop_front() {
-                return News::Text(piece);
+                return RingEvent::Text(piece);
             }
             if let Some(outcome) = state.outcome.take() {
-                return News::End(outcome);
+                return RingEvent::End(outcome);
             }
             state = self
                 .for_reader
@@ -158,11 +157,11 @@ impl Ring {
     }
 
     /// The thread's: a piece to fill; nothing once the reader has closed.
-    pub(super) fn piece(&self) -> Option<Piece> {
+    pub(super) fn piece(&self) -> Option<TextPiece> {
         self.wait(|state| state.pieces.pop())
     }
 
-    fn wait<T>(&self, mut take: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    fn wait<T>(&self, mut take: impl FnMut(&mut RingState) -> Option<T>) -> Option<T> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -191,7 +190,7 @@ impl Ring {
     }
 
     /// The thread's: hands text over.
-    pub(super) fn deliver(&self, piece: Piece) {
+    pub(super) fn deliver(&self, piece: TextPiece) {
         let mut state = self.lock();
         if piece.is_empty() {
             state.pieces.push(piece);
@@ -209,23 +208,23 @@ impl Ring {
     }
 }
 
-/// A thread, as its reader sees it. It ends when this is dropped.
-pub(super) struct Helper(Threads<Ring>);
+/// The reader's handle of a thread, which ends when the handle is dropped.
+pub(super) struct HelperThread(Threads<TextRing>);
 
-impl Helper {
+impl HelperThread {
     /// Starts a thread with `chunks` chunks that its reader may fill. If no thread can be
     /// started, returns `what`.
     pub(super) fn start<T: Send + 'static>(
         chunks: usize,
         what: T,
-        work: fn(&Ring, T) -> Result<(), Trouble>,
+        work: fn(&TextRing, T) -> Result<(), Trouble>,
     ) -> Result<Self, T> {
-        let Ok(ring) = Ring::new(chunks) else {
+        let Ok(ring) = TextRing::new(chunks) else {
             return Err(what);
         };
         let slot = Arc::new(Mutex::new(Some(what)));
         let given = Arc::clone(&slot);
-        let threads = Threads::start("seqloom-ahead", 1, ring, move |ring: &Ring| {
+        let threads = Threads::start("seqloom-ahead", 1, ring, move |ring: &TextRing| {
             if let Some(what) = take(&given) {
                 let run = AssertUnwindSafe(|| work(ring, what));
                 let message = "could not be read: the thread that did so failed";
@@ -240,8 +239,8 @@ impl Helper {
         }
     }
 
-    /// What reader and thread hand to each other, in the process that has the thread.
-    pub(super) fn ring(&self) -> io::Result<&Ring> {
+    /// Returns the ring; an error in a forked process, which does not have the thread.
+    pub(super) fn ring(&self) -> io::Result<&TextRing> {
         if self.0.is_in_this_process() {
             return Ok(self.0.shared());
         }
@@ -253,7 +252,7 @@ fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
-impl SharedState for Ring {
+impl SharedState for TextRing {
     fn close(&self) {
         self.lock().closed = true;
         self.for_thread.notify_one();

@@ -8,23 +8,23 @@ use std::ops::Range;
 
 use seqloom_core::number::as_u64;
 
-pub use self::block::{Block, blocks};
+pub use self::block::{BgzipBlock, blocks};
 use self::packed::shorter;
 pub use self::packed::{MOST_TEXT, changed, check_positions};
 pub(crate) use self::packed::{check_size, packed_bytes};
 pub use self::span::{Span, encode};
 pub(crate) use self::span::{differs, read_span};
-use super::disk::{Disk, room};
+use super::disk::{Disk, try_resize};
 use super::image::Image;
 use crate::text::Trouble;
 
-/// What is known of a container, so that its text can be had from any position.
+/// The positions from which the text of a file can be unpacked.
 #[derive(Clone, Debug)]
 pub enum Container {
     /// Nothing: the file is text.
     Plain,
     /// Bgzip's blocks.
-    Bgzip(Vec<Block>),
+    Bgzip(Vec<BgzipBlock>),
     /// Positions in gzip where inflating can start.
     Gzip(Vec<Span>),
 }
@@ -42,32 +42,32 @@ pub struct Seekable {
     pub image: Image,
 }
 
-/// What a thread keeps between reads.
+/// Text and buffers that a thread keeps between reads.
 #[derive(Default)]
-pub struct Cache {
-    kept: Kept,
+pub struct TextCache {
+    recent: RecentPieces,
     packed: Vec<u8>,
 }
 
 impl Seekable {
-    /// Adds the text of a range to `out`.
+    /// Appends the text of a range to `out`.
     pub fn read(
         &self,
         range: Range<u64>,
         out: &mut Vec<u8>,
-        cache: &mut Cache,
+        cache: &mut TextCache,
     ) -> Result<(), Trouble> {
         self.read_for(range, out, cache, false)
     }
 
-    /// Adds the text of a range to `out`. Where it `is_sealed`, the caller knows
-    /// a checksum of it: then no more is unpacked than what is asked for, and the
-    /// container's own checksum, which is of more, is not looked at.
+    /// Appends the text of a range to `out`. With `is_sealed` the caller has a checksum of that
+    /// text: then only the range is unpacked, and the container's own checksum, which covers
+    /// more text, is not checked.
     pub fn read_for(
         &self,
         range: Range<u64>,
         out: &mut Vec<u8>,
-        cache: &mut Cache,
+        cache: &mut TextCache,
         is_sealed: bool,
     ) -> Result<(), Trouble> {
         if range.start > range.end || range.end > self.size {
@@ -78,7 +78,7 @@ impl Seekable {
         match self.container {
             Container::Plain if range.end > self.disk.size() => Err(changed("it is shorter")),
             Container::Plain => {
-                room(out, before.saturating_add(size))?;
+                try_resize(out, before.saturating_add(size))?;
                 let text = out.get_mut(before..).unwrap_or_default();
                 self.disk.read(range.start, text).map_err(shorter)
             }
@@ -90,7 +90,7 @@ impl Seekable {
         &self,
         range: Range<u64>,
         out: &mut Vec<u8>,
-        cache: &mut Cache,
+        cache: &mut TextCache,
         is_sealed: bool,
     ) -> Result<(), Trouble> {
         let mut at = range.start;
@@ -102,13 +102,13 @@ impl Seekable {
                 |position: u64| usize::try_from(position - bounds.start).unwrap_or(usize::MAX);
             let (size, whole) = (position(end), position(bounds.end));
             let needed = if is_sealed { size } else { whole };
-            let text = if let Some(kept) = cache.kept.find(number, needed) {
-                cache.kept.text(kept)
+            let text = if let Some(recent) = cache.recent.find(number, needed) {
+                cache.recent.text(recent)
             } else {
-                let is_new = !cache.kept.forget(number);
+                let is_new = !cache.recent.forget(number);
                 let size = if is_new { needed } else { whole };
                 let text = self.piece(number, size, &mut cache.packed)?;
-                cache.kept.put(number, text)
+                cache.recent.put(number, text)
             };
             let found = text.get(position(at)..position(end));
             out.extend_from_slice(found.ok_or_else(|| changed("a block is shorter"))?);
@@ -171,16 +171,16 @@ const MOST_KEPT: usize = 8 << 20;
 /// How many pieces are kept, at most: they are searched one by one.
 const MOST_PIECES: usize = 256;
 
-/// The pieces that were used last.
+/// The pieces of text that were used last.
 #[derive(Default)]
-struct Kept {
+struct RecentPieces {
     /// Number, when it was used last, and text.
     pieces: Vec<(usize, u64, Vec<u8>)>,
     size: usize,
     clock: u64,
 }
 
-impl Kept {
+impl RecentPieces {
     /// Where a piece is, if so much of its text is kept.
     fn find(&mut self, number: usize, size: usize) -> Option<usize> {
         self.clock += 1;
@@ -205,7 +205,7 @@ impl Kept {
 
     fn put(&mut self, number: usize, text: Vec<u8>) -> &[u8] {
         let is_full =
-            |kept: &Self| kept.size + text.len() > MOST_KEPT || kept.pieces.len() >= MOST_PIECES;
+            |recent: &Self| recent.size + text.len() > MOST_KEPT || recent.pieces.len() >= MOST_PIECES;
         while is_full(self) && self.drop_oldest() {}
         self.size += text.len();
         self.pieces.push((number, self.clock, text));
@@ -229,13 +229,13 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_long_is_dropped_first() {
-        let mut kept = Kept::default();
-        kept.put(1, vec![1; MOST_KEPT / 2]);
-        kept.put(2, vec![2; MOST_KEPT / 2]);
-        assert!(kept.find(1, 1).is_some());
-        kept.put(3, vec![3; 9]);
+        let mut recent = RecentPieces::default();
+        recent.put(1, vec![1; MOST_KEPT / 2]);
+        recent.put(2, vec![2; MOST_KEPT / 2]);
+        assert!(recent.find(1, 1).is_some());
+        recent.put(3, vec![3; 9]);
         assert_eq!(
-            [1, 2, 3].map(|number| kept.find(number, 1).is_some()),
+            [1, 2, 3].map(|number| recent.find(number, 1).is_some()),
             [true, false, true]
         );
     }

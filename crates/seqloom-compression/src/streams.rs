@@ -9,7 +9,7 @@
 
 use seqloom_core::error::Fault;
 
-use super::piece::Piece;
+use super::piece::TextPiece;
 use seqloom_core::number::as_u64;
 
 /// Unpacks one stream after the other.
@@ -25,14 +25,14 @@ pub(super) trait Codec: Send + Sync {
     fn begins(byte: u8) -> bool;
 
     /// Gets ready for a stream.
-    fn begin(&mut self, piece: &Piece) -> Result<(), String>;
+    fn begin(&mut self, piece: &TextPiece) -> Result<(), String>;
 
-    /// Unpacks into the piece until the input is used up, the piece is full or
-    /// the stream ends.
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken>;
+    /// Unpacks into the piece until the input is used up, the piece is full or the stream
+    /// ends.
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError>;
 
-    /// Goes on in another piece: takes along what later text is copied from.
-    fn continue_in(&mut self, _: &Piece, fresh: &mut Piece) {
+    /// Continues in another piece: copies the text that later matches may refer to.
+    fn continue_in(&mut self, _: &TextPiece, fresh: &mut TextPiece) {
         fresh.clear();
     }
 
@@ -40,16 +40,16 @@ pub(super) trait Codec: Send + Sync {
     fn finish(&mut self) {}
 }
 
-/// What one step did.
-pub(super) struct Step {
-    /// How much of the input was used.
+/// The result of one step.
+pub(super) struct CodecStep {
+    /// The number of bytes of the input that were used.
     pub(super) used: usize,
-    pub(super) then: Then,
+    pub(super) then: StepEnd,
 }
 
 /// Why a step stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum StepEnd {
     /// More input is needed.
     Hungry,
     /// The piece is full.
@@ -58,18 +58,18 @@ pub(super) enum Then {
     Done,
 }
 
-/// A stream that cannot be unpacked any further.
-pub(super) struct Broken {
-    /// How much of the input was right.
+/// Why and where a stream cannot be unpacked.
+pub(super) struct StreamError {
+    /// The number of bytes of the input that were right.
     pub(super) used: usize,
-    pub(super) why: Why,
+    pub(super) why: StreamErrorKind,
 }
 
 /// Why a stream cannot be unpacked.
-pub(super) enum Why {
-    /// It is damaged; more may be known.
+pub(super) enum StreamErrorKind {
+    /// The stream is damaged; the message says more if the decoder does.
     Damaged(Option<String>),
-    /// It would need more memory than it gets.
+    /// The stream needs more memory than is allowed.
     #[cfg_attr(
         not(feature = "containers"),
         expect(dead_code, reason = "gzip needs little")
@@ -79,18 +79,18 @@ pub(super) enum Why {
 
 /// Unpacks a whole file, whose bytes come in any pieces.
 pub(super) trait Unpack: Send + Sync {
-    /// Unpacks until the input is used up, the piece is full or the file ends.
-    /// `at_end` says that nothing follows this input.
-    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut Piece) -> Result<Step, Fault>;
+    /// Unpacks until the input is used up, the piece is full or the file ends. With `at_end`
+    /// this input is the last one.
+    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut TextPiece) -> Result<CodecStep, Fault>;
 
-    /// Goes on in another piece.
-    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece);
+    /// Continues in another piece.
+    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece);
 }
 
-/// A file of streams.
+/// Unpacks a file of streams.
 pub(super) struct Streams<C> {
     codec: C,
-    stage: Stage,
+    stage: StreamStage,
     /// How many bytes of the file were used.
     used: u64,
     /// Where the current stream began, or the zeros behind it.
@@ -98,9 +98,9 @@ pub(super) struct Streams<C> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum StreamStage {
     /// A stream begins, or the file ends.
-    Border,
+    Between,
     Within,
     Padding,
 }
@@ -109,22 +109,22 @@ impl<C: Codec> Streams<C> {
     pub(super) fn new(codec: C) -> Self {
         Self {
             codec,
-            stage: Stage::Border,
+            stage: StreamStage::Between,
             used: 0,
             begun: 0,
         }
     }
 
-    /// Decides by its first byte what stands at a border.
-    fn cross(&mut self, first: u8, piece: &Piece) -> Result<(), Fault> {
+    /// Begins what follows a stream, which its first byte decides: a stream or zeros.
+    fn begin_next(&mut self, first: u8, piece: &TextPiece) -> Result<(), Fault> {
         let is_first = self.used == 0;
         self.begun = self.used;
         self.stage = match first {
-            _ if C::begins(first) => Stage::Within,
-            0 if !is_first => Stage::Padding,
+            _ if C::begins(first) => StreamStage::Within,
+            0 if !is_first => StreamStage::Padding,
             _ => return Err(garbage(C::NAME, self.used)),
         };
-        if self.stage == Stage::Within {
+        if self.stage == StreamStage::Within {
             self.codec.begin(piece).map_err(|why| self.damage(&why))?;
         }
         Ok(())
@@ -139,38 +139,38 @@ impl<C: Codec> Streams<C> {
         if C::PADDING == 0 || !(other - self.begun).is_multiple_of(C::PADDING) {
             return Err(garbage(C::NAME, other));
         }
-        self.stage = Stage::Border;
+        self.stage = StreamStage::Between;
         Ok(zeros)
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Fault> {
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, Fault> {
         let step = self.codec.step(packed, piece);
         let step = step.map_err(|broken| self.blame(&broken))?;
-        if step.then == Then::Done {
-            self.stage = Stage::Border;
+        if step.then == StepEnd::Done {
+            self.stage = StreamStage::Between;
         }
         Ok(step)
     }
 
     /// What to say at the end of the file.
     fn finish(&self) -> Result<(), Fault> {
-        let is_padded = self.stage == Stage::Padding && C::PADDING != 0;
+        let is_padded = self.stage == StreamStage::Padding && C::PADDING != 0;
         let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING);
         match self.stage {
-            Stage::Within => Err(cut(C::NAME, C::PART, self.used)),
+            StreamStage::Within => Err(cut(C::NAME, C::PART, self.used)),
             _ if is_odd => Err(garbage(C::NAME, self.begun)),
             _ => Ok(()),
         }
     }
 
-    fn blame(&self, broken: &Broken) -> Fault {
+    fn blame(&self, broken: &StreamError) -> Fault {
         let at = self.used + as_u64(broken.used);
         let (what, why) = match &broken.why {
-            Why::TooLarge(why) => ("cannot be unpacked", Some(why)),
-            Why::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
+            StreamErrorKind::TooLarge(why) => ("cannot be unpacked", Some(why)),
+            StreamErrorKind::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
                 return garbage(C::NAME, self.begun);
             }
-            Why::Damaged(why) => ("is damaged", why.as_ref()),
+            StreamErrorKind::Damaged(why) => ("is damaged", why.as_ref()),
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         Fault::compressed(
@@ -205,43 +205,43 @@ pub(crate) fn garbage(name: &str, at: u64) -> Fault {
 }
 
 impl<C: Codec> Unpack for Streams<C> {
-    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut Piece) -> Result<Step, Fault> {
+    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut TextPiece) -> Result<CodecStep, Fault> {
         let mut rest = packed;
         let then = loop {
             let step = match (self.stage, rest) {
-                (Stage::Within, _) => self.step(rest, piece)?,
-                (_, []) => Step::hungry(0),
-                (Stage::Padding, _) => Step::hungry(self.skip(rest)?),
-                (Stage::Border, [first, ..]) => {
-                    self.cross(*first, piece)?;
+                (StreamStage::Within, _) => self.step(rest, piece)?,
+                (_, []) => CodecStep::hungry(0),
+                (StreamStage::Padding, _) => CodecStep::hungry(self.skip(rest)?),
+                (StreamStage::Between, [first, ..]) => {
+                    self.begin_next(*first, piece)?;
                     continue;
                 }
             };
             self.used += as_u64(step.used);
             rest = &rest[step.used..];
             match step.then {
-                Then::Full => break Then::Full,
-                Then::Hungry if rest.is_empty() && at_end => {
+                StepEnd::Full => break StepEnd::Full,
+                StepEnd::Hungry if rest.is_empty() && at_end => {
                     self.finish()?;
                     self.codec.finish();
-                    break Then::Done;
+                    break StepEnd::Done;
                 }
-                Then::Hungry if rest.is_empty() => break Then::Hungry,
-                Then::Hungry | Then::Done => {}
+                StepEnd::Hungry if rest.is_empty() => break StepEnd::Hungry,
+                StepEnd::Hungry | StepEnd::Done => {}
             }
         };
         let used = packed.len() - rest.len();
-        Ok(Step { used, then })
+        Ok(CodecStep { used, then })
     }
 
-    fn continue_in(&mut self, full: &Piece, fresh: &mut Piece) {
+    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece) {
         self.codec.continue_in(full, fresh);
     }
 }
 
-impl Step {
+impl CodecStep {
     fn hungry(used: usize) -> Self {
-        let then = Then::Hungry;
+        let then = StepEnd::Hungry;
         Self { used, then }
     }
 }

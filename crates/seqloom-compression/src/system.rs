@@ -94,9 +94,9 @@ pub(crate) fn sync_folder(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
-/// A signal that comes just before the waiting begins does not cut it short,
-/// hence another look after so long.
-const BREATH: Timespec = Timespec {
+/// The longest wait between two checks for signals: a signal that comes just before a wait
+/// does not end it.
+const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
@@ -120,7 +120,7 @@ pub(crate) fn standard_input() -> io::Result<File> {
 /// Waits until a pipe can be read, or has ended; Ctrl-C ends the wait.
 pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
     loop {
-        match look(file, &BREATH) {
+        match poll_bytes(file, &POLL_INTERVAL) {
             Ok(0) | Err(Errno::INTR) => check_signals()?,
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
@@ -130,9 +130,9 @@ pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
 
 /// Whether a pipe can be read, or has ended.
 pub(crate) fn has_bytes(file: &File) -> bool {
-    matches!(look(file, &Timespec::default()), Ok(1..))
+    matches!(poll_bytes(file, &Timespec::default()), Ok(1..))
 }
 
-fn look(file: &File, time: &Timespec) -> Result<usize, Errno> {
+fn poll_bytes(file: &File, time: &Timespec) -> Result<usize, Errno> {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(time))
 }

@@ -9,8 +9,8 @@ use std::io::{self, Cursor, Read};
 
 use sirocco::{Format, compress, deflate::Level};
 
-use super::{Compression, Options, Trouble, unpack};
-use crate::input::Input;
+use super::{Compression, UnpackOptions, Trouble, unpack};
+use crate::input::BufferedInput;
 
 /// The empty block that ends a bgzip file (SAM specification, section 4.1.2).
 const END: [u8; 28] = [
@@ -37,28 +37,28 @@ fn bgzip(texts: &[&[u8]]) -> Vec<u8> {
 }
 
 /// A source that gives at most some bytes at a time.
-struct Pieces(Cursor<Vec<u8>>, usize);
+struct SmallReads(Cursor<Vec<u8>>, usize);
 
-impl Read for Pieces {
+impl Read for SmallReads {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let size = out.len().min(self.1);
         self.0.read(&mut out[..size])
     }
 }
 
-fn source(file: &[u8], piece: usize) -> Input {
-    Input::new(Box::new(Pieces(Cursor::new(file.to_vec()), piece)))
+fn source(file: &[u8], piece: usize) -> BufferedInput {
+    BufferedInput::new(Box::new(SmallReads(Cursor::new(file.to_vec()), piece)))
 }
 
-fn threads(threads: usize) -> Options {
-    Options {
+fn threads(threads: usize) -> UnpackOptions {
+    UnpackOptions {
         threads,
-        ..Options::default()
+        ..UnpackOptions::default()
     }
 }
 
 /// All text up to the end or a fault.
-fn drain(input: Input, options: &Options) -> (Vec<u8>, Result<(), Trouble>) {
+fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), Trouble>) {
     let mut all = Vec::new();
     let mut text = match unpack(input, options) {
         Ok((_, text)) => text,
@@ -81,7 +81,7 @@ fn drain(input: Input, options: &Options) -> (Vec<u8>, Result<(), Trouble>) {
 }
 
 fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let (text, outcome) = drain(source(file, usize::MAX), &Options::default());
+    let (text, outcome) = drain(source(file, usize::MAX), &UnpackOptions::default());
     outcome.map(|()| text)
 }
 
@@ -111,7 +111,7 @@ fn damage(file: &[u8]) -> Option<(u64, String)> {
 }
 
 fn compression(file: &[u8]) -> Compression {
-    unpack(source(file, usize::MAX), &Options::default())
+    unpack(source(file, usize::MAX), &UnpackOptions::default())
         .unwrap()
         .0
 }

@@ -38,7 +38,7 @@ impl fmt::Display for Compression {
 
 /// How a file is unpacked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct UnpackOptions {
     /// How many threads may unpack and parse, the caller's among them; with
     /// one, nothing runs ahead.
     pub threads: usize,
@@ -46,7 +46,7 @@ pub struct Options {
     pub require_eof: bool,
 }
 
-impl Default for Options {
+impl Default for UnpackOptions {
     fn default() -> Self {
         Self {
             threads: 1,
@@ -70,7 +70,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// What is said to whoever reads on after an error.
+/// The error of reading again after an error.
 pub(crate) fn gone() -> Trouble {
     io::Error::other("cannot be read any further: reading it has failed before").into()
 }

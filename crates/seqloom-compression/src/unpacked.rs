@@ -3,45 +3,45 @@
 use std::io;
 use std::mem;
 
-use super::piece::Piece;
-use super::ring::{CHUNKS, Chunk, Helper, News, Reading, Ring};
-use super::streams::{Step, Then, Unpack};
-use super::text::{Options, Text, Trouble, gone};
-use crate::input::Input;
+use super::piece::TextPiece;
+use super::ring::{CHUNKS, Chunk, HelperThread, RingEvent, ReadTiming, TextRing};
+use super::streams::{CodecStep, StepEnd, Unpack};
+use super::text::{UnpackOptions, Text, Trouble, gone};
+use crate::input::BufferedInput;
 
-/// Unpacks where it is read, and from the second piece on ahead of the reader.
+/// The text of packed streams. The reader unpacks the first piece, a thread the next ones.
 pub(super) struct Unpacked {
-    input: Input,
-    piece: Piece,
+    input: BufferedInput,
+    piece: TextPiece,
     /// The piece that is filled next, while nothing runs ahead.
-    spare: Piece,
-    worker: Worker,
-    then: Then,
+    spare: TextPiece,
+    worker: Unpacker,
+    then: StepEnd,
     may_start: bool,
     /// Why there is no text behind the piece.
     failure: Option<Trouble>,
 }
 
-/// Who unpacks.
-enum Worker {
+/// Which thread unpacks.
+enum Unpacker {
     Here(Box<dyn Unpack>),
-    Ahead(Ahead),
-    /// Nobody any more.
+    Ahead(UnpackAhead),
+    /// Unpacking has ended.
     Nobody,
 }
 
 impl Unpacked {
     pub(super) fn new(
-        input: Input,
+        input: BufferedInput,
         unpacker: Box<dyn Unpack>,
-        options: &Options,
+        options: &UnpackOptions,
     ) -> io::Result<Self> {
         Ok(Self {
             input,
-            piece: Piece::new()?,
-            spare: Piece::none(),
-            worker: Worker::Here(unpacker),
-            then: Then::Hungry,
+            piece: TextPiece::new()?,
+            spare: TextPiece::none(),
+            worker: Unpacker::Here(unpacker),
+            then: StepEnd::Hungry,
             may_start: options.threads > 1,
             failure: None,
         })
@@ -49,35 +49,35 @@ impl Unpacked {
 
     /// Unpacks a little more.
     fn advance(&mut self) -> Result<(), Trouble> {
-        if self.then == Then::Full {
+        if self.then == StepEnd::Full {
             self.continue_in()?;
         }
         match &mut self.worker {
-            Worker::Here(unpacker) => {
+            Unpacker::Here(unpacker) => {
                 let step = unpack(unpacker.as_mut(), &mut self.input, &mut self.piece)?;
                 self.then = step.then;
             }
-            Worker::Ahead(ahead) => {
-                let used = mem::replace(&mut self.piece, Piece::none());
+            Unpacker::Ahead(ahead) => {
+                let used = mem::replace(&mut self.piece, TextPiece::none());
                 match ahead.next(used, &mut self.input)? {
                     Some(piece) => self.piece = piece,
-                    None => self.then = Then::Done,
+                    None => self.then = StepEnd::Done,
                 }
             }
-            Worker::Nobody => return Err(gone()),
+            Unpacker::Nobody => return Err(gone()),
         }
         Ok(())
     }
 
-    /// Goes on in another piece, from now on ahead if that is allowed.
+    /// Continues in another piece, on the thread if that is allowed.
     fn continue_in(&mut self) -> io::Result<()> {
-        self.then = Then::Hungry;
-        let Worker::Here(unpacker) = &mut self.worker else {
+        self.then = StepEnd::Hungry;
+        let Unpacker::Here(unpacker) = &mut self.worker else {
             return Ok(());
         };
-        let mut fresh = mem::replace(&mut self.spare, Piece::none());
-        if fresh.room().is_empty() {
-            fresh = Piece::new()?;
+        let mut fresh = mem::replace(&mut self.spare, TextPiece::none());
+        if fresh.spare().is_empty() {
+            fresh = TextPiece::new()?;
         }
         unpacker.continue_in(&self.piece, &mut fresh);
         self.spare = mem::replace(&mut self.piece, fresh);
@@ -88,19 +88,19 @@ impl Unpacked {
     }
 
     fn start(&mut self) {
-        let Worker::Here(unpacker) = mem::replace(&mut self.worker, Worker::Nobody) else {
+        let Unpacker::Here(unpacker) = mem::replace(&mut self.worker, Unpacker::Nobody) else {
             return;
         };
-        let piece = mem::replace(&mut self.piece, Piece::none());
-        match Ahead::start(unpacker, piece) {
+        let piece = mem::replace(&mut self.piece, TextPiece::none());
+        match UnpackAhead::start(unpacker, piece) {
             Ok(ahead) => {
-                self.piece = mem::replace(&mut self.spare, Piece::none());
+                self.piece = mem::replace(&mut self.spare, TextPiece::none());
                 self.piece.clear();
-                self.worker = Worker::Ahead(ahead);
+                self.worker = Unpacker::Ahead(ahead);
             }
             Err((unpacker, piece)) => {
                 self.piece = piece;
-                self.worker = Worker::Here(unpacker);
+                self.worker = Unpacker::Here(unpacker);
             }
         }
     }
@@ -109,9 +109,9 @@ impl Unpacked {
 /// Unpacks what one reading of the file gives.
 fn unpack(
     unpacker: &mut dyn Unpack,
-    input: &mut Input,
-    piece: &mut Piece,
-) -> Result<Step, Trouble> {
+    input: &mut BufferedInput,
+    piece: &mut TextPiece,
+) -> Result<CodecStep, Trouble> {
     input.fill(1)?;
     let step = unpacker.unpack(input.waiting(), input.at_end(), piece);
     let step = step.map_err(Trouble::Damage)?;
@@ -121,12 +121,12 @@ fn unpack(
 
 impl Text for Unpacked {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.piece.is_empty() && self.then != Then::Done {
+        while self.piece.is_empty() && self.then != StepEnd::Done {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
             if let Err(failure) = self.advance() {
-                self.worker = Worker::Nobody;
+                self.worker = Unpacker::Nobody;
                 self.failure = Some(failure);
             }
         }
@@ -138,53 +138,51 @@ impl Text for Unpacked {
     }
 }
 
-/// What the thread starts with.
-type Work = (Box<dyn Unpack>, Piece);
+/// The state with which the thread begins.
+type UnpackWork = (Box<dyn Unpack>, TextPiece);
 
-/// A thread that unpacks, as its reader sees it. The thread only computes: the
-/// file is read by whoever wants the text, so that a pipe on which nobody writes,
-/// or a Python object, never holds up the end of the thread.
-struct Ahead {
-    helper: Helper,
+/// The reader's handle of a thread that unpacks. The thread only computes. The reader reads the
+/// file, so that a silent pipe or a Python object never delays the end of the thread.
+struct UnpackAhead {
+    helper: HelperThread,
     /// Whether all of the file was read.
     is_over: bool,
 }
 
-impl Ahead {
-    /// Starts the thread, which goes on in `piece`. Where no thread can be had,
-    /// both come back.
-    fn start(unpacker: Box<dyn Unpack>, piece: Piece) -> Result<Self, Work> {
-        let helper = Helper::start(CHUNKS, (unpacker, piece), run)?;
+impl UnpackAhead {
+    /// Starts the thread, which continues in `piece`. If no thread can be started, returns both.
+    fn start(unpacker: Box<dyn Unpack>, piece: TextPiece) -> Result<Self, UnpackWork> {
+        let helper = HelperThread::start(CHUNKS, (unpacker, piece), run)?;
         let is_over = false;
         Ok(Self { helper, is_over })
     }
 
-    /// Exchanges a used piece for the next one; nothing at the end.
-    fn next(&mut self, used: Piece, input: &mut Input) -> Result<Option<Piece>, Trouble> {
+    /// Exchanges a used piece for the next one; `None` at the end.
+    fn next(&mut self, used: TextPiece, input: &mut BufferedInput) -> Result<Option<TextPiece>, Trouble> {
         let ring = self.helper.ring()?;
         ring.give_back(used);
         loop {
             let reading = match self.is_over {
-                true => Reading::Over,
-                _ if input.is_ready() => Reading::Early,
-                _ => Reading::Late,
+                true => ReadTiming::Over,
+                _ if input.is_ready() => ReadTiming::Early,
+                _ => ReadTiming::Late,
             };
             match ring.next(reading) {
-                News::Room(chunk) => {
+                RingEvent::FreeChunk(chunk) => {
                     let chunk = fill(chunk, input);
                     self.is_over = chunk.is_last;
                     ring.feed(chunk);
                 }
-                News::Text(piece) => return Ok(Some(piece)),
-                News::End(outcome) => return outcome.map(|()| None),
+                RingEvent::Text(piece) => return Ok(Some(piece)),
+                RingEvent::End(outcome) => return outcome.map(|()| None),
             }
         }
     }
 }
 
-/// Reads the file further. A fault is told to the thread, so that it comes
-/// after all text.
-fn fill(mut chunk: Chunk, input: &mut Input) -> Chunk {
+/// Reads the next chunk of the file. The chunk carries an error to the thread, so that the
+/// error comes after all text.
+fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     let count = input.take(&mut chunk.bytes);
     chunk.size = *count.as_ref().unwrap_or(&0);
     chunk.is_last = chunk.size == 0;
@@ -192,13 +190,13 @@ fn fill(mut chunk: Chunk, input: &mut Input) -> Chunk {
     chunk
 }
 
-/// What the thread does.
-fn run(ring: &Ring, (mut unpacker, mut piece): Work) -> Result<(), Trouble> {
-    let mut outcome = Ok(Then::Hungry);
-    while let Ok(Then::Hungry) = outcome {
+/// Unpacks the file; runs on the thread.
+fn run(ring: &TextRing, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
+    let mut outcome = Ok(StepEnd::Hungry);
+    while let Ok(StepEnd::Hungry) = outcome {
         outcome = match ring.chunk() {
             Some(chunk) => unpack_chunk(ring, &mut *unpacker, chunk, &mut piece),
-            None => Ok(Then::Done),
+            None => Ok(StepEnd::Done),
         };
     }
     ring.deliver(piece);
@@ -207,11 +205,11 @@ fn run(ring: &Ring, (mut unpacker, mut piece): Work) -> Result<(), Trouble> {
 
 /// Unpacks one part of the file on the thread.
 fn unpack_chunk(
-    ring: &Ring,
+    ring: &TextRing,
     unpacker: &mut dyn Unpack,
     mut chunk: Chunk,
-    piece: &mut Piece,
-) -> Result<Then, Trouble> {
+    piece: &mut TextPiece,
+) -> Result<StepEnd, Trouble> {
     if let Some(failure) = chunk.failure.take() {
         return Err(failure.into());
     }
@@ -221,7 +219,7 @@ fn unpack_chunk(
         let step = unpacker.unpack(packed, chunk.is_last, piece);
         let step = step.map_err(Trouble::Damage)?;
         used += step.used;
-        if step.then != Then::Full {
+        if step.then != StepEnd::Full {
             ring.recycle(chunk);
             if !piece.is_empty() && ring.is_starved() {
                 hand_over(ring, unpacker, piece);
@@ -229,13 +227,13 @@ fn unpack_chunk(
             return Ok(step.then);
         }
         if !hand_over(ring, unpacker, piece) {
-            return Ok(Then::Done);
+            return Ok(StepEnd::Done);
         }
     }
 }
 
 /// Hands a piece over and goes on in another; says whether anybody wants more.
-fn hand_over(ring: &Ring, unpacker: &mut dyn Unpack, piece: &mut Piece) -> bool {
+fn hand_over(ring: &TextRing, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
     let Some(mut fresh) = ring.piece() else {
         return false;
     };

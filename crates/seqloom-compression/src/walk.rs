@@ -1,24 +1,23 @@
-//! Inflate that knows where its blocks begin.
+//! An inflate decoder that reports where deflate blocks begin.
 //!
-//! A decoder can start again at a block's first bit, given the 32 KiB of text
-//! before it. Decoders that are made for speed do not say where that is; this
-//! one does, and is used once, to build an index. Whatever it gets wrong the
-//! member's checksum tells.
+//! A decoder can start at the first bit of a block if it has the 32 KiB of text before it.
+//! Fast decoders do not report that bit. This one does; it is used once, to build an index.
+//! The checksum of each member detects its errors.
 
 mod bits;
 mod codes;
 
 use seqloom_core::error::Fault;
 
-use self::bits::Bits;
+use self::bits::BitReader;
 use self::codes::{Code, DISTANCES, LENGTHS};
-use crate::input::Input;
+use crate::input::BufferedInput;
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
 /// How far back a match reaches.
 pub(crate) const WINDOW: usize = 32 << 10;
-/// How much text is kept together before it is handed over.
+/// The number of bytes of text that are delivered at once.
 const PIECE: usize = 1 << 20;
 const LONGEST_MATCH: usize = 258;
 /// The flags of a header that must not be set.
@@ -29,31 +28,31 @@ const ORDER: [usize; 19] = [
 ];
 
 /// A position where inflating can start.
-pub struct Border<'a> {
+pub struct BlockStart<'a> {
     /// The first bit of a block, counted from the beginning of the file.
     pub bit: u64,
-    /// How much text stands before it.
+    /// The position in the text where the block begins.
     pub text: u64,
-    /// The end of that text: what matches refer to.
+    /// The text before that position, as far as matches may refer to it.
     pub window: &'a [u8],
 }
 
-/// Who is told what the walk meets.
+/// Receives block starts and text.
 pub trait Visitor {
-    /// Whether a border behind so much text is of use.
+    /// Returns whether a block start at this position of the text is of use.
     fn wants(&self, text: u64) -> bool;
-    /// A block begins; all text before it was told.
-    fn border(&mut self, border: &Border<'_>) -> Result<(), Trouble>;
-    /// The next text.
+    /// Receives the start of a block, after all text before it.
+    fn block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), Trouble>;
+    /// Receives the next text.
     fn text(&mut self, text: &[u8]) -> Result<(), Trouble>;
 }
 
 /// Walks through all members of a gzip file.
-pub fn walk(input: Input, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+pub fn walk(input: BufferedInput, visitor: &mut impl Visitor) -> Result<(), Trouble> {
     let mut walk = Walk {
-        bits: Bits::new(input),
+        bits: BitReader::new(input),
         out: Vec::with_capacity(WINDOW + 2 * PIECE),
-        told: 0,
+        delivered: 0,
         dropped: 0,
         member: 0,
         sum: crc32fast::Hasher::new(),
@@ -63,11 +62,11 @@ pub fn walk(input: Input, visitor: &mut impl Visitor) -> Result<(), Trouble> {
 }
 
 struct Walk {
-    bits: Bits,
-    /// Text: what was told and may still be referred to, and what was not told.
+    bits: BitReader,
+    /// Delivered text that matches may still refer to, then text that was not delivered.
     out: Vec<u8>,
-    /// How much of `out` was told.
-    told: usize,
+    /// The number of bytes of `out` that were delivered.
+    delivered: usize,
     /// How much text came before `out`.
     dropped: u64,
     /// Where in the text this member begins.
@@ -84,7 +83,7 @@ impl Walk {
         self.member = self.text();
         self.sum.reset();
         while self.block(visitor)? {}
-        self.tell(visitor)?;
+        self.deliver(visitor)?;
         self.bits.align();
         let sum = self.bits.number(32)?;
         let size = self.bits.number(32)?;
@@ -149,7 +148,7 @@ impl Walk {
 
     /// Unpacks a block; says whether another follows.
     fn block(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
-        self.announce(visitor)?;
+        self.deliver_start(visitor)?;
         let is_last = self.bits.number(1)? == 1;
         match self.bits.number(2)? {
             0 => self.stored(visitor)?,
@@ -163,15 +162,15 @@ impl Walk {
         Ok(!is_last)
     }
 
-    fn announce(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+    fn deliver_start(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
         if !visitor.wants(self.text()) {
             return Ok(());
         }
-        self.tell(visitor)?;
+        self.deliver(visitor)?;
         let here = usize::try_from(self.text() - self.member).unwrap_or(usize::MAX);
         let first = self.out.len().saturating_sub(here.min(WINDOW));
         let window = self.out.get(first..).unwrap_or_default();
-        visitor.border(&Border {
+        visitor.block_start(&BlockStart {
             bit: self.bits.position(),
             text: self.text(),
             window,
@@ -188,7 +187,7 @@ impl Walk {
             let byte = self.bits.number(8)?;
             self.out.push(byte.to_le_bytes()[0]);
         }
-        self.hand_over(visitor)
+        self.deliver_if_large(visitor)
     }
 
     /// Reads the two codes of a block (RFC 1951, section 3.2.7).
@@ -241,11 +240,11 @@ impl Walk {
         loop {
             match self.bits.symbol(lengths)? {
                 symbol @ 0..=255 => self.out.push(symbol.to_le_bytes()[0]),
-                256 => return self.hand_over(visitor),
+                256 => return self.deliver_if_large(visitor),
                 symbol => self.repeat(usize::from(symbol) - 257, distances)?,
             }
-            if self.out.len() >= WINDOW + PIECE + self.told {
-                self.hand_over(visitor)?;
+            if self.out.len() >= WINDOW + PIECE + self.delivered {
+                self.deliver_if_large(visitor)?;
             }
         }
     }
@@ -277,22 +276,22 @@ impl Walk {
         Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
     }
 
-    /// Tells the text, if there is enough of it.
-    fn hand_over(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-        if self.out.len() - self.told < PIECE {
+    /// Delivers the text if there is enough of it.
+    fn deliver_if_large(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        if self.out.len() - self.delivered < PIECE {
             return Ok(());
         }
-        self.tell(visitor)
+        self.deliver(visitor)
     }
 
-    fn tell(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-        let text = self.out.get(self.told..).unwrap_or_default();
+    fn deliver(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
+        let text = self.out.get(self.delivered..).unwrap_or_default();
         self.sum.update(text);
         visitor.text(text)?;
         let drop = self.out.len().saturating_sub(WINDOW);
         self.out.drain(..drop);
         self.dropped += as_u64(drop);
-        self.told = self.out.len();
+        self.delivered = self.out.len();
         Ok(())
     }
 

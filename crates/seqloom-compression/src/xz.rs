@@ -4,8 +4,8 @@
 use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
 use super::bzip2::difference;
-use super::piece::Piece;
-use super::streams::{Broken, Codec, Step, Then, Why};
+use super::piece::TextPiece;
+use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
 
 /// The most memory for one stream; `xz -9` makes files that need 65 MiB.
 const MEMORY: u64 = 256 << 20;
@@ -27,43 +27,43 @@ impl Codec for Xz {
         byte == 0xFD
     }
 
-    fn begin(&mut self, _: &Piece) -> Result<(), String> {
+    fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
         let stream = Stream::new_stream_decoder(MEMORY, TELL_UNSUPPORTED_CHECK);
         self.0 = Some(stream.map_err(|error| error.to_string())?);
         Ok(())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         let Some(stream) = &mut self.0 else {
-            return Err(Broken {
+            return Err(StreamError {
                 used: 0,
-                why: Why::Damaged(None),
+                why: StreamErrorKind::Damaged(None),
             });
         };
         let (read, written) = (stream.total_in(), stream.total_out());
-        let status = stream.process(packed, piece.room(), Action::Run);
+        let status = stream.process(packed, piece.spare(), Action::Run);
         let used = difference(stream.total_in(), read);
         piece.grow(difference(stream.total_out(), written));
         let then = match status {
-            Ok(Status::StreamEnd) => Then::Done,
-            Ok(_) if piece.is_full() => Then::Full,
-            Ok(_) => Then::Hungry,
+            Ok(Status::StreamEnd) => StepEnd::Done,
+            Ok(_) if piece.is_full() => StepEnd::Full,
+            Ok(_) => StepEnd::Hungry,
             Err(error) => {
                 let why = explain(error);
-                return Err(Broken { used, why });
+                return Err(StreamError { used, why });
             }
         };
-        Ok(Step { used, then })
+        Ok(CodecStep { used, then })
     }
 }
 
-fn explain(error: Error) -> Why {
+fn explain(error: Error) -> StreamErrorKind {
     match error {
-        Error::MemLimit => Why::TooLarge(format!(
+        Error::MemLimit => StreamErrorKind::TooLarge(format!(
             "it needs more than {} MiB of memory; unpack it first (xz -d)",
             MEMORY >> 20
         )),
-        Error::Mem => Why::TooLarge("there is not enough memory".into()),
-        other => Why::Damaged(Some(other.to_string())),
+        Error::Mem => StreamErrorKind::TooLarge("there is not enough memory".into()),
+        other => StreamErrorKind::Damaged(Some(other.to_string())),
     }
 }

@@ -6,8 +6,8 @@ use std::io;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use zstd::zstd_safe::DParameter;
 
-use super::piece::Piece;
-use super::streams::{Broken, Codec, Step, Then, Why};
+use super::piece::TextPiece;
+use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
 
 /// The largest window, as a power of two: what the program `zstd` takes too.
 const WINDOW: u32 = 27;
@@ -39,38 +39,38 @@ impl Codec for Zstd {
         matches!(byte, 0x28 | 0x50..=0x5F)
     }
 
-    fn begin(&mut self, _: &Piece) -> Result<(), String> {
+    fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
         self.needed = BEGINNING;
         self.decoder.reinit().map_err(|error| error.to_string())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut Piece) -> Result<Step, Broken> {
+    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         let block = &packed[..packed.len().min(self.needed)];
-        let (mut read, mut written) = (InBuffer::around(block), OutBuffer::around(piece.room()));
+        let (mut read, mut written) = (InBuffer::around(block), OutBuffer::around(piece.spare()));
         let needed = self.decoder.run(&mut read, &mut written);
         let (used, count) = (read.pos(), written.pos());
         piece.grow(count);
         self.needed = needed.as_ref().map_or(BEGINNING, |needed| (*needed).max(1));
         let then = match needed {
-            Ok(0) => Then::Done,
-            Ok(_) if piece.is_full() => Then::Full,
-            Ok(_) => Then::Hungry,
+            Ok(0) => StepEnd::Done,
+            Ok(_) if piece.is_full() => StepEnd::Full,
+            Ok(_) => StepEnd::Hungry,
             Err(error) => {
                 let why = explain(&error);
-                return Err(Broken { used, why });
+                return Err(StreamError { used, why });
             }
         };
-        Ok(Step { used, then })
+        Ok(CodecStep { used, then })
     }
 }
 
-fn explain(error: &io::Error) -> Why {
+fn explain(error: &io::Error) -> StreamErrorKind {
     let said = error.to_string();
     if said.contains("memory") {
-        return Why::TooLarge(format!(
+        return StreamErrorKind::TooLarge(format!(
             "it needs a window above {} MiB; unpack it first (zstd -d --long=31)",
             1 << (WINDOW - 20)
         ));
     }
-    Why::Damaged(Some(said))
+    StreamErrorKind::Damaged(Some(said))
 }

@@ -13,8 +13,8 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use seqloom_compression::input::Input;
-use seqloom_compression::{Options, Text, Trouble, unpack};
+use seqloom_compression::input::BufferedInput;
+use seqloom_compression::{UnpackOptions, Text, Trouble, unpack};
 use seqloom_index::text_by_index;
 
 const BLOCK: usize = 256 << 10;
@@ -74,7 +74,7 @@ fn count_lines(block: &[u8]) -> usize {
 }
 
 fn drain(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
-    let (_, mut text) = unpack(Input::open(path)?, &options(threads)).map_err(explain)?;
+    let (_, mut text) = unpack(BufferedInput::open(path)?, &options(threads)).map_err(explain)?;
     count(&mut *text)
 }
 
@@ -82,10 +82,10 @@ fn drain_places(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
     text_by_index(path, &options(threads)).map_or(Ok(0), |mut text| count(&mut *text))
 }
 
-fn options(threads: usize) -> Options {
-    Options {
+fn options(threads: usize) -> UnpackOptions {
+    UnpackOptions {
         threads,
-        ..Options::default()
+        ..UnpackOptions::default()
     }
 }
 

@@ -21,7 +21,7 @@ use super::trouble::translate;
 use super::write::{Whole, Writer};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
-use seqloom_compression::part::Part;
+use seqloom_compression::part::PartFile;
 use seqloom_compression::seekable::{Container, Seekable, blocks};
 use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, Options};
@@ -30,7 +30,7 @@ use seqloom_sequences::reader::Reader;
 /// Makes the index of a file and writes it to `side`: whole, or not at all.
 pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
     let io = |error: io::Error| Error::io(side, &error);
-    let part = Part::create(side).map_err(io)?;
+    let part = PartFile::create(side).map_err(io)?;
     let out = BufWriter::with_capacity(1 << 20, part.file().map_err(io)?);
     drop(put_together(path, out, building)?);
     part.commit(side).map_err(io)

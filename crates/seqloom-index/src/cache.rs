@@ -8,7 +8,7 @@ use seqloom_compression::seekable;
 /// What a thread keeps between calls.
 #[derive(Default)]
 pub(crate) struct Cache {
-    pub(super) text: seekable::Cache,
+    pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
     /// Which rows the page holds.
     pub(super) held: Range<u64>,

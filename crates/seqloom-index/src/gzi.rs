@@ -7,7 +7,7 @@
 
 use seqloom_core::error::Fault;
 
-use seqloom_compression::seekable::Block;
+use seqloom_compression::seekable::BgzipBlock;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u64_at;
 
@@ -39,7 +39,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
 }
 
 /// The bytes of a `.gzi` file.
-pub(crate) fn write_gzi(blocks: &[Block]) -> Vec<u8> {
+pub(crate) fn write_gzi(blocks: &[BgzipBlock]) -> Vec<u8> {
     let rest = blocks.get(1..).unwrap_or_default();
     let count = as_u64(rest.len()).to_le_bytes().to_vec();
     let pairs = rest
@@ -53,10 +53,10 @@ pub(crate) fn write_gzi(blocks: &[Block]) -> Vec<u8> {
 
 /// Whether entries are the blocks of a file: all but the first, with or
 /// without the empty one at its end.
-pub(crate) fn agrees(entries: &[(u64, u64)], blocks: &[Block]) -> bool {
+pub(crate) fn agrees(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
     let rest = blocks.get(1..).unwrap_or_default();
     let is_long_enough = entries.len() == rest.len() || entries.len() + 1 == rest.len();
-    let same = |(entry, block): (&(u64, u64), &Block)| *entry == (block.at, block.text);
+    let same = |(entry, block): (&(u64, u64), &BgzipBlock)| *entry == (block.at, block.text);
     is_long_enough && entries.iter().zip(rest).all(same)
 }
 
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn entries_are_all_blocks_but_the_first_with_or_without_the_empty_last_one() {
-        let blocks: Vec<Block> = [(0, 0), (100, 500), (200, 900), (300, 900)]
-            .map(|(at, text)| Block { at, text, sum: 0 })
+        let blocks: Vec<BgzipBlock> = [(0, 0), (100, 500), (200, 900), (300, 900)]
+            .map(|(at, text)| BgzipBlock { at, text, sum: 0 })
             .into();
         let entries = [(100, 500), (200, 900), (300, 900), (400, 950)];
         for (count, is_right) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {

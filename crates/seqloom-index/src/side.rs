@@ -12,7 +12,7 @@ use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::image::Image;
-use seqloom_compression::seekable::{Block, Container, Span, check_positions};
+use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions};
 use seqloom_core::number::as_u64;
 use seqloom_core::number::{u32_at, u64_at};
 
@@ -84,7 +84,7 @@ fn container(head: &Head, bytes: &[u8]) -> Result<Container, Fault> {
     let ends = (head.source.size, head.text);
     Ok(match head.compression {
         Compression::Bgzip => {
-            let blocks: Vec<Block> = bytes.chunks_exact(BLOCK).map(block).collect();
+            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK).map(block).collect();
             check_positions(blocks.iter().map(|block| (block.at, block.text)), ends)?;
             Container::Bgzip(blocks)
         }
@@ -98,8 +98,8 @@ fn container(head: &Head, bytes: &[u8]) -> Result<Container, Fault> {
     })
 }
 
-fn block(bytes: &[u8]) -> Block {
-    Block {
+fn block(bytes: &[u8]) -> BgzipBlock {
+    BgzipBlock {
         at: u64_at(bytes, 0),
         text: u64_at(bytes, 8),
         sum: u32_at(bytes, 16),

@@ -14,7 +14,7 @@ use sirocco::deflate::Level;
 use sirocco::{Format as Packing, compress};
 
 use super::*;
-use seqloom_compression::seekable::{Cache, Container};
+use seqloom_compression::seekable::{TextCache, Container};
 use seqloom_sequences::batch::Batch;
 use seqloom_sequences::options::Options;
 use seqloom_sequences::reader::Reader;
@@ -148,7 +148,7 @@ fn inflating_starts_again_at_every_bit_of_a_byte() {
         let end = (span.text + 10_000).min(index.text.size);
         index
             .text
-            .read(span.text..end, &mut out, &mut Cache::default())
+            .read(span.text..end, &mut out, &mut TextCache::default())
             .unwrap();
         assert!(out == text[span.text as usize..end as usize]);
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use seqloom_compression as compression;
 use seqloom_compression::Compression;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::{is_large, text_again, text_by_spans};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
@@ -30,7 +30,7 @@ pub fn open_reader(path: &Path, options: &Options) -> Result<Reader> {
 }
 
 /// The text of a file that several threads unpack sooner than one.
-fn in_parallel(path: &Path, options: &compression::Options) -> Option<Box<dyn compression::Text>> {
+fn in_parallel(path: &Path, options: &compression::UnpackOptions) -> Option<Box<dyn compression::Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
     text_by_index(path, options).or_else(|| text_again(path, options))
@@ -55,10 +55,10 @@ pub fn open_reader_at(path: &Path, options: &Options, record: u64) -> Result<Rea
 /// threads; nothing where there is no index, or it is of no use.
 pub fn text_by_index(
     path: &Path,
-    options: &compression::Options,
+    options: &compression::UnpackOptions,
 ) -> Option<Box<dyn compression::Text>> {
     let known = known(path)?;
-    let input = Input::open(path).ok()?;
+    let input = BufferedInput::open(path).ok()?;
     let text = text_by_spans(known.text, 0, Some(input), options.clone())?;
     Some(Box::new(text))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seqloom_compression::input::Input as Compressed;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
@@ -248,7 +248,7 @@ impl Predictor {
         let reading = self.reading(options);
         let how = (&reading, form.reads_qualities());
         let is_paired = self.manifest.pair.is_some();
-        let source = Source::of_stream((name, Compressed::new(stream)), is_paired, how);
+        let source = Source::of_stream((name, BufferedInput::new(stream)), is_paired, how);
         let size = self.manifest.batch_size;
         let training = self.manifest.training.clone();
         let mut feed = Sequences::new(source, form, (size, options.window), training);

@@ -215,8 +215,8 @@ const MAX_READ: u64 = 64 << 20;
 
 impl Options {
     /// How the file is unpacked.
-    pub fn unpacking(&self) -> compression::Options {
-        compression::Options {
+    pub fn unpacking(&self) -> compression::UnpackOptions {
+        compression::UnpackOptions {
             threads: self.threads,
             require_eof: self.require_eof,
         }

@@ -15,7 +15,7 @@ use crate::pieces::Pieces;
 use crate::report::Report;
 use crate::sink::Sink;
 use crate::sniff;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
 
 /// Bytes of text that are unpacked after a fault, to find a wrong checksum.
@@ -48,12 +48,12 @@ enum State {
 impl Reader {
     /// Opens a file, and tells what it is packed and written in.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
-        let input = Input::open(path).map_err(|error| Error::io(path, &error))?;
+        let input = BufferedInput::open(path).map_err(|error| Error::io(path, &error))?;
         Self::new(path, input, options)
     }
 
     /// Reads from `input`; `path` is what errors call it.
-    pub fn new(path: &Path, input: Input, options: &Options) -> Result<Self> {
+    pub fn new(path: &Path, input: BufferedInput, options: &Options) -> Result<Self> {
         let unpacked = unpack(input, &options.unpacking());
         let unpacked = unpacked.map_err(|trouble| translate(path, trouble))?;
         Self::of_text(path, unpacked, options)

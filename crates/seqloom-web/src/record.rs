@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_sequences::{Batch, Options, Reader, pairs};
@@ -24,7 +24,7 @@ pub(crate) fn find(
     stream: impl Read + Send + Sync + 'static,
     number: u64,
 ) -> Result<Record> {
-    let input = Input::new(Box::new(stream));
+    let input = BufferedInput::new(Box::new(stream));
     let mut reader = Reader::new(Path::new(name), input, &Options::default())?;
     let (mut batch, mut before) = (Batch::default(), 0);
     while reader.read_into(&mut batch, PIECE.0, PIECE.1)? {

@@ -21,9 +21,9 @@ impl Read for Slow {
 }
 
 /// A path that nothing else uses, and that goes when it is dropped.
-struct Scratch(PathBuf);
+struct TemporaryPath(PathBuf);
 
-impl Scratch {
+impl TemporaryPath {
     fn new(name: &str, content: &[u8]) -> Self {
         let path = std::env::temp_dir().join(format!("seqloom-{}-{name}", process::id()));
         std::fs::write(&path, content).unwrap();
@@ -31,15 +31,15 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for TemporaryPath {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 /// Reads to the end, after something was done to the file in the middle.
-fn read_while(scratch: &Scratch, change: impl Fn(&Path)) -> io::Result<usize> {
-    let mut input = Input::open(&scratch.0)?;
+fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usize> {
+    let mut input = BufferedInput::open(&scratch.0)?;
     let mut piece = vec![0; 1000];
     let mut count = input.take(&mut piece)?;
     change(&scratch.0);
@@ -53,16 +53,16 @@ fn read_while(scratch: &Scratch, change: impl Fn(&Path)) -> io::Result<usize> {
 
 #[test]
 fn short_and_interrupted_reads_lose_nothing() {
-    let mut input = Input::new(Box::new(Slow(Cursor::new(b"ACGT".to_vec()), false)));
+    let mut input = BufferedInput::new(Box::new(Slow(Cursor::new(b"ACGT".to_vec()), false)));
     assert_eq!(input.fill(3).unwrap(), b"ACG");
     input.consume(2);
     assert_eq!(input.fill(9).unwrap(), b"GT");
-    assert_eq!((input.used(), input.seen(), input.at_end()), (2, 4, true));
+    assert_eq!((input.used(), input.size_so_far(), input.at_end()), (2, 4, true));
 }
 
 #[test]
 fn what_is_taken_is_what_waits_and_then_what_is_read() {
-    let mut input = Input::new(Box::new(Cursor::new(b"ACGTACGT".to_vec())));
+    let mut input = BufferedInput::new(Box::new(Cursor::new(b"ACGTACGT".to_vec())));
     input.fill(1).unwrap();
     let mut out = [0; 3];
     assert_eq!(input.take(&mut out).unwrap(), 3);
@@ -74,13 +74,13 @@ fn what_is_taken_is_what_waits_and_then_what_is_read() {
 
 #[test]
 fn a_folder_is_an_error() {
-    let error = Input::open(Path::new("/")).err().unwrap();
+    let error = BufferedInput::open(Path::new("/")).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::IsADirectory);
 }
 
 #[test]
 fn a_file_that_stays_as_it_is_is_read_whole() {
-    let scratch = Scratch::new("same", &[b'A'; 5000]);
+    let scratch = TemporaryPath::new("same", &[b'A'; 5000]);
     assert_eq!(read_while(&scratch, |_| ()).unwrap(), 5000);
 }
 
@@ -103,7 +103,7 @@ fn a_file_that_grows_shrinks_or_is_written_meanwhile_is_an_error() {
         ("shrink", &shrink),
         ("touch", &touch),
     ] {
-        let scratch = Scratch::new(name, &[b'A'; 5000]);
+        let scratch = TemporaryPath::new(name, &[b'A'; 5000]);
         let error = read_while(&scratch, change).unwrap_err();
         assert!(
             error
@@ -116,8 +116,8 @@ fn a_file_that_grows_shrinks_or_is_written_meanwhile_is_an_error() {
 
 #[test]
 fn a_file_that_is_replaced_meanwhile_is_read_as_it_was() {
-    let scratch = Scratch::new("replaced", &[b'A'; 5000]);
-    let other = Scratch::new("replacement", b"B");
+    let scratch = TemporaryPath::new("replaced", &[b'A'; 5000]);
+    let other = TemporaryPath::new("replacement", b"B");
     let replace = |path: &Path| std::fs::rename(&other.0, path).unwrap();
     assert_eq!(read_while(&scratch, replace).unwrap(), 5000);
 }
@@ -137,7 +137,7 @@ fn a_named_pipe_is_read_to_its_end() {
         let mut pipe = OpenOptions::new().write(true).open(target).unwrap();
         (0..100).for_each(|_| pipe.write_all(&[b'A'; 999]).unwrap());
     });
-    let mut input = Input::open(&path).unwrap();
+    let mut input = BufferedInput::open(&path).unwrap();
     assert!(!input.is_regular());
     assert_eq!(input.fill(1 << 20).unwrap().len(), 99_900);
     writer.join().unwrap();

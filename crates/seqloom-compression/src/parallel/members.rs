@@ -9,7 +9,7 @@ use crate::checksum::low;
 use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
-/// Room behind the text, so that text which should not be there is noticed.
+/// Spare bytes after the text, so that unexpected text is noticed.
 pub(super) const SLACK: usize = 64;
 /// Checksum and length at a member's end.
 const TAIL: usize = 8;
@@ -42,10 +42,10 @@ impl Sum {
         sum
     }
 
-    /// Goes on with the text behind.
-    pub(super) fn extend(&mut self, behind: &Self) {
-        self.hash.combine(&behind.hash);
-        self.size = self.size.wrapping_add(behind.size);
+    /// Adds the checksum of the text that follows.
+    pub(super) fn extend(&mut self, next: &Self) {
+        self.hash.combine(&next.hash);
+        self.size = self.size.wrapping_add(next.size);
     }
 
     /// What a member of this text ends with.
@@ -65,9 +65,9 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// Goes on with a part's members; says whether the checksum and length of
-    /// the first one are right, where it ends.
-    pub(super) fn go_on(&mut self, members: &Members) -> bool {
+    /// Adds the members of the next part. Returns whether the checksum and length of the first
+    /// one are right, if it ends there.
+    pub(super) fn advance(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,
             Self::Begun(sum) => {

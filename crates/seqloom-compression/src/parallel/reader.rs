@@ -8,9 +8,9 @@ use sirocco::inflate::Decoder;
 
 use super::members::{Member, Sum};
 use super::{Starts, TextPart};
-use crate::input::{Input, forked};
+use crate::input::{BufferedInput, forked};
 use crate::seekable::changed;
-use crate::text::{Options, Text, Trouble, gone};
+use crate::text::{UnpackOptions, Text, Trouble, gone};
 use crate::unpack;
 
 /// Bytes of text that all parts together have unpacked and nobody has read, at most.
@@ -35,7 +35,7 @@ pub struct Parallel {
     returned: u64,
     /// How much of the first part comes before the position where reading begins.
     skipped: usize,
-    options: Options,
+    options: UnpackOptions,
     rest: Rest,
 }
 
@@ -43,7 +43,7 @@ pub struct Parallel {
 enum Rest {
     /// More parts; the file, to be unpacked from its beginning should they
     /// not be what they were.
-    Parts(Option<Input>),
+    Parts(Option<BufferedInput>),
     /// The text that unpacking from the beginning gives.
     Plain(Box<dyn Text>),
     /// Nothing.
@@ -55,8 +55,8 @@ impl Parallel {
     /// All text of a file; nothing where only one part fits into memory.
     pub(super) fn new(
         starts: Arc<dyn Starts>,
-        input: Option<Input>,
-        options: Options,
+        input: Option<BufferedInput>,
+        options: UnpackOptions,
     ) -> Option<Self> {
         let ahead = parts_ahead(starts.longest(), options.threads);
         (ahead > 1).then(|| Self {
@@ -101,7 +101,7 @@ impl Parallel {
             return self.finish();
         };
         let members = part.outcome.as_ref();
-        if !members.is_ok_and(|members| self.member.go_on(members)) {
+        if !members.is_ok_and(|members| self.member.advance(members)) {
             return self.begin_again();
         }
         part.consume(std::mem::take(&mut self.skipped));

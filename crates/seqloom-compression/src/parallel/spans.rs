@@ -8,10 +8,10 @@ use sirocco::inflate::Decoder;
 
 use super::members::{Members, SLACK, inflate};
 use super::{Buffers, ENOUGH, Parallel, Starts};
-use crate::Options;
+use crate::UnpackOptions;
 use crate::checksum::sum;
-use crate::disk::{Disk, room};
-use crate::input::Input;
+use crate::disk::{Disk, try_resize};
+use crate::input::BufferedInput;
 use crate::seekable::{Seekable, Span, changed, check_size, differs, read_span};
 use crate::text::Trouble;
 
@@ -20,8 +20,8 @@ use crate::text::Trouble;
 pub fn text_by_spans(
     text: Seekable,
     begin: u64,
-    input: Option<Input>,
-    options: Options,
+    input: Option<BufferedInput>,
+    options: UnpackOptions,
 ) -> Option<Parallel> {
     let (first, start) = text.span_at(begin);
     let skipped = usize::try_from(begin - start).unwrap_or(usize::MAX);
@@ -60,16 +60,16 @@ impl Starts for Seekable {
         let first = first.ok_or_else(|| changed("it is shorter"))?;
         let next = self.spans().get(range.end);
         let next = next.map(|next| next.bit.div_ceil(8));
-        let lead = read_span(self, first, next, &mut part.packed)?;
+        let primed = read_span(self, first, next, &mut part.packed)?;
         check_size(size, &part.packed)?;
-        room(&mut part.out, size.saturating_add(lead.text + SLACK))?;
+        try_resize(&mut part.out, size.saturating_add(primed.text + SLACK))?;
         *decoder = Decoder::new(Format::Deflate);
-        if !lead.bytes.is_empty() {
-            let progress = decoder.decompress(&lead.bytes, &mut part.out, false);
+        if !primed.bytes.is_empty() {
+            let progress = decoder.decompress(&primed.bytes, &mut part.out, false);
             drop(progress.map_err(differs)?);
         }
-        let (stop, members) = inflate(decoder, &part.packed, &mut part.out, lead.text)?;
-        part.text = lead.text..lead.text + size;
+        let (stop, members) = inflate(decoder, &part.packed, &mut part.out, primed.text)?;
+        part.text = primed.text..primed.text + size;
         let text = part.out.get(part.text.clone()).unwrap_or_default();
         if stop == part.text.end && is_right(self, range, text) {
             return Ok(members);

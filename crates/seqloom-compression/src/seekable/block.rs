@@ -15,9 +15,9 @@ use seqloom_core::number::u32_at;
 /// Checksum and length at a block's end.
 const TAIL: usize = 8;
 
-/// Where a block begins.
+/// Where a bgzip block begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Block {
+pub struct BgzipBlock {
     /// In the file.
     pub at: u64,
     /// In the text.
@@ -28,7 +28,7 @@ pub struct Block {
 
 /// Walks from block to block without unpacking any that has text; gives them and the size of
 /// the text. The last block must be the empty one that says that it is.
-pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
+pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
     let mut found = Vec::new();
     let (mut at, mut text) = (0, 0);
     let mut was_empty = false;
@@ -40,7 +40,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<Block>, u64), Trouble> {
         if length as usize > LARGEST || text > MOST_TEXT {
             return Err(damaged(at, "its text is longer than a block's may be"));
         }
-        found.push(Block {
+        found.push(BgzipBlock {
             at,
             text,
             sum: u32_at(&tail, 0),
@@ -99,7 +99,7 @@ fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
 /// indexed; as a whole it is checked.
 pub(super) fn unpack(
     disk: &Disk,
-    blocks: &[Block],
+    blocks: &[BgzipBlock],
     number: usize,
     (size, is_whole): (usize, bool),
     packed: &mut Vec<u8>,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_core::error::Fault;
 
-use crate::disk::{Disk, room};
+use crate::disk::{Disk, try_resize};
 use crate::text::Trouble;
 
 /// The file is not the one that was indexed.
@@ -32,7 +32,7 @@ pub(crate) fn packed_bytes(
     if range.start > range.end || range.end > disk.size() {
         return Err(changed("it is shorter"));
     }
-    room(
+    try_resize(
         out,
         usize::try_from(range.end - range.start).unwrap_or(usize::MAX),
     )?;

@@ -1,9 +1,9 @@
-//! Positions in gzip where inflating starts again.
+//! Positions in gzip where inflating can start.
 //!
-//! A block's first bit may stand anywhere in a byte, and what it refers to
-//! stands up to 32 KiB before it. The decoder knows neither; it is given a
-//! stream that begins with blocks of our own: a stored one that holds the text
-//! before, and empty ones of 10 bits each (and, for an odd position, one of 35)
+//! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text before it.
+//! The decoder has no function for either (zlib has `inflatePrime` and
+//! `inflateSetDictionary`). So it first reads generated blocks: a stored block with the text
+//! before the position, then empty blocks of 10 bits each (and, for an odd bit, one of 35)
 //! that end at the right bit.
 
 use sirocco::deflate::Level;
@@ -13,15 +13,15 @@ use sirocco::{Format, compress, decompress};
 use super::Seekable;
 use super::packed::{changed, check_size, packed_bytes};
 use crate::checksum::sum;
-use crate::disk::room;
+use crate::disk::try_resize;
 use crate::image::Image;
 use crate::text::Trouble;
 use crate::walk::WINDOW;
 
-/// The text of an odd bit's block is repeated from so far before.
+/// The number of bytes that the block of 35 bits repeats.
 const REPEATED: usize = 3;
 
-/// A position where inflating starts, and what is kept of the text from there.
+/// A position where inflating can start, and the checksum of the text from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first bit of a block.
@@ -53,35 +53,35 @@ pub(super) fn unpack(
 ) -> Result<Vec<u8>, Trouble> {
     let span = text.spans().get(number).copied().unwrap_or_default();
     let next = text.spans().get(number + 1).map(|next| next.bit / 8 + 1);
-    let lead = read_span(text, &span, next, packed)?;
+    let primed = read_span(text, &span, next, packed)?;
     check_size(size, packed)?;
     let mut out = Vec::new();
-    room(&mut out, size.saturating_add(lead.text))?;
-    inflate(&lead.bytes, packed, &mut out)?;
-    out.drain(..lead.text);
+    try_resize(&mut out, size.saturating_add(primed.text))?;
+    inflate(&primed.bytes, packed, &mut out)?;
+    out.drain(..primed.text);
     if !is_whole || sum(&out) == span.sum {
         return Ok(out);
     }
     Err(changed("its text differs"))
 }
 
-/// Reads the packed bytes from a span to the byte `end`, or to the end of the file; returns the
-/// blocks of our own that precede them.
+/// Reads the packed bytes from a span to the byte `end`, or to the end of the file. Returns the
+/// generated blocks that the decoder reads before them.
 pub(crate) fn read_span(
     text: &Seekable,
     span: &Span,
     end: Option<u64>,
     packed: &mut Vec<u8>,
-) -> Result<Lead, Trouble> {
+) -> Result<PrimedBits, Trouble> {
     let size = text.disk.size();
     let end = end.map_or(size, |end| end.min(size));
     packed_bytes(&text.disk, span.bit / 8..end, packed)?;
     let odd = u32::try_from(span.bit % 8).unwrap_or(0);
-    let lead = Lead::new(&window(&text.image, span)?, odd);
+    let primed = PrimedBits::new(&window(&text.image, span)?, odd);
     if let Some(first) = packed.first_mut() {
-        *first = *first & (0xFF << odd) | lead.last;
+        *first = *first & (0xFF << odd) | primed.last;
     }
-    Ok(lead)
+    Ok(primed)
 }
 
 /// The text before a span: 32 KiB, unless it is the beginning.
@@ -94,7 +94,7 @@ fn window(image: &Image, span: &Span) -> Result<Vec<u8>, Trouble> {
     if end.is_none_or(|end| end > image.size()) {
         return Err(damaged());
     }
-    room(&mut packed, span.window_size as usize)?;
+    try_resize(&mut packed, span.window_size as usize)?;
     image.read(span.window, &mut packed)?;
     if sum(&packed) != span.window_sum {
         return Err(damaged());
@@ -106,17 +106,17 @@ fn damaged() -> Trouble {
     changed("the index is damaged")
 }
 
-/// Our own blocks.
+/// Generated blocks that give the decoder its window and end at the first bit of a span.
 #[derive(Default)]
-pub(crate) struct Lead {
+pub(crate) struct PrimedBits {
     pub(crate) bytes: Vec<u8>,
-    /// The bits that stand before the span's in its first byte.
+    /// The last bits, which share a byte with the first bits of the span.
     last: u8,
-    /// How much text they make.
+    /// The number of bytes of text that the generated blocks unpack to.
     pub(crate) text: usize,
 }
 
-impl Lead {
+impl PrimedBits {
     fn new(window: &[u8], odd: u32) -> Self {
         if window.is_empty() && odd == 0 {
             return Self::default();
@@ -126,7 +126,7 @@ impl Lead {
         let repeated = if odd % 2 == 1 { REPEATED } else { 0 };
         // The block of 35 bits repeats the last letters, which are put in front.
         before.rotate_right(repeated);
-        let mut bits = Bits::default();
+        let mut bits = BitWriter::default();
         bits.store(&before);
         if repeated > 0 {
             bits.repeat();
@@ -144,14 +144,14 @@ impl Lead {
 }
 
 #[derive(Default)]
-struct Bits {
+struct BitWriter {
     bytes: Vec<u8>,
     last: u8,
     count: u32,
 }
 
-impl Bits {
-    /// Puts bits behind the others, the lowest first.
+impl BitWriter {
+    /// Appends bits, the lowest first.
     fn put(&mut self, value: u32, count: u32) {
         for position in 0..count {
             self.last |= u8::from(value >> position & 1 == 1) << self.count;
@@ -169,7 +169,7 @@ impl Bits {
         self.count = 0;
     }
 
-    /// A stored block of 32 KiB.
+    /// Appends a stored block of 32 KiB.
     fn store(&mut self, text: &[u8]) {
         self.put(0, 3);
         self.align();
@@ -178,8 +178,8 @@ impl Bits {
         self.bytes.extend_from_slice(text);
     }
 
-    /// A block of fixed codes that repeats 3 letters from 32 KiB before: length
-    /// symbol 257, distance symbol 29 with 13 more bits, end.
+    /// Appends a block of fixed codes that repeats 3 bytes from 32 KiB before: length symbol
+    /// 257, distance symbol 29 with 13 more bits, end.
     fn repeat(&mut self) {
         self.put(0b010, 3);
         self.put(0b100_0000, 7);
@@ -189,7 +189,7 @@ impl Bits {
     }
 }
 
-/// Inflates our own blocks and what follows, until `out` is full.
+/// Inflates the generated blocks in `head`, then `packed`, until `out` is full.
 fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     let mut decoder = Box::new(Decoder::new(Format::Deflate));
     let mut done = 0;

@@ -94,7 +94,7 @@ fn a_source_that_fails_is_told_after_the_text_before() {
     let text = letters(1_200_000);
     for (kind, file) in every_file(&text) {
         let half = file[..file.len() / 2].to_vec();
-        let input = Input::new(Box::new(Failing(Cursor::new(half))));
+        let input = BufferedInput::new(Box::new(Failing(Cursor::new(half))));
         let (found, outcome) = drain(input, &threads(2));
         assert!(message(outcome).contains("the disk is gone"), "{kind}");
         assert!(text.starts_with(&found), "{kind}");
@@ -107,10 +107,10 @@ fn a_plain_file_is_the_same_read_ahead() {
     let path = std::env::temp_dir().join(format!("seqloom-{}-plain", std::process::id()));
     fs::write(&path, &text).unwrap();
     for count in [1, 2] {
-        let (found, outcome) = drain(Input::open(&path).unwrap(), &threads(count));
+        let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(count));
         assert!(outcome.is_ok() && found == text);
     }
-    let (_, mut begun) = unpack(Input::open(&path).unwrap(), &threads(2)).unwrap();
+    let (_, mut begun) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
     for _ in 0..2 {
         let count = begun.fill().unwrap().len();
         begun.consume(count);
@@ -124,7 +124,7 @@ fn a_plain_file_is_the_same_read_ahead() {
 fn a_plain_file_that_grows_while_it_is_read_ahead_is_an_error() {
     let path = std::env::temp_dir().join(format!("seqloom-{}-grown", std::process::id()));
     fs::write(&path, letters(9_000_000)).unwrap();
-    let (_, mut text) = unpack(Input::open(&path).unwrap(), &threads(2)).unwrap();
+    let (_, mut text) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
     let count = text.fill().unwrap().len();
     text.consume(count);
     fs::write(&path, letters(9_000_001)).unwrap();
@@ -153,7 +153,7 @@ fn a_named_pipe_gives_the_same_text() {
             file.chunks(70_000)
                 .for_each(|part| pipe.write_all(part).unwrap());
         });
-        let (found, outcome) = drain(Input::open(&path).unwrap(), &threads(2));
+        let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(2));
         assert!(outcome.is_ok() && found == text, "{kind}");
         writer.join().unwrap();
         fs::remove_file(&path).unwrap();
@@ -182,7 +182,7 @@ fn a_pipe_that_stays_open_holds_nobody_up() {
         pipe.write_all(&file[..file.len() - 4]).unwrap();
         pipe
     });
-    let (_, mut unpacked) = unpack(Input::open(&path).unwrap(), &threads(2)).unwrap();
+    let (_, mut unpacked) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
     let mut found = Vec::new();
     while found.len() < 1_190_000 {
         let piece = unpacked.fill().unwrap();

@@ -6,7 +6,7 @@ use super::ahead::all_have_ended;
 use super::*;
 use crate::disk::Disk;
 use crate::image::Image;
-use crate::seekable::{self, Cache, Container, Seekable};
+use crate::seekable::{self, TextCache, Container, Seekable};
 
 const BLOCKS: usize = 40;
 
@@ -58,7 +58,7 @@ fn without_its_last_block_a_file_is_taken_only_if_asked_for() {
     let (found, outcome) = drain(source(&file, 99), &threads(2));
     assert_eq!(found, texts.concat());
     assert!(message(outcome).contains("without the block that marks the end"));
-    let options = Options {
+    let options = UnpackOptions {
         require_eof: false,
         threads: 2,
     };
@@ -128,7 +128,7 @@ fn any_part_of_a_text_is_read_by_its_position() {
         size,
         image: Image::Memory(Vec::new().into()),
     };
-    let (whole, mut cache) = (texts.concat(), Cache::default());
+    let (whole, mut cache) = (texts.concat(), TextCache::default());
     for start in (0..=whole.len()).step_by(7) {
         for end in (start..=whole.len()).step_by(31) {
             let mut found = Vec::new();

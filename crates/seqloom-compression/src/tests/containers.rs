@@ -110,7 +110,7 @@ fn frames_of_zstd_that_are_to_be_skipped_are_skipped() {
 fn a_file_cut_at_any_byte_is_an_error() {
     for (kind, file) in every_file(TEXT) {
         for end in 6..file.len() {
-            let (text, outcome) = drain(source(&file[..end], usize::MAX), &Options::default());
+            let (text, outcome) = drain(source(&file[..end], usize::MAX), &UnpackOptions::default());
             assert!(outcome.is_err() || text == file[..end], "{kind} {end}");
             assert!(
                 TEXT.starts_with(&text) || text == file[..end],
@@ -133,7 +133,7 @@ fn the_text_before_the_damage_does_not_depend_on_pieces_or_threads() {
     for (kind, mut file) in every_file(&text) {
         let position = file.len() * 9 / 10;
         file[position] ^= 0x10;
-        let (before, outcome) = drain(source(&file, usize::MAX), &Options::default());
+        let (before, outcome) = drain(source(&file, usize::MAX), &UnpackOptions::default());
         assert!(
             outcome.is_err() && before.len() > 100_000,
             "{kind} {}",

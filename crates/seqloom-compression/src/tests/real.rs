@@ -38,16 +38,16 @@ fn real_files_hold_what_gzip_says() {
             .output()
             .unwrap();
         assert_eq!(
-            unpack(Input::open(&path).unwrap(), &threads(1)).unwrap().0,
+            unpack(BufferedInput::open(&path).unwrap(), &threads(1)).unwrap().0,
             kind,
             "{name}"
         );
         for count in [1, 2] {
-            let options = Options {
+            let options = UnpackOptions {
                 require_eof: false,
                 threads: count,
             };
-            let (found, outcome) = drain(Input::open(&path).unwrap(), &options);
+            let (found, outcome) = drain(BufferedInput::open(&path).unwrap(), &options);
             assert!(outcome.is_ok(), "{name}: {}", message(outcome));
             assert!(found == said.stdout, "{name}");
         }

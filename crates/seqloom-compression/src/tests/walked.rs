@@ -1,7 +1,7 @@
 //! The reader that an index of a gzip file is made with.
 
 use super::*;
-use crate::walk::{Border, Visitor, walk};
+use crate::walk::{BlockStart, Visitor, walk};
 
 /// The text, as the reader that an index is made with finds it.
 #[derive(Default)]
@@ -12,7 +12,7 @@ impl Visitor for Walked {
         false
     }
 
-    fn border(&mut self, _: &Border<'_>) -> Result<(), Trouble> {
+    fn block_start(&mut self, _: &BlockStart<'_>) -> Result<(), Trouble> {
         Ok(())
     }
 

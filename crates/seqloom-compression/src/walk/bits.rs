@@ -3,7 +3,7 @@
 use seqloom_core::error::Fault;
 
 use super::codes::{Code, QUICK};
-use crate::input::Input;
+use crate::input::BufferedInput;
 use crate::streams::{cut, garbage};
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
@@ -14,8 +14,8 @@ const LONGEST_WORD: u32 = 15;
 const PIECE: usize = 64 << 10;
 
 /// Reads a file bit by bit.
-pub(super) struct Bits {
-    input: Input,
+pub(super) struct BitReader {
+    input: BufferedInput,
     /// Bytes that were taken from the input.
     buffer: Vec<u8>,
     at: usize,
@@ -27,8 +27,8 @@ pub(super) struct Bits {
     count: u32,
 }
 
-impl Bits {
-    pub(super) fn new(input: Input) -> Self {
+impl BitReader {
+    pub(super) fn new(input: BufferedInput) -> Self {
         Self {
             input,
             buffer: Vec::new(),
@@ -44,7 +44,7 @@ impl Bits {
         (self.start + as_u64(self.at)) * 8 - u64::from(self.count)
     }
 
-    /// Goes on to the next whole byte.
+    /// Skips to the next whole byte.
     pub(super) fn align(&mut self) {
         self.drop(self.count % 8);
     }
@@ -151,7 +151,7 @@ impl Bits {
     }
 
     fn cut(&self) -> Trouble {
-        Trouble::Damage(cut("gzip", "member", self.input.seen()))
+        Trouble::Damage(cut("gzip", "member", self.input.size_so_far()))
     }
 
     fn unknown(&self) -> Trouble {

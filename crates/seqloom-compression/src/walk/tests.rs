@@ -6,19 +6,19 @@ use sirocco::{Format, compress};
 use super::*;
 
 #[derive(Default)]
-struct Notes {
+struct WalkNotes {
     text: Vec<u8>,
-    borders: Vec<(u64, u64, usize)>,
+    starts: Vec<(u64, u64, usize)>,
 }
 
-impl Visitor for Notes {
+impl Visitor for WalkNotes {
     fn wants(&self, _: u64) -> bool {
         true
     }
 
-    fn border(&mut self, border: &Border<'_>) -> Result<(), Trouble> {
-        self.borders
-            .push((border.bit, border.text, border.window.len()));
+    fn block_start(&mut self, start: &BlockStart<'_>) -> Result<(), Trouble> {
+        self.starts
+            .push((start.bit, start.text, start.window.len()));
         Ok(())
     }
 
@@ -28,9 +28,9 @@ impl Visitor for Notes {
     }
 }
 
-fn notes(file: &[u8]) -> Result<Notes, Trouble> {
-    let mut notes = Notes::default();
-    walk(Input::new(Box::new(Cursor::new(file.to_vec()))), &mut notes)?;
+fn notes(file: &[u8]) -> Result<WalkNotes, Trouble> {
+    let mut notes = WalkNotes::default();
+    walk(BufferedInput::new(Box::new(Cursor::new(file.to_vec()))), &mut notes)?;
     Ok(notes)
 }
 
@@ -75,15 +75,15 @@ fn every_cut_and_every_flipped_bit_is_found() {
 }
 
 #[test]
-fn a_border_knows_its_window() {
+fn a_block_start_has_its_window() {
     let file = compress(Format::Gzip, Level::DEFAULT, &text(3_000_000));
-    let borders = notes(&file).unwrap().borders;
-    assert_eq!(borders[0], (80, 0, 0));
-    assert!(borders.len() > 3);
+    let starts = notes(&file).unwrap().starts;
+    assert_eq!(starts[0], (80, 0, 0));
+    assert!(starts.len() > 3);
     assert!(
-        borders
+        starts
             .iter()
             .skip(1)
-            .all(|border| border.2 == border.1.min(32768) as usize)
+            .all(|start| start.2 == start.1.min(32768) as usize)
     );
 }

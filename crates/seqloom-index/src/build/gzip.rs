@@ -6,9 +6,9 @@ use super::judge::Judge;
 use crate::building::{Building, Found, Take};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::low;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::seekable::{Container, Span, encode};
-use seqloom_compression::walk::{Border, Visitor, walk};
+use seqloom_compression::walk::{BlockStart, Visitor, walk};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 use xxhash_rust::xxh3::Xxh3;
@@ -38,7 +38,7 @@ pub(super) fn look_through_gzip(
         spans: Vec::new(),
         windows: Vec::new(),
     };
-    walk(Input::open(path)?, &mut look)?;
+    walk(BufferedInput::open(path)?, &mut look)?;
     look.judge.finish(true)?;
     look.judge.deliver(look.rows)?;
     look.end_span();
@@ -79,18 +79,18 @@ impl<T: Take> Visitor for Look<'_, T> {
             .is_none_or(|last| text >= last.text + self.span)
     }
 
-    fn border(&mut self, border: &Border<'_>) -> Result<(), Trouble> {
+    fn block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), Trouble> {
         self.end_span();
         let is_first = self.spans.is_empty();
         self.spans.push(Span {
-            bit: border.bit,
-            text: border.text,
+            bit: block_start.bit,
+            text: block_start.text,
             ..Span::default()
         });
-        let window = if is_first || border.window.is_empty() {
+        let window = if is_first || block_start.window.is_empty() {
             Vec::new()
         } else {
-            encode(border.window)
+            encode(block_start.window)
         };
         self.windows.push(window);
         Ok(())

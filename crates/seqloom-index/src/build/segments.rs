@@ -14,7 +14,7 @@ use super::judge::Judge;
 use crate::building::{Building, Found, Take};
 use crate::row::Row;
 use seqloom_compression::Trouble;
-use seqloom_compression::seekable::{Cache, Seekable};
+use seqloom_compression::seekable::{TextCache, Seekable};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
@@ -124,7 +124,7 @@ impl Part<'_> {
     /// Reads records from `begin` that begin before `stop`; says where they end.
     fn go(&self, begin: u64, stop: u64, rows: &mut impl Take) -> Result<u64, Trouble> {
         let mut judge = Judge::new(self.format, begin);
-        let (mut piece, mut cache) = (Vec::new(), Cache::default());
+        let (mut piece, mut cache) = (Vec::new(), TextCache::default());
         let mut at = begin;
         while at < self.text.size {
             piece.clear();
@@ -151,7 +151,7 @@ impl Part<'_> {
         let mut near = Vec::new();
         let from = start - 1;
         let range = from..(from + NEAR).min(self.text.size);
-        self.text.read(range, &mut near, &mut Cache::default())?;
+        self.text.read(range, &mut near, &mut TextCache::default())?;
         let found = match self.format {
             Format::Fasta => memmem::find(&near, b"\n>").map(|position| position + 1),
             Format::Fastq => fastq_border(&near),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, BufferPool};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
@@ -97,7 +97,7 @@ impl SequenceReader {
             None => None,
         };
         let opened = pool::run(py, 1, || match (source, start) {
-            (Some(source), _) => Reader::new(&path, Input::new(Box::new(source)), &options),
+            (Some(source), _) => Reader::new(&path, BufferedInput::new(Box::new(source)), &options),
             (None, Some(start)) => open_reader_at(&path, &options, start),
             (None, None) => open_reader(&path, &options),
         });

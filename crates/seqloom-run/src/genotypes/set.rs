@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Trouble, unpack};
 use seqloom_core::{Error, Result};
 use seqloom_plink::table::{Sheet, Table};
@@ -94,8 +94,8 @@ fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
 }
 
 fn read_text(path: &Path) -> std::result::Result<Vec<u8>, Trouble> {
-    let options = seqloom_compression::Options::default();
-    let (_, mut text) = unpack(Input::open(path)?, &options)?;
+    let options = seqloom_compression::UnpackOptions::default();
+    let (_, mut text) = unpack(BufferedInput::open(path)?, &options)?;
     let mut bytes = Vec::new();
     loop {
         let piece = text.fill()?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
@@ -15,7 +15,7 @@ use super::records::Records;
 pub(crate) struct Files {
     paths: std::vec::IntoIter<PathBuf>,
     /// What is read instead of the first file.
-    stream: Option<Input>,
+    stream: Option<BufferedInput>,
     options: Options,
     open: Option<Open>,
     first: Option<(PathBuf, Format)>,
@@ -47,7 +47,7 @@ impl Files {
 
     /// Reads a stream; `name` is what errors call it.
     pub(crate) fn of_stream(
-        (name, stream): (&Path, Input),
+        (name, stream): (&Path, BufferedInput),
         options: &Options,
         reads_qualities: bool,
     ) -> Self {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::error::{Fault, Kind};
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
@@ -33,7 +33,7 @@ impl Mates {
 
     /// Reads a stream in which first and second reads alternate.
     pub(crate) fn of_stream(
-        (name, stream): (&Path, Input),
+        (name, stream): (&Path, BufferedInput),
         options: &Options,
         reads_qualities: bool,
     ) -> Self {

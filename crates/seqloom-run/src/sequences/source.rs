@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::Options;
 
@@ -42,7 +42,7 @@ impl Source {
 
     /// The records of a stream, in which the mates of pairs alternate; errors call it `name`.
     pub(crate) fn of_stream(
-        (name, stream): (&Path, Input),
+        (name, stream): (&Path, BufferedInput),
         is_paired: bool,
         (options, reads_qualities): (&Options, bool),
     ) -> Self {

@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::part::Part;
+use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
 /// A file under another name, which gets its own at the end; without one it goes.
 #[derive(Debug)]
 pub(super) struct Target {
     file: File,
-    part: Part,
+    part: PartFile,
     path: PathBuf,
 }
 
@@ -21,7 +21,7 @@ impl Target {
         // A symbolic link stays, and the file that it names is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let failed = |error| Error::io(&path, &error);
-        let part = Part::create(&path).map_err(failed)?;
+        let part = PartFile::create(&path).map_err(failed)?;
         let file = part.file().map_err(failed)?;
         Ok(Self { file, part, path })
     }
@@ -30,7 +30,7 @@ impl Target {
     pub(super) fn scratch(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");
-        Part::create(&self.path.with_file_name(name))?.file()
+        PartFile::create(&self.path.with_file_name(name))?.file()
     }
 
     /// Gives the file its name, once the disk has it.

@@ -12,7 +12,7 @@ use super::Reader;
 use crate::batch::Batch;
 use crate::options::{OnError, Options};
 use crate::report::Report;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 
 const TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
 
@@ -28,7 +28,7 @@ impl Read for Drops {
 
 fn open_as(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
     let drops = Drops(Cursor::new(file.to_vec()), piece);
-    Reader::new(Path::new("x.fa"), Input::new(Box::new(drops)), options)
+    Reader::new(Path::new("x.fa"), BufferedInput::new(Box::new(drops)), options)
 }
 
 fn open(file: &[u8]) -> Result<Reader> {
@@ -181,7 +181,7 @@ fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
         error.map_or(Ok(()), |error| Err(std::io::Error::other(error)))
     });
     let source = Trickle(Cursor::new(faulty_twice(32 << 20)));
-    let input = Input::new(Box::new(source));
+    let input = BufferedInput::new(Box::new(source));
     let mut reader = Reader::new(Path::new("x.fa"), input, &Options::default()).unwrap();
     IS_INTERRUPTED.set(true);
     let error = reader.read(1, usize::MAX).unwrap_err().to_string();

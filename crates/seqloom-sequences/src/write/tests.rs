@@ -5,7 +5,7 @@ use seqloom_core::Ragged;
 
 use super::*;
 use seqloom_compression as compression;
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
 /// A target that can be looked at afterwards.
@@ -44,8 +44,8 @@ fn pack(text: &[u8], options: Options, part: usize) -> (Vec<u8>, Written) {
 }
 
 fn unpacked(file: &[u8]) -> (Compression, Vec<u8>) {
-    let input = Input::new(Box::new(Cursor::new(file.to_vec())));
-    let (kind, mut text) = unpack(input, &compression::Options::default()).unwrap();
+    let input = BufferedInput::new(Box::new(Cursor::new(file.to_vec())));
+    let (kind, mut text) = unpack(input, &compression::UnpackOptions::default()).unwrap();
     let mut all = Vec::new();
     loop {
         let piece = text.fill().unwrap();

@@ -10,7 +10,7 @@
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::Input;
+use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::{Batch, Options, Reader};
 
@@ -29,7 +29,7 @@ pub(crate) type Record = (Vec<u8>, Vec<u8>, Vec<u8>);
 
 pub(crate) fn open(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
     let drops = Drops(Cursor::new(file.to_vec()), piece);
-    Reader::new(Path::new("x"), Input::new(Box::new(drops)), options)
+    Reader::new(Path::new("x"), BufferedInput::new(Box::new(drops)), options)
 }
 
 /// All records of a file that comes in pieces, or the first error.

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use sirocco::Format;
 
-use super::{Input, SMALLEST, Text, Trouble, Unpacking, unpack};
+use super::{BufferedInput, SMALLEST, Text, Trouble, UnpackOptions, unpack};
 
 /// A packed file in a folder that is removed when the test ends.
-pub(super) struct Packed(pub(super) PathBuf);
+pub(super) struct PackedFile(pub(super) PathBuf);
 
-impl Packed {
+impl PackedFile {
     pub(super) fn new(packed: &[u8]) -> Self {
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -31,7 +31,7 @@ impl Packed {
     }
 }
 
-impl Drop for Packed {
+impl Drop for PackedFile {
     fn drop(&mut self) {
         fs::remove_dir_all(self.0.parent().unwrap()).unwrap();
     }
@@ -41,27 +41,27 @@ pub(super) fn gzip(text: &[u8]) -> Vec<u8> {
     sirocco::compress(Format::Gzip, sirocco::deflate::Level::DEFAULT, text)
 }
 
-pub(super) fn members(text: &[u8], borders: &[usize]) -> Vec<u8> {
+pub(super) fn members(text: &[u8], ends: &[usize]) -> Vec<u8> {
     let mut packed = Vec::new();
     let mut at = 0;
-    for border in borders.iter().chain([&text.len()]) {
-        let end = (*border).clamp(at, text.len());
+    for end in ends.iter().chain([&text.len()]) {
+        let end = (*end).clamp(at, text.len());
         packed.extend(gzip(&text[at..end]));
         at = end;
     }
     packed
 }
 
-pub(super) fn threads_of(threads: usize) -> Unpacking {
-    Unpacking {
+pub(super) fn threads_of(threads: usize) -> UnpackOptions {
+    UnpackOptions {
         threads,
-        ..Unpacking::default()
+        ..UnpackOptions::default()
     }
 }
 
 pub(super) fn from_the_beginning(path: &Path) -> (Vec<u8>, Option<String>) {
-    let options = Unpacking::default();
-    let (_, mut text) = unpack(Input::open(path).unwrap(), &options).unwrap();
+    let options = UnpackOptions::default();
+    let (_, mut text) = unpack(BufferedInput::open(path).unwrap(), &options).unwrap();
     drain(&mut *text)
 }
 
@@ -99,15 +99,15 @@ pub(super) fn proteins(letters: usize) -> Vec<u8> {
 
 /// Reads a file as whoever has several threads does; gives what it has.
 pub(super) fn read_by_threads(path: &Path) -> (Vec<u8>, Option<String>) {
-    let input = Input::open(path).unwrap();
+    let input = BufferedInput::open(path).unwrap();
     let (_, mut text) = unpack(input, &threads_of(2)).unwrap();
     drain(&mut *text)
 }
 
 /// A packed file that is large enough, with members that end here and there.
-pub(super) fn large_file(borders: &[usize]) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn large_file(ends: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let text = proteins(16_000_000);
-    let mut packed = members(&text, borders);
+    let mut packed = members(&text, ends);
     packed.extend([0; 99]);
     assert!(packed.len() > usize::try_from(SMALLEST).unwrap());
     (text, packed)

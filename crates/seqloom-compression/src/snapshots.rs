@@ -1,18 +1,18 @@
-//! Positions of gzip files that were read, where unpacking can go on.
+//! Snapshots of the decoder at some positions of a gzip file.
 //!
-//! Whoever unpacks a file on one thread puts its decoder aside now and then, as
-//! it stands, with the 32 KiB of text before. When all was read, and was right,
-//! the process keeps them: the next epoch, or one that is resumed, unpacks from
-//! all of these positions at once (`index::whole`). They are forgotten with the
-//! process, and of no use to a file that was written since.
+//! While one thread unpacks a file it regularly stores a copy of its decoder, with the 32 KiB
+//! of text before that position. If the whole file was valid, the process keeps these
+//! snapshots. The next epoch, or one that is resumed, unpacks from all of them at once
+//! (`index::whole`). They exist in memory only, and do not apply to a file that was written
+//! since.
 
 use std::sync::{Arc, Mutex};
 
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-use super::text::Options;
-use crate::input::Input;
+use super::text::UnpackOptions;
+use crate::input::BufferedInput;
 use crate::system::Identity;
 use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
@@ -29,81 +29,81 @@ const SPACING: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 const MOST: usize = 128;
 const MOST_OF_ALL: usize = 1024;
 
-/// The positions of the files that were read last, the newest behind.
-static KEPT: Mutex<Vec<Arc<Positions>>> = Mutex::new(Vec::new());
+/// The snapshots of the files that were read last, the newest last.
+static FILES: Mutex<Vec<Arc<Snapshots>>> = Mutex::new(Vec::new());
 
-/// A position where unpacking can go on.
-pub(crate) struct Position {
+/// A copy of the decoder at a position of a file.
+pub(crate) struct Snapshot {
     /// How much of the file was used.
     pub(crate) packed: u64,
     /// How much text there was.
     pub(crate) text: u64,
     pub(crate) decoder: Box<Decoder>,
-    /// The end of that text, which the decoder expects at the front of its buffer.
+    /// The end of that text, which the decoder expects at the beginning of its buffer.
     pub(crate) history: Vec<u8>,
 }
 
-/// All positions of a file that was read to its end.
-pub(crate) struct Positions {
+/// All snapshots of a file that was read to its end.
+pub(crate) struct Snapshots {
     identity: Identity,
-    pub(crate) list: Vec<Position>,
+    pub(crate) list: Vec<Snapshot>,
     /// How much text there is.
     pub(crate) text: u64,
 }
 
-/// The positions of a file that was read before and is as it was.
-pub(crate) fn positions_of(identity: &Identity) -> Option<Arc<Positions>> {
+/// Returns the snapshots of a file that was read before and has not changed.
+pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
     // A process that was forked while another thread held the lock must not wait for it.
-    let kept = KEPT.try_lock().ok()?;
-    let found = kept
+    let files = FILES.try_lock().ok()?;
+    let found = files
         .iter()
-        .find(|positions| positions.identity == *identity);
+        .find(|snapshots| snapshots.identity == *identity);
     found.cloned()
 }
 
-fn keep(positions: Positions) {
-    let Ok(mut kept) = KEPT.try_lock() else {
+fn keep(snapshots: Snapshots) {
+    let Ok(mut files) = FILES.try_lock() else {
         return;
     };
-    kept.retain(|other| !other.identity.is_same_file(&positions.identity));
-    kept.push(Arc::new(positions));
-    while kept
+    files.retain(|other| !other.identity.is_same_file(&snapshots.identity));
+    files.push(Arc::new(snapshots));
+    while files
         .iter()
-        .map(|positions| positions.list.len())
+        .map(|snapshots| snapshots.list.len())
         .sum::<usize>()
         > MOST_OF_ALL
     {
-        kept.remove(0);
+        files.remove(0);
     }
 }
 
 /// Files the positions of one file under the identity of another, as if they were its own.
 #[cfg(test)]
 pub(crate) fn misfile(old: &Identity, new: &Identity) {
-    let mut kept = KEPT.lock().unwrap();
-    let position = kept.iter().position(|positions| positions.identity == *old);
-    let mut positions = Arc::into_inner(kept.remove(position.unwrap())).unwrap();
-    positions.identity = new.clone();
-    kept.push(Arc::new(positions));
+    let mut files = FILES.lock().unwrap();
+    let snapshot = files.iter().position(|snapshots| snapshots.identity == *old);
+    let mut snapshots = Arc::into_inner(files.remove(snapshot.unwrap())).unwrap();
+    snapshots.identity = new.clone();
+    files.push(Arc::new(snapshots));
 }
 
-/// Puts positions aside while a file is read.
+/// Takes snapshots while a file is read.
 pub(super) struct Recorder {
-    positions: Positions,
+    snapshots: Snapshots,
     spacing: u64,
 }
 
 impl Recorder {
-    /// A recorder, where it is of use: the file is large, can be read at any
-    /// position, and is read by several threads.
-    pub(super) fn of(input: &Input, options: &Options) -> Option<Self> {
+    /// Returns a recorder if it is of use: the file is large and can be read at any position,
+    /// and several threads are allowed.
+    pub(super) fn of(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
         let identity = input.identity()?;
         let is_of_use = options.threads > 1 && identity.size >= SMALLEST;
         is_of_use.then(|| Self::new(identity))
     }
 
     fn new(identity: Identity) -> Self {
-        let beginning = Position {
+        let beginning = Snapshot {
             packed: 0,
             text: 0,
             decoder: Box::new(Decoder::new(Format::Gzip)),
@@ -112,7 +112,7 @@ impl Recorder {
         let list = vec![beginning];
         let text = 0;
         Self {
-            positions: Positions {
+            snapshots: Snapshots {
                 identity,
                 list,
                 text,
@@ -123,26 +123,26 @@ impl Recorder {
 
     /// Counts text.
     pub(super) fn advance(&mut self, count: usize) {
-        self.positions.text += as_u64(count);
+        self.snapshots.text += as_u64(count);
     }
 
-    /// Puts a position aside, inside a member, unless the last one is near.
+    /// Takes a snapshot inside a member, unless the last one is near.
     pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
         let last = self
-            .positions
+            .snapshots
             .list
             .last()
-            .map_or(0, |position| position.text);
-        if self.positions.text < last + self.spacing || history.len() < WINDOW {
+            .map_or(0, |snapshot| snapshot.text);
+        if self.snapshots.text < last + self.spacing || history.len() < WINDOW {
             return;
         }
-        self.positions.list.push(Position {
+        self.snapshots.list.push(Snapshot {
             packed,
-            text: self.positions.text,
+            text: self.snapshots.text,
             decoder: Box::new(decoder.clone()),
             history: history.to_vec(),
         });
-        if self.positions.list.len() > MOST {
+        if self.snapshots.list.len() > MOST {
             self.thin_out();
         }
     }
@@ -151,15 +151,15 @@ impl Recorder {
         self.spacing *= 2;
         let mut last = None;
         let spacing = self.spacing;
-        self.positions.list.retain(|position| {
-            let is_far = last.is_none_or(|last| position.text >= last + spacing);
-            last = if is_far { Some(position.text) } else { last };
+        self.snapshots.list.retain(|snapshot| {
+            let is_far = last.is_none_or(|last| snapshot.text >= last + spacing);
+            last = if is_far { Some(snapshot.text) } else { last };
             is_far
         });
     }
 
     /// Keeps the positions: the file was read to its end, and was right.
     pub(super) fn keep(self) {
-        keep(self.positions);
+        keep(self.snapshots);
     }
 }
