@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seqloom_compression::Compression;
 use seqloom_index::{Building, Index, build_in_memory};
-use seqloom_sequences::{Options, Reader};
+use seqloom_sequences::{ReaderOptions, Reader};
 use sirocco::deflate::Level;
 use sirocco::{Format, compress};
 
@@ -40,7 +40,7 @@ pub fn run(mut choices: Choices<'_>) {
 
 /// All records of a file; nothing where it has a fault, or no position can be sought in it.
 fn all(path: &Path) -> Option<Vec<Record>> {
-    let mut reader = Reader::open(path, &Options::default()).ok()?;
+    let mut reader = Reader::open(path, &ReaderOptions::default()).ok()?;
     if !matches!(
         reader.compression(),
         Compression::None | Compression::Gzip | Compression::Bgzip

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use seqloom_index::{Building, Index, build_in_memory, open_reader_at, parse_side};
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::choices::Choices;
@@ -56,9 +56,9 @@ fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
     }
     let side = path.with_extension("sli");
     fs::write(&side, image).expect("it was written before");
-    let options = Options {
+    let options = ReaderOptions {
         threads: 2,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     if let Ok(mut reader) = open_reader_at(path, &options, choices.number() % 4) {
         while let Ok(Some(_)) = reader.read(2, 1 << 10) {}

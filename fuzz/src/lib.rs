@@ -26,18 +26,18 @@ use std::path::Path;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 /// Reads `bytes` at once and in small pieces; both must end alike.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
-    let options = Options {
+    let options = ReaderOptions {
         format,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let whole = outcome(bytes, usize::MAX, &options);
     let size = usize::from(bytes.last().copied().unwrap_or(0)) % 7 + 1;
     assert_eq!(whole, outcome(bytes, size, &options), "in pieces of {size}");
-    let skipping = Options {
+    let skipping = ReaderOptions {
         on_error: OnError::Skip,
         ..options
     };
@@ -50,14 +50,14 @@ pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
 }
 
 /// Every record, and the error that ended the reading if one did.
-fn outcome(bytes: &[u8], size: usize, options: &Options) -> (Vec<Batch>, Option<String>) {
+fn outcome(bytes: &[u8], size: usize, options: &ReaderOptions) -> (Vec<Batch>, Option<String>) {
     let pieces = Pieces::new(bytes, size);
     let mut batches = Vec::new();
     let error = read_all(pieces, options, &mut batches).err();
     (batches, error.map(|error| error.to_string()))
 }
 
-fn read_all(pieces: Pieces, options: &Options, batches: &mut Vec<Batch>) -> Result<()> {
+fn read_all(pieces: Pieces, options: &ReaderOptions, batches: &mut Vec<Batch>) -> Result<()> {
     let input = BufferedInput::new(Box::new(pieces));
     let mut reader = Reader::new(Path::new("fuzz"), input, options)?;
     while let Some(batch) = reader.read(3, 1 << 16)? {

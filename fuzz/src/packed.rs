@@ -9,7 +9,7 @@ use seqloom_load::gather::Rows;
 use seqloom_load::packed::{
     Cut, Failure, Files, Input, Packed, Place, Rule, Stream, Tokenise, Tokens, fill_rows,
 };
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 
 use crate::choices::Choices;
 use crate::records::{Packing, Record, Records};
@@ -27,7 +27,7 @@ pub fn run(mut choices: Choices<'_>) {
             path: path.clone(),
             index: None,
         };
-        let files = Files::new(vec![input], Options::default(), place.from, None);
+        let files = Files::new(vec![input], ReaderOptions::default(), place.from, None);
         Stream::new(
             files,
             rule,
@@ -64,7 +64,7 @@ fn go_on_anywhere(path: &Path, rule: Rule, choices: &mut Choices<'_>) {
         path: path.to_path_buf(),
         index: None,
     };
-    let files = Files::new(vec![input], Options::default(), place.from, Some(small()));
+    let files = Files::new(vec![input], ReaderOptions::default(), place.from, Some(small()));
     let _ = all(Stream::new(
         files,
         rule,

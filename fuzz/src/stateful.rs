@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seqloom_index::{Building, Index, State, build_in_memory, open_reader};
+use seqloom_index::{Building, Index, IndexState, build_in_memory, open_reader};
 use seqloom_load::packed::{Files, Input, Origin};
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use crate::choices::Choices;
 use crate::records::{Packing, Record, Records, of_batch};
@@ -39,7 +39,7 @@ pub fn run(mut choices: Choices<'_>) {
 
 fn open(path: &Path, kept: &[u8]) -> Arc<Index> {
     let (index, state) = Index::from_bytes(path, kept.to_vec(), 1).expect("the index is valid");
-    assert_eq!(state, State::Fresh);
+    assert_eq!(state, IndexState::Fresh);
     Arc::new(index)
 }
 
@@ -157,9 +157,9 @@ impl Machine {
     /// Reads on, with a new reader where none is open.
     fn read(&mut self, choices: &mut Choices<'_>) {
         let threads = 1 + choices.below(2);
-        let options = Options {
+        let options = ReaderOptions {
             threads,
-            ..Options::default()
+            ..ReaderOptions::default()
         };
         let new = || {
             (
@@ -191,7 +191,7 @@ impl Machine {
             ordinal: record as u64,
         };
         (
-            Files::new(vec![input], Options::default(), origin, None),
+            Files::new(vec![input], ReaderOptions::default(), origin, None),
             record,
         )
     }

@@ -77,12 +77,12 @@ fn keep(snapshots: Snapshots) {
     }
 }
 
-/// Files the positions of one file under the identity of another, as if they were its own.
+/// Stores the snapshots of one file under the identity of another, as if they were its own.
 #[cfg(test)]
 pub(crate) fn misfile(old: &Identity, new: &Identity) {
     let mut files = FILES.lock().unwrap();
-    let snapshot = files.iter().position(|snapshots| snapshots.identity == *old);
-    let mut snapshots = Arc::into_inner(files.remove(snapshot.unwrap())).unwrap();
+    let index = files.iter().position(|snapshots| snapshots.identity == *old);
+    let mut snapshots = Arc::into_inner(files.remove(index.unwrap())).unwrap();
     snapshots.identity = new.clone();
     files.push(Arc::new(snapshots));
 }
@@ -158,7 +158,7 @@ impl Recorder {
         });
     }
 
-    /// Keeps the positions: the file was read to its end, and was right.
+    /// Keeps the snapshots: the file was read to its end and was valid.
     pub(super) fn keep(self) {
         keep(self.snapshots);
     }

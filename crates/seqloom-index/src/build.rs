@@ -1,7 +1,7 @@
-//! Looking through a file once, to know where its records are.
+//! The scan of a file that finds where its records are.
 
 mod gzip;
-mod judge;
+mod checked_scan;
 mod segments;
 
 use std::io::{self, BufWriter, Cursor, Seek, Write};
@@ -11,20 +11,20 @@ use std::sync::Arc;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use self::gzip::look_through_gzip;
-use self::segments::look_through;
-use super::building::{Building, Take};
-use super::head::Stamp;
-use super::row::Row;
+use self::gzip::scan_gzip;
+use self::segments::scan_text;
+use super::building::{Building, RowSink};
+use super::head::SourceStamp;
+use super::row::IndexRow;
 use super::stamp::{chunks, stamp};
 use super::trouble::translate;
-use super::write::{Whole, Writer};
+use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
 use seqloom_compression::part::PartFile;
 use seqloom_compression::seekable::{Container, Seekable, blocks};
 use seqloom_compression::{Compression, Trouble};
-use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
 /// Makes the index of a file and writes it to `side`: whole, or not at all.
@@ -48,23 +48,23 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
     let io = |error: io::Error| trouble(Trouble::Io(error));
     let chunks = chunks(&disk, building).map_err(io)?;
     let source = stamp(&disk, &chunks);
-    let mut rows = Rows {
-        writer: Writer::new(out, true).map_err(io)?,
+    let mut rows = RowCollector {
+        writer: IndexWriter::new(out, true).map_err(io)?,
     };
     let found = match compression {
-        Compression::Gzip => look_through_gzip(path, format, &mut rows, building),
+        Compression::Gzip => scan_gzip(path, format, &mut rows, building),
         _ => text_of(disk, compression)
-            .and_then(|text| look_through(text, format, &mut rows, building)),
+            .and_then(|text| scan_text(text, format, &mut rows, building)),
     };
     let found = found.map_err(|found| {
         if building.is_stopped() {
             translate(path, found)
         } else {
-            accuse(path, found)
+            explain(path, found)
         }
     })?;
     check_unchanged(path, &source)?;
-    let whole = Whole {
+    let whole = FileSummary {
         format,
         compression,
         source,
@@ -76,12 +76,12 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
     rows.writer.finish(whole).map_err(io)
 }
 
-struct Rows<W> {
-    writer: Writer<W>,
+struct RowCollector<W> {
+    writer: IndexWriter<W>,
 }
 
-impl<W: Write + Seek> Take for Rows<W> {
-    fn take(&mut self, row: Row, name: u64) -> io::Result<()> {
+impl<W: Write + Seek> RowSink for RowCollector<W> {
+    fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
         self.writer.put(row, name)
     }
 }
@@ -89,7 +89,7 @@ impl<W: Write + Seek> Take for Rows<W> {
 /// What a file holds; one that cannot be read at any position is an error.
 fn kind(path: &Path) -> Result<(Format, Compression)> {
     Disk::open(path).map_err(|error| Error::io(path, &error))?;
-    let reader = Reader::open(path, &Options::default())?;
+    let reader = Reader::open(path, &ReaderOptions::default())?;
     match reader.compression() {
         Compression::None | Compression::Gzip | Compression::Bgzip => {
             Ok((reader.format(), reader.compression()))
@@ -125,10 +125,10 @@ pub(super) fn text_of(
     })
 }
 
-/// The error of a file that could not be looked through: what reading it from
-/// its beginning says, which knows record and line.
-fn accuse(path: &Path, found: Trouble) -> Error {
-    let mut reader = match Reader::open(path, &Options::default()) {
+/// Returns the error of a file that could not be scanned: the one of reading it from the
+/// beginning, which names record and line.
+fn explain(path: &Path, found: Trouble) -> Error {
+    let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,
         Err(error) => return error,
     };
@@ -141,7 +141,7 @@ fn accuse(path: &Path, found: Trouble) -> Error {
     }
 }
 
-fn check_unchanged(path: &Path, before: &Stamp) -> Result<()> {
+fn check_unchanged(path: &Path, before: &SourceStamp) -> Result<()> {
     let now = Disk::open(path).map_err(|error| Error::io(path, &error))?;
     if (now.size(), now.changed()) == (before.size, before.changed) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! How an index is made, and what a look through a file finds.
+//! How an index is made, and the result of a scan through a file.
 
 use std::io;
 use std::sync::Arc;
@@ -6,27 +6,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seqloom_compression::seekable::Container;
 
-use super::row::Row;
+use super::row::IndexRow;
 
 /// How an index is made.
 #[derive(Clone, Debug, Default)]
 pub struct Building {
     /// How many threads of the current pool may take part.
     pub threads: usize,
-    /// How many bytes of text were looked through so far.
+    /// The number of bytes of text that were scanned so far.
     pub progress: Arc<AtomicU64>,
-    /// Set by whoever wants the index no more.
+    /// Set to cancel the work.
     pub stopped: Arc<AtomicBool>,
 }
 
 impl Building {
     pub(crate) fn advance(&self, bytes: u64) -> io::Result<()> {
         self.progress.fetch_add(bytes, Ordering::Relaxed);
-        self.go_on()
+        self.check_stopped()
     }
 
-    /// An error once nobody wants the index.
-    pub(crate) fn go_on(&self) -> io::Result<()> {
+    /// Returns an error if the work was cancelled.
+    pub(crate) fn check_stopped(&self) -> io::Result<()> {
         if !self.is_stopped() {
             return Ok(());
         }
@@ -38,14 +38,14 @@ impl Building {
     }
 }
 
-/// What a look through a file finds besides rows.
-pub(crate) struct Found {
+/// The result of a scan through a file, apart from rows.
+pub(crate) struct ScanSummary {
     pub(crate) text: u64,
     pub(crate) container: Container,
     pub(crate) windows: Vec<Vec<u8>>,
 }
 
-/// Takes rows, and the hashes of their ids.
-pub(crate) trait Take {
-    fn take(&mut self, row: Row, name: u64) -> io::Result<()>;
+/// Receives rows, and the hashes of their ids.
+pub(crate) trait RowSink {
+    fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()>;
 }

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use seqloom_compression::seekable;
 
-/// What a thread keeps between calls.
+/// Text and rows that a thread keeps between calls.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct ReadCache {
     pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
-    /// Which rows the page holds.
-    pub(super) held: Range<u64>,
+    /// The rows in the page.
+    pub(super) page_rows: Range<u64>,
     /// Text that was read together.
     pub(super) near: Vec<u8>,
-    /// Rows whose headers were seen to stand where they should.
-    pub(super) seen: HashSet<u64>,
+    /// The rows whose headers were checked.
+    pub(super) checked_headers: HashSet<u64>,
 }

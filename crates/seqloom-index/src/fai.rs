@@ -9,7 +9,7 @@
 
 use seqloom_core::error::Fault;
 
-use super::row::Row;
+use super::row::IndexRow;
 use seqloom_compression::checksum::{hash, low};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
@@ -134,7 +134,7 @@ pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
 
 /// Rows as ours, each up to where the next begins; the names' hashes beside.
 /// Records must stand in the order of the file.
-pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(Row, u64)>, Fault> {
+pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
     let mut begin = 0;
     let mut found = Vec::with_capacity(rows.len());
     for (line, row) in (1..).zip(rows) {
@@ -158,7 +158,7 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(Row, u64)>, Fau
         let (line_letters, line_bytes) = (narrow(row.line_letters), narrow(row.line_bytes));
         let is_wide = line_letters == 0 || line_bytes == 0;
         found.push((
-            Row {
+            IndexRow {
                 begin,
                 size: next - begin,
                 length: row.length,

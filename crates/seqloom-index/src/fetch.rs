@@ -6,17 +6,17 @@ use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use super::cache::Cache;
+use super::cache::ReadCache;
 use super::names;
 use super::open::Index;
-use super::row::{Row, id_of};
+use super::row::{IndexRow, id_of};
 use super::trouble::translate;
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low, sum};
 use seqloom_compression::seekable::changed;
 use seqloom_core::number::as_u64;
 use seqloom_sequences::batch::{Batch, Collect};
-use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
 
 /// Neighbours so close are read together with what lies between.
@@ -47,7 +47,7 @@ impl Index {
         let (numbers, order) = sorted(&self.numbers(wanted)?);
         let mut found = vec![Vec::new(); numbers.len()];
         let mut cache = self.borrow();
-        let rows: Vec<Row> = numbers
+        let rows: Vec<IndexRow> = numbers
             .iter()
             .map(|number| self.row(*number, &mut cache))
             .collect::<Result<_>>()?;
@@ -69,7 +69,7 @@ impl Index {
 
     /// How many letters each record of a range has.
     pub fn lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
-        let mut cache = Cache::default();
+        let mut cache = ReadCache::default();
         let end = range.end.min(self.len());
         (range.start..end)
             .map(|number| self.row(number, &mut cache).map(|row| as_i64(row.length)))
@@ -121,7 +121,7 @@ impl Index {
         &self,
         work: &[W],
         threads: usize,
-        task: impl Fn(&[W], &mut Cache) -> Result<T> + Sync,
+        task: impl Fn(&[W], &mut ReadCache) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let one = |part: &[W]| {
             let mut cache = self.borrow();
@@ -136,23 +136,23 @@ impl Index {
         work.par_chunks(size).map(one).collect()
     }
 
-    /// A cache that nobody uses. It is never waited for: in a forked process
-    /// who holds the lock may not exist.
-    pub(super) fn borrow(&self) -> Cache {
-        let kept = self.shelf.try_lock().ok().and_then(|mut shelf| shelf.pop());
+    /// Takes an unused cache, or makes one. It does not wait for the lock: in a forked process
+    /// the thread that holds it may not exist.
+    pub(super) fn borrow(&self) -> ReadCache {
+        let kept = self.caches.try_lock().ok().and_then(|mut caches| caches.pop());
         kept.unwrap_or_default()
     }
 
-    pub(super) fn give_back(&self, cache: Cache) {
-        if let Ok(mut shelf) = self.shelf.try_lock() {
-            shelf.push(cache);
+    pub(super) fn give_back(&self, cache: ReadCache) {
+        if let Ok(mut caches) = self.caches.try_lock() {
+            caches.push(cache);
         }
     }
 
     /// Where a record stands.
-    pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<Row> {
+    pub(super) fn row(&self, number: u64, cache: &mut ReadCache) -> Result<IndexRow> {
         let row = match self.side.rows().entry(&self.side.image, number) {
-            Some(bytes) => Row::from_bytes(bytes),
+            Some(bytes) => IndexRow::from_bytes(bytes),
             None => self
                 .row_of_page(number, cache)
                 .map_err(|fault| Error::format(&self.path, fault))?,
@@ -162,23 +162,23 @@ impl Index {
             .map(|()| row)
     }
 
-    fn row_of_page(&self, number: u64, cache: &mut Cache) -> std::result::Result<Row, Fault> {
+    fn row_of_page(&self, number: u64, cache: &mut ReadCache) -> std::result::Result<IndexRow, Fault> {
         let column = self.side.rows();
-        if !cache.held.contains(&number) {
-            cache.held = 0..0;
+        if !cache.page_rows.contains(&number) {
+            cache.page_rows = 0..0;
             let first = column.page(&self.side.image, number, &mut cache.page)?;
-            cache.held = first..first + as_u64(cache.page.len() / column.entry);
+            cache.page_rows = first..first + as_u64(cache.page.len() / column.entry);
         }
-        let position = usize::try_from(number - cache.held.start).unwrap_or(usize::MAX);
+        let position = usize::try_from(number - cache.page_rows.start).unwrap_or(usize::MAX);
         let bytes = cache.page.chunks_exact(column.entry).nth(position);
-        Ok(Row::from_bytes(bytes.unwrap_or_default()))
+        Ok(IndexRow::from_bytes(bytes.unwrap_or_default()))
     }
 
     /// A record's header, without mark and line end.
     pub(super) fn header(
         &self,
-        row: &Row,
-        cache: &mut Cache,
+        row: &IndexRow,
+        cache: &mut ReadCache,
     ) -> std::result::Result<Vec<u8>, Trouble> {
         let mut line = Vec::new();
         let end = row.begin + u64::from(row.header);
@@ -194,8 +194,8 @@ impl Index {
     }
 
     /// Reads records, whose numbers rise.
-    fn records(&self, numbers: &[u64], cache: &mut Cache) -> Result<Batch> {
-        let rows: Vec<Row> = numbers
+    fn records(&self, numbers: &[u64], cache: &mut ReadCache) -> Result<Batch> {
+        let rows: Vec<IndexRow> = numbers
             .iter()
             .map(|number| self.row(*number, cache))
             .collect::<Result<_>>()?;
@@ -209,7 +209,7 @@ impl Index {
         }
         let batch = parse(self.format(), &text, rows.len()).filter(|batch| is_same(batch, &rows));
         batch.map_or_else(
-            || Err(self.accuse(numbers, &rows, cache)),
+            || Err(self.explain(numbers, &rows, cache)),
             |batch| self.named(batch, &rows),
         )
     }
@@ -217,9 +217,9 @@ impl Index {
     /// Reads records that stand near each other, and checks each.
     fn add(
         &self,
-        rows: &[Row],
+        rows: &[IndexRow],
         text: &mut Vec<u8>,
-        cache: &mut Cache,
+        cache: &mut ReadCache,
     ) -> std::result::Result<(), Trouble> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return Ok(());
@@ -247,8 +247,8 @@ impl Index {
     }
 
     /// Compares records, read together, with their checksums.
-    fn check(&self, rows: &[Row], text: &[u8]) -> std::result::Result<(), Trouble> {
-        let is_same = |row: &Row| sum(part(rows, row, text)) == row.sum;
+    fn check(&self, rows: &[IndexRow], text: &[u8]) -> std::result::Result<(), Trouble> {
+        let is_same = |row: &IndexRow| sum(part(rows, row, text)) == row.sum;
         if self.side.head.has_sums && !rows.iter().all(is_same) {
             return Err(changed("a record's checksum differs"));
         }
@@ -256,7 +256,7 @@ impl Index {
     }
 
     /// A batch, whose ids are compared where the index has no better checksum.
-    fn named(&self, batch: Batch, rows: &[Row]) -> Result<Batch> {
+    fn named(&self, batch: Batch, rows: &[IndexRow]) -> Result<Batch> {
         if self.side.head.has_sums {
             return Ok(batch);
         }
@@ -272,7 +272,7 @@ impl Index {
     }
 
     /// The error of the first record that is not what the index says.
-    fn accuse(&self, numbers: &[u64], rows: &[Row], cache: &mut Cache) -> Error {
+    fn explain(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut ReadCache) -> Error {
         for (number, row) in numbers.iter().zip(rows) {
             let mut text = Vec::new();
             if let Err(trouble) = self.add(&[*row], &mut text, cache) {
@@ -305,14 +305,14 @@ fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
 }
 
 /// Where a record ends.
-fn end(row: &Row) -> u64 {
+fn end(row: &IndexRow) -> u64 {
     row.begin + row.size
 }
 
 /// How many rows from the first are read together.
-fn neighbours(rows: &[Row]) -> usize {
+fn neighbours(rows: &[IndexRow]) -> usize {
     let first = rows.first().map_or(0, |first| first.begin);
-    let is_close = |(row, next): &(&Row, &Row)| {
+    let is_close = |(row, next): &(&IndexRow, &IndexRow)| {
         let size = end(next).checked_sub(first);
         next.begin.saturating_sub(end(row)) <= NEAR && size.is_some_and(|size| size <= TOGETHER)
     };
@@ -327,7 +327,7 @@ fn end_line(text: &mut Vec<u8>) {
 }
 
 /// What belongs to a row in the text of several.
-fn part<'a>(rows: &[Row], row: &Row, text: &'a [u8]) -> &'a [u8] {
+fn part<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
     let position =
         |position: u64| usize::try_from(position.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -344,7 +344,7 @@ fn parse(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     if text.is_empty() {
         return Some(batch);
     }
-    let mut parser = Parser::new(format, &Options::default());
+    let mut parser = Parser::new(format, &ReaderOptions::default());
     let mut sink = Collect::new(&mut batch, records + 1, usize::MAX);
     let outcome = parser
         .feed(text, &mut sink)
@@ -353,7 +353,7 @@ fn parse(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     outcome.is_ok().then_some(batch)
 }
 
-fn is_same(batch: &Batch, rows: &[Row]) -> bool {
+fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
     let lengths = pairs(&batch.offsets).map(|(begin, end)| end - begin);
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }

@@ -26,28 +26,28 @@ const NUMBERS: usize = 22;
 /// The bytes that the head takes.
 pub(crate) const HEAD: usize = NUMBERS * 8;
 
-/// What the first bytes of a side file say.
+/// The header of an index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct IndexHeader {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
     /// Whether a row's checksum is of the whole record, not of its id alone.
     pub(crate) has_sums: bool,
     /// The file that was indexed: size, time of its last change, hash.
-    pub(crate) source: Stamp,
+    pub(crate) source: SourceStamp,
     /// How long its text is.
     pub(crate) text: u64,
     pub(crate) records: u64,
     pub(crate) letters: u64,
     pub(crate) rows_at: u64,
     pub(crate) names_at: u64,
-    pub(crate) pieces: Part,
-    pub(crate) chunks: Part,
+    pub(crate) pieces: Section,
+    pub(crate) chunks: Section,
 }
 
-/// What a file was like.
+/// Size, time and hash of the file that was indexed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct SourceStamp {
     pub(crate) size: u64,
     /// Nanoseconds since 1970.
     pub(crate) changed: u64,
@@ -55,15 +55,15 @@ pub(crate) struct Stamp {
     pub(crate) content: u64,
 }
 
-/// A part that is read as a whole.
+/// A section of the index that is read as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct Section {
     pub(crate) at: u64,
     pub(crate) size: u64,
     pub(crate) hash: u64,
 }
 
-impl Head {
+impl IndexHeader {
     pub(crate) fn to_bytes(self) -> [u8; HEAD] {
         let numbers = [
             MAGIC,
@@ -109,7 +109,7 @@ impl Head {
         if get(NUMBERS - 1) != hash(hashed) {
             return Err(damaged("its head"));
         }
-        let part = |position| Part {
+        let part = |position| Section {
             at: get(position),
             size: get(position + 1),
             hash: get(position + 2),
@@ -122,7 +122,7 @@ impl Head {
             },
             compression: compression_of(get(3)).ok_or_else(|| damaged("its head"))?,
             has_sums: get(4) == 1,
-            source: Stamp {
+            source: SourceStamp {
                 size: get(5),
                 changed: get(6),
                 content: get(7),

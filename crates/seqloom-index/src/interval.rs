@@ -4,27 +4,27 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 
-use super::cache::Cache;
+use super::cache::ReadCache;
 use super::fetch::{as_i64, offset};
 use super::names;
 use super::open::Index;
-use super::row::{Row, id_of};
+use super::row::{IndexRow, id_of};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::{hash, low};
 use seqloom_compression::seekable::changed;
 use seqloom_sequences::bytes::Class;
 
-/// A part of a record, and where it goes.
+/// An interval of a record, and its position in the result.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct IntervalPart {
     number: u64,
     start: i64,
     stop: i64,
     position: usize,
 }
 
-/// Letters of some parts end to end, with where each goes and its length.
-type Letters = (Vec<u8>, Vec<(usize, usize)>);
+/// The concatenated letters of some intervals, with the position and length of each.
+type IntervalLetters = (Vec<u8>, Vec<(usize, usize)>);
 
 impl Index {
     /// Reads the letters from `starts` up to `stops` of records by number: end
@@ -44,8 +44,8 @@ impl Index {
             )));
         }
         let bounds = starts.iter().zip(stops).enumerate();
-        let mut wanted: Vec<Wanted> = (self.numbers(numbers)?.into_iter().zip(bounds))
-            .map(|(number, (position, (start, stop)))| Wanted {
+        let mut wanted: Vec<IntervalPart> = (self.numbers(numbers)?.into_iter().zip(bounds))
+            .map(|(number, (position, (start, stop)))| IntervalPart {
                 number,
                 start: *start,
                 stop: *stop,
@@ -58,7 +58,7 @@ impl Index {
     }
 
     /// Reads parts of records, whose numbers rise.
-    fn parts(&self, wanted: &[Wanted], cache: &mut Cache) -> Result<Letters> {
+    fn parts(&self, wanted: &[IntervalPart], cache: &mut ReadCache) -> Result<IntervalLetters> {
         let mut letters = Vec::new();
         let mut lengths = Vec::with_capacity(wanted.len());
         // The letters of a record whose lines are of unequal length.
@@ -68,7 +68,7 @@ impl Index {
             let range = self.range(part, &row, cache)?;
             let before = letters.len();
             if row.line_letters > 0 || range.is_empty() {
-                self.know(part.number, &row, cache)
+                self.check_header(part.number, &row, cache)
                     .map_err(|trouble| self.error(trouble))?;
                 let read = self.lines(&row, range, &mut letters, cache);
                 read.map_err(|trouble| self.error(trouble))?;
@@ -92,7 +92,7 @@ impl Index {
     }
 
     /// The part as a range, which lies within the record.
-    fn range(&self, part: &Wanted, row: &Row, cache: &mut Cache) -> Result<Range<u64>> {
+    fn range(&self, part: &IntervalPart, row: &IndexRow, cache: &mut ReadCache) -> Result<Range<u64>> {
         let fits = 0 <= part.start && part.start <= part.stop && part.stop <= as_i64(row.length);
         if let (true, Ok(start), Ok(stop)) =
             (fits, u64::try_from(part.start), u64::try_from(part.stop))
@@ -115,9 +115,9 @@ impl Index {
         })
     }
 
-    /// Whether a record's header stands where it should; asked once.
-    fn know(&self, number: u64, row: &Row, cache: &mut Cache) -> std::result::Result<(), Trouble> {
-        if cache.seen.contains(&number) {
+    /// Checks that a record's header is where the index says, once for each record.
+    fn check_header(&self, number: u64, row: &IndexRow, cache: &mut ReadCache) -> std::result::Result<(), Trouble> {
+        if cache.checked_headers.contains(&number) {
             return Ok(());
         }
         let name = hash(id_of(&self.header(row, cache)?));
@@ -130,17 +130,17 @@ impl Index {
         if !is_known {
             return Err(changed("another record stands there"));
         }
-        cache.seen.insert(number);
+        cache.checked_headers.insert(number);
         Ok(())
     }
 
     /// Adds letters of a record whose lines are alike.
     fn lines(
         &self,
-        row: &Row,
+        row: &IndexRow,
         range: Range<u64>,
         letters: &mut Vec<u8>,
-        cache: &mut Cache,
+        cache: &mut ReadCache,
     ) -> std::result::Result<(), Trouble> {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
             return Ok(());
@@ -183,7 +183,7 @@ fn strip(
 }
 
 /// Puts parts into the order that was asked for.
-fn arrange(parts: &[Letters], count: usize) -> (Vec<u8>, Vec<i64>) {
+fn arrange(parts: &[IntervalLetters], count: usize) -> (Vec<u8>, Vec<i64>) {
     let mut sources: Vec<&[u8]> = vec![&[]; count];
     for (letters, lengths) in parts {
         let mut rest = &letters[..];

@@ -42,8 +42,8 @@ pub use build::{build, build_in_memory};
 pub use building::Building;
 pub use fai::{FaiRow, parse_fai};
 pub use gzi::parse_gzi;
-pub use open::{Index, State};
-pub use row::Row;
+pub use open::{Index, IndexState};
+pub use row::IndexRow;
 pub use side::parse_side;
 pub use whole::{open_reader, open_reader_at, text_by_index};
 

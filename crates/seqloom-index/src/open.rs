@@ -9,19 +9,19 @@ use seqloom_core::{Error, Result};
 
 use super::build::text_of;
 use super::building::Building;
-use super::cache::Cache;
+use super::cache::ReadCache;
 use super::fai::{FaiRow, format_of, parse_fai, to_rows};
 use super::gzi::{agrees, parse_gzi, write_gzi};
-use super::row::Row;
+use super::row::IndexRow;
 use super::side::Side;
 use super::stamp::{Change, compare, stamp};
 use super::trouble::translate;
-use super::write::{Whole, Writer};
+use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
 use seqloom_compression::image::Image;
 use seqloom_compression::seekable::{Container, Seekable};
 use seqloom_compression::{Compression, Trouble};
-use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
 /// The bytes of a header besides its id: the mark, and the end of the line.
@@ -32,13 +32,13 @@ pub struct Index {
     pub(super) path: PathBuf,
     pub(super) side: Side,
     pub(super) text: Seekable,
-    /// What threads keep between calls.
-    pub(super) shelf: Mutex<Vec<Cache>>,
+    /// The caches that threads keep between calls.
+    pub(super) caches: Mutex<Vec<ReadCache>>,
 }
 
-/// Whether an index is of the file as it is now.
+/// Whether an index belongs to the current content of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum IndexState {
     /// It is.
     Fresh,
     /// It is, though the file's time has changed.
@@ -51,7 +51,7 @@ pub enum State {
 
 impl Index {
     /// Opens an index that was kept in a file, and compares it with `path`.
-    pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, State)> {
+    pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, IndexState)> {
         let image = Disk::open(side).and_then(Image::of);
         let image = image.map_err(|error| Error::io(side, &error))?;
         let side = Side::new(image).map_err(|fault| Error::format(side, fault))?;
@@ -59,7 +59,7 @@ impl Index {
     }
 
     /// Opens an index that was kept in memory, and compares it with `path`.
-    pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, State)> {
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, IndexState)> {
         let side = Side::new(Image::Memory(Arc::new(bytes)));
         Self::compared(
             path,
@@ -68,15 +68,15 @@ impl Index {
         )
     }
 
-    fn compared(path: &Path, side: Side, threads: usize) -> Result<(Self, State)> {
+    fn compared(path: &Path, side: Side, threads: usize) -> Result<(Self, IndexState)> {
         let io = |error| Error::io(path, &error);
         let disk = Disk::open(path).map_err(io)?;
         let change = compare(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
         let state = match change {
-            Change::None => State::Fresh,
-            Change::Touched => State::Touched,
-            Change::Cut => State::Cut,
-            Change::Other => State::Changed,
+            Change::None => IndexState::Fresh,
+            Change::Touched => IndexState::Touched,
+            Change::Cut => IndexState::Cut,
+            Change::Other => IndexState::Changed,
         };
         Ok((Self::new(path, side, disk), state))
     }
@@ -92,7 +92,7 @@ impl Index {
             path: path.to_path_buf(),
             side,
             text,
-            shelf: Mutex::default(),
+            caches: Mutex::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl Index {
     ) -> Result<Self> {
         let lines = parse_fai(fai.1).map_err(|fault| Error::format(fai.0, fault))?;
         let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
-        let reader = Reader::open(path, &Options::default())?;
+        let reader = Reader::open(path, &ReaderOptions::default())?;
         if reader.compression() == Compression::Gzip {
             let fault = Fault::whole("a .fai does not suffice for gzip that is no bgzip");
             return Err(Error::format(path, fault));
@@ -134,16 +134,16 @@ impl Index {
         format: Format,
         compression: Compression,
         text: Seekable,
-        rows: &[(Row, u64)],
+        rows: &[(IndexRow, u64)],
     ) -> Result<Self> {
         let io = |error: std::io::Error| translate(path, Trouble::Io(error));
-        let mut writer = Writer::new(std::io::Cursor::new(Vec::new()), false).map_err(io)?;
+        let mut writer = IndexWriter::new(std::io::Cursor::new(Vec::new()), false).map_err(io)?;
         rows.iter()
             .try_for_each(|(row, name)| writer.put(*row, *name))
             .map_err(io)?;
         // A .fai says nothing of the content: what is kept is what it is now.
         let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
-        let whole = Whole {
+        let whole = FileSummary {
             format,
             compression,
             source: stamp(&text.disk, &chunks),
@@ -160,11 +160,11 @@ impl Index {
 
     /// Whether the headers are where a `.fai` has them. A header of the id alone has the size
     /// that it must have, so only some of these are read; no record fits in between.
-    fn check_headers(&self, fai: &Path, rows: &[(Row, u64)], ids: &[FaiRow]) -> Result<()> {
+    fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         const SOME: usize = 1000;
         let step = rows.len().div_ceil(SOME).max(1);
         let last = rows.len().saturating_sub(1);
-        let mut cache = Cache::default();
+        let mut cache = ReadCache::default();
         for (position, ((row, name), id)) in rows.iter().zip(ids).enumerate() {
             let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + LONGEST_FRAME;
             if is_bare && position % step != 0 && position != last {
@@ -188,7 +188,7 @@ impl Index {
     /// Whether only line ends follow the last record of a `.fai`, which ends at `end`.
     fn check_end(&self, fai: &Path, end: u64) -> Result<()> {
         const PIECE: u64 = 64 << 10;
-        let mut cache = Cache::default();
+        let mut cache = ReadCache::default();
         let (mut text, mut begin) = (Vec::new(), end);
         while begin < self.text.size {
             let next = self.text.size.min(begin + PIECE);

@@ -64,15 +64,15 @@ fn seal(page: &[u8], number: u64) -> u64 {
     xxhash_rust::xxh3::xxh3_64_with_seed(page, number)
 }
 
-/// Entries that stand in an index.
+/// A column of entries in an index, in pages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
+pub(crate) struct PageColumn {
     pub(crate) at: u64,
     pub(crate) count: u64,
     pub(crate) entry: usize,
 }
 
-impl Column {
+impl PageColumn {
     /// Reads the page that holds entry `position`; gives its first entry's number.
     pub(crate) fn page(
         &self,

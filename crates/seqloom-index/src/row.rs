@@ -6,9 +6,9 @@ use seqloom_core::number::{u32_at, u64_at};
 /// The bytes that a row takes.
 pub(crate) const ROW: usize = 40;
 
-/// Where a record stands in the text, and how it is laid out.
+/// The position of a record in the text, and the lengths of its lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct IndexRow {
     /// Where its mark (`>` or `@`) stands.
     pub begin: u64,
     /// How many bytes there are up to the next record's mark.
@@ -26,7 +26,7 @@ pub struct Row {
     pub sum: u32,
 }
 
-impl Row {
+impl IndexRow {
     pub(crate) fn to_bytes(self) -> [u8; ROW] {
         let mut bytes = [0; ROW];
         let wide = [self.begin, self.size, self.length];
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_row_comes_back_from_its_bytes() {
-        let row = Row {
+        let row = IndexRow {
             begin: 1 << 40,
             size: 99,
             length: 80,
@@ -96,7 +96,7 @@ mod tests {
             line_bytes: 61,
             sum: u32::MAX,
         };
-        assert_eq!(Row::from_bytes(&row.to_bytes()), row);
+        assert_eq!(IndexRow::from_bytes(&row.to_bytes()), row);
         assert_eq!(row.offset(61), Some((1 << 40) + 7 + 62));
     }
 }

@@ -1,12 +1,12 @@
 //! Where records stand in text that comes piece by piece.
 //!
-//! What is letters and what is an error the parser decides, which reads the
-//! same text; here lines are counted and nothing is judged.
+//! The scan only counts lines. The parser, which reads the same text, decides which bytes are
+//! letters and which are errors.
 
 use memchr::memchr;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::row::Row;
+use super::row::IndexRow;
 use seqloom_compression::checksum::{low, sum};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
@@ -18,9 +18,9 @@ pub(crate) struct Scan {
     format: Format,
     /// Where the next piece begins.
     at: u64,
-    stage: Stage,
-    line: Line,
-    row: Row,
+    stage: LineKind,
+    line: CurrentLine,
+    row: IndexRow,
     /// How many qualities there were.
     qualities: u64,
     is_open: bool,
@@ -29,12 +29,12 @@ pub(crate) struct Scan {
     /// The record's bytes in earlier pieces.
     early: Option<Box<Xxh3>>,
     /// What was found.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<IndexRow>,
 }
 
-/// What the current line is.
+/// The kind of the current line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum LineKind {
     /// Before the first record, or behind a whole one of FASTQ.
     Between,
     Header,
@@ -43,9 +43,9 @@ enum Stage {
     Qualities,
 }
 
-/// The current line, as far as it came.
+/// The part of the current line that was read.
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct CurrentLine {
     bytes: u64,
     /// Up to the last byte that is no blank.
     letters: u64,
@@ -57,9 +57,9 @@ impl Scan {
         Self {
             format,
             at,
-            stage: Stage::Between,
-            line: Line::default(),
-            row: Row::default(),
+            stage: LineKind::Between,
+            line: CurrentLine::default(),
+            row: IndexRow::default(),
             qualities: 0,
             is_open: false,
             is_last: false,
@@ -111,21 +111,21 @@ impl Scan {
         match self.format {
             Format::Fasta => first == b'>',
             Format::Fastq => {
-                if self.stage == Stage::Letters && first == b'+' {
-                    self.stage = Stage::Plus;
+                if self.stage == LineKind::Letters && first == b'+' {
+                    self.stage = LineKind::Plus;
                 }
-                self.stage == Stage::Between && first == b'@'
+                self.stage == LineKind::Between && first == b'@'
             }
         }
     }
 
     fn open(&mut self, here: u64) {
-        self.row = Row {
+        self.row = IndexRow {
             begin: here,
-            ..Row::default()
+            ..IndexRow::default()
         };
         (self.qualities, self.is_open, self.is_last) = (0, true, false);
-        self.stage = Stage::Header;
+        self.stage = LineKind::Header;
     }
 
     /// Ends the record; `recent` is what came of it in this piece, or more.
@@ -175,14 +175,14 @@ impl Scan {
     fn end_line(&mut self, mark: u64) {
         let line = std::mem::take(&mut self.line);
         match self.stage {
-            Stage::Between => {}
-            Stage::Header => {
+            LineKind::Between => {}
+            LineKind::Header => {
                 self.row.header = u32::try_from(line.bytes + mark).unwrap_or(u32::MAX);
-                self.stage = Stage::Letters;
+                self.stage = LineKind::Letters;
             }
-            Stage::Letters => self.letters(line, mark),
-            Stage::Plus => self.expect_qualities(),
-            Stage::Qualities => {
+            LineKind::Letters => self.letters(line, mark),
+            LineKind::Plus => self.expect_qualities(),
+            LineKind::Qualities => {
                 self.qualities += line.letters;
                 self.expect_qualities();
             }
@@ -192,14 +192,14 @@ impl Scan {
     fn expect_qualities(&mut self) {
         let is_whole = self.qualities >= self.row.length;
         self.stage = if is_whole {
-            Stage::Between
+            LineKind::Between
         } else {
-            Stage::Qualities
+            LineKind::Qualities
         };
     }
 
     /// Learns how the lines are laid out: all alike, but for the last.
-    fn letters(&mut self, line: Line, mark: u64) {
+    fn letters(&mut self, line: CurrentLine, mark: u64) {
         let row = &mut self.row;
         let is_first = row.length == 0 && !self.is_last;
         row.length += line.letters;
@@ -228,7 +228,7 @@ impl Scan {
 mod tests {
     use super::*;
 
-    fn rows(format: Format, text: &[u8], piece: usize) -> Vec<Row> {
+    fn rows(format: Format, text: &[u8], piece: usize) -> Vec<IndexRow> {
         let mut scan = Scan::new(format, 0);
         for piece in text.chunks(piece) {
             assert_eq!(scan.feed(piece, u64::MAX), piece.len());
@@ -237,8 +237,8 @@ mod tests {
         scan.rows
     }
 
-    fn layout(row: &Row) -> (u64, u64, u64, u32, u32, u32) {
-        let Row {
+    fn layout(row: &IndexRow) -> (u64, u64, u64, u32, u32, u32) {
+        let IndexRow {
             begin,
             size,
             length,

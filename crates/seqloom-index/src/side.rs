@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use seqloom_core::error::Fault;
 
-use super::head::{HEAD, Head, Part};
+use super::head::{HEAD, IndexHeader, Section};
 use super::names::ENTRY;
-use super::pages::Column;
-use super::row::{ROW, Row};
+use super::pages::PageColumn;
+use super::row::{ROW, IndexRow};
 use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
@@ -22,7 +22,7 @@ const SPAN: usize = 36;
 /// An index whose head and tables were checked; rows are, as they are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
-    pub(crate) head: Head,
+    pub(crate) head: IndexHeader,
     pub(crate) image: Image,
     pub(crate) container: Container,
     /// A hash for each chunk of the file.
@@ -33,7 +33,7 @@ impl Side {
     pub(crate) fn new(image: Image) -> Result<Self, Fault> {
         let mut bytes = vec![0; HEAD.min(usize::try_from(image.size()).unwrap_or(HEAD))];
         image.read(0, &mut bytes).map_err(|_| damaged("its head"))?;
-        let head = Head::from_bytes(&bytes, image.size())?;
+        let head = IndexHeader::from_bytes(&bytes, image.size())?;
         let pieces = part(&image, head.pieces)?;
         let chunks = part(&image, head.chunks)?;
         let side = Self {
@@ -53,16 +53,16 @@ impl Side {
         Ok(side)
     }
 
-    pub(crate) fn rows(&self) -> Column {
-        Column {
+    pub(crate) fn rows(&self) -> PageColumn {
+        PageColumn {
             at: self.head.rows_at,
             count: self.head.records,
             entry: ROW,
         }
     }
 
-    pub(crate) fn names(&self) -> Column {
-        Column {
+    pub(crate) fn names(&self) -> PageColumn {
+        PageColumn {
             at: self.head.names_at,
             count: self.head.records,
             entry: ENTRY,
@@ -71,7 +71,7 @@ impl Side {
 }
 
 /// Reads a part whole; it lies within the index, which bounds its size.
-fn part(image: &Image, part: Part) -> Result<Vec<u8>, Fault> {
+fn part(image: &Image, part: Section) -> Result<Vec<u8>, Fault> {
     let mut bytes = vec![0; usize::try_from(part.size).map_err(|_| damaged("a table"))?];
     let outcome = image.read(part.at, &mut bytes);
     if outcome.is_err() || hash(&bytes) != part.hash {
@@ -80,7 +80,7 @@ fn part(image: &Image, part: Part) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
-fn container(head: &Head, bytes: &[u8]) -> Result<Container, Fault> {
+fn container(head: &IndexHeader, bytes: &[u8]) -> Result<Container, Fault> {
     let ends = (head.source.size, head.text);
     Ok(match head.compression {
         Compression::Bgzip => {
@@ -121,11 +121,11 @@ fn span(bytes: &[u8]) -> Span {
 ///
 /// Every page and every row is checked; nothing that is written there can do
 /// more than be refused.
-pub fn parse_side(bytes: &[u8]) -> Result<Vec<Row>, Fault> {
+pub fn parse_side(bytes: &[u8]) -> Result<Vec<IndexRow>, Fault> {
     let side = Side::new(Image::Memory(Arc::new(bytes.to_vec())))?;
     let mut rows = Vec::new();
     side.rows().each(&side.image, |bytes| {
-        let row = Row::from_bytes(bytes);
+        let row = IndexRow::from_bytes(bytes);
         row.check(side.head.text)?;
         rows.push(row);
         Ok(())

@@ -13,7 +13,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::building::Building;
-use super::head::Stamp;
+use super::head::SourceStamp;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::disk::Disk;
 use seqloom_core::number::as_u64;
@@ -37,7 +37,7 @@ pub(crate) enum Change {
 /// Hashes a file chunk by chunk.
 pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
     let count = disk.size().div_ceil(CHUNK);
-    let one = |number: u64| building.go_on().and_then(|()| chunk(disk, number));
+    let one = |number: u64| building.check_stopped().and_then(|()| chunk(disk, number));
     if building.threads < 2 || rayon::current_thread_index().is_none() {
         return (0..count).map(one).collect();
     }
@@ -45,12 +45,12 @@ pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
 }
 
 /// What a file is like, in three numbers.
-pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> Stamp {
+pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> SourceStamp {
     let bytes: Vec<u8> = chunks
         .iter()
         .flat_map(|chunk| chunk.to_le_bytes())
         .collect();
-    Stamp {
+    SourceStamp {
         size: disk.size(),
         changed: disk.changed(),
         content: hash(&bytes),
@@ -73,7 +73,7 @@ fn chunk(disk: &Disk, number: u64) -> io::Result<u64> {
 /// Compares a file with what was kept of it.
 pub(crate) fn compare(
     disk: &Disk,
-    kept: &Stamp,
+    kept: &SourceStamp,
     chunks: &[u64],
     threads: usize,
 ) -> io::Result<Change> {

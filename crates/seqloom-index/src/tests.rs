@@ -16,7 +16,7 @@ use sirocco::{Format as Packing, compress};
 use super::*;
 use seqloom_compression::seekable::{TextCache, Container};
 use seqloom_sequences::batch::Batch;
-use seqloom_sequences::options::Options;
+use seqloom_sequences::options::ReaderOptions;
 use seqloom_sequences::reader::Reader;
 
 const END: [u8; 28] = [
@@ -100,14 +100,14 @@ fn fastq(records: u64) -> Vec<u8> {
 }
 
 fn read(path: &Path) -> Batch {
-    let mut reader = Reader::open(path, &Options::default()).unwrap();
+    let mut reader = Reader::open(path, &ReaderOptions::default()).unwrap();
     reader.read(usize::MAX, usize::MAX).unwrap().unwrap()
 }
 
 fn open(path: &Path) -> Index {
     let bytes = build_in_memory(path, &Building::default()).unwrap();
     let (index, state) = Index::from_bytes(path, bytes, 1).unwrap();
-    assert_eq!(state, State::Fresh);
+    assert_eq!(state, IndexState::Fresh);
     index
 }
 
@@ -246,14 +246,14 @@ fn a_file_that_was_cut_on_a_border_is_found() {
     std::fs::write(&file.0, &text[..border]).unwrap();
     assert_eq!(
         Index::from_bytes(&file.0, bytes.clone(), 1).unwrap().1,
-        State::Cut
+        IndexState::Cut
     );
     std::fs::write(&file.0, &text).unwrap();
     let state = Index::from_bytes(&file.0, bytes.clone(), 1).unwrap().1;
-    assert!(matches!(state, State::Fresh | State::Touched));
+    assert!(matches!(state, IndexState::Fresh | IndexState::Touched));
     std::fs::write(&file.0, fastq(8999)).unwrap();
     let state = Index::from_bytes(&file.0, bytes, 1).unwrap().1;
-    assert_eq!(state, State::Cut);
+    assert_eq!(state, IndexState::Cut);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::{is_large, text_again, text_by_spans};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
-use seqloom_sequences::options::Options;
+use seqloom_sequences::options::ReaderOptions;
 use seqloom_sequences::reader::Reader;
 
 use self::known::known;
@@ -22,7 +22,7 @@ use self::known::known;
 ///
 /// All threads unpack a large gzip file if its index exists next to it, or if this
 /// process has read all of it before. Otherwise one thread does.
-pub fn open_reader(path: &Path, options: &Options) -> Result<Reader> {
+pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     match in_parallel(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
         None => Reader::open(path, options),
@@ -38,7 +38,7 @@ fn in_parallel(path: &Path, options: &compression::UnpackOptions) -> Option<Box<
 
 /// Opens a gzip file that is read from a record on, by the index that lies
 /// beside it. Without one that is of the file as it is, that is an error.
-pub fn open_reader_at(path: &Path, options: &Options, record: u64) -> Result<Reader> {
+pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
     let found = known(path).and_then(|known| {
         let begin = known.begin_of(record)?;
         text_by_spans(known.text, begin, None, options.unpacking())

@@ -2,10 +2,10 @@
 
 use std::io::{self, Seek, SeekFrom, Write};
 
-use super::head::{HEAD, Head, Part, Stamp};
+use super::head::{HEAD, IndexHeader, Section, SourceStamp};
 use super::names::ENTRY;
 use super::pages::Pages;
-use super::row::{ROW, Row};
+use super::row::{ROW, IndexRow};
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::checksum::sum;
@@ -14,7 +14,7 @@ use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
 /// Puts an index together.
-pub(crate) struct Writer<W> {
+pub(crate) struct IndexWriter<W> {
     out: W,
     at: u64,
     rows: Pages,
@@ -23,7 +23,7 @@ pub(crate) struct Writer<W> {
     has_sums: bool,
 }
 
-impl<W: Write + Seek> Writer<W> {
+impl<W: Write + Seek> IndexWriter<W> {
     pub(crate) fn new(mut out: W, has_sums: bool) -> io::Result<Self> {
         out.write_all(&[0; HEAD])?;
         Ok(Self {
@@ -37,14 +37,14 @@ impl<W: Write + Seek> Writer<W> {
     }
 
     /// Adds the next record.
-    pub(crate) fn put(&mut self, row: Row, name: u64) -> io::Result<()> {
+    pub(crate) fn put(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
         self.names.push((name, as_u64(self.names.len())));
         self.letters += row.length;
         self.rows.put(&row.to_bytes(), &mut self.out)
     }
 
     /// Writes all that comes behind the rows, and the head.
-    pub(crate) fn finish(mut self, whole: Whole) -> io::Result<W> {
+    pub(crate) fn finish(mut self, whole: FileSummary) -> io::Result<W> {
         self.rows.finish(&mut self.out)?;
         let records = as_u64(self.names.len());
         let rows_at = self.at;
@@ -56,7 +56,7 @@ impl<W: Write + Seek> Writer<W> {
             .iter()
             .flat_map(|chunk| chunk.to_le_bytes())
             .collect();
-        let head = Head {
+        let head = IndexHeader {
             format: whole.format,
             compression: whole.compression,
             has_sums: self.has_sums,
@@ -87,7 +87,7 @@ impl<W: Write + Seek> Writer<W> {
         pages.finish(&mut self.out)
     }
 
-    fn write_pieces(&mut self, container: Container, windows: &[Vec<u8>]) -> io::Result<Part> {
+    fn write_pieces(&mut self, container: Container, windows: &[Vec<u8>]) -> io::Result<Section> {
         let bytes: Vec<u8> = match container {
             Container::Plain => Vec::new(),
             Container::Bgzip(blocks) => blocks
@@ -110,10 +110,10 @@ impl<W: Write + Seek> Writer<W> {
         Ok(bytes)
     }
 
-    fn part(&mut self, bytes: &[u8]) -> io::Result<Part> {
+    fn part(&mut self, bytes: &[u8]) -> io::Result<Section> {
         let at = self.out.stream_position()?;
         self.out.write_all(bytes)?;
-        Ok(Part {
+        Ok(Section {
             at,
             size: as_u64(bytes.len()),
             hash: hash(bytes),
@@ -121,11 +121,11 @@ impl<W: Write + Seek> Writer<W> {
     }
 }
 
-/// What is known once the whole file was looked through.
-pub(crate) struct Whole {
+/// The result of the scan of a whole file.
+pub(crate) struct FileSummary {
     pub(crate) format: Format,
     pub(crate) compression: Compression,
-    pub(crate) source: Stamp,
+    pub(crate) source: SourceStamp,
     pub(crate) text: u64,
     pub(crate) container: Container,
     pub(crate) windows: Vec<Vec<u8>>,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_index::{parse_fai, parse_gzi, parse_side};
 use seqloom_plink::table::{Sheet, Table};
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::OnError;
 
 #[test]
@@ -17,9 +17,9 @@ fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
     for path in regressions() {
         let bytes = std::fs::read(&path).unwrap();
         for on_error in [OnError::Raise, OnError::Skip] {
-            let options = Options {
+            let options = ReaderOptions {
                 on_error,
-                ..Options::default()
+                ..ReaderOptions::default()
             };
             let whole = support::read_as(&bytes, usize::MAX, &options);
             for piece in 1..8 {

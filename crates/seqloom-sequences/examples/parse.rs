@@ -8,14 +8,14 @@
 use std::path::Path;
 use std::time::Instant;
 
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let number = |at: usize| arguments.get(at).map(|text| text.parse().unwrap());
-    let options = Options {
+    let options = ReaderOptions {
         threads: number(2).unwrap_or(1),
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let records = number(3).unwrap_or(4096);
     let mut batch = Batch::default();

@@ -1,6 +1,6 @@
 //! Many records, column by column.
 
-use crate::sink::{Position, Sink};
+use crate::sink::{Position, RecordSink};
 
 /// Sequence records without an object per record: letters and headers lie end
 /// to end, and record `i` is what lies between its two offsets.
@@ -102,8 +102,8 @@ impl<'a> Collect<'a> {
         }
     }
 
-    /// How many bytes a column will have, if records go on like those before.
-    fn foresee(&self, size: usize) -> usize {
+    /// Estimates the final size of a column from the mean of the records so far.
+    fn expected_size(&self, size: usize) -> usize {
         match self.batch.len() {
             0 => 0,
             count => (size / count)
@@ -113,12 +113,12 @@ impl<'a> Collect<'a> {
     }
 
     #[inline]
-    fn append(&mut self, column: Column, bytes: &[u8]) {
+    fn append(&mut self, column: BatchColumn, bytes: &[u8]) {
         let vector = column(self.batch);
         if vector.capacity() - vector.len() < bytes.len() {
             let size = vector.len();
-            let foreseen = self.foresee(size);
-            self.is_exhausted |= !grow(column(self.batch), bytes.len(), foreseen);
+            let expected_size = self.expected_size(size);
+            self.is_exhausted |= !grow(column(self.batch), bytes.len(), expected_size);
         }
         if !self.is_exhausted {
             column(self.batch).extend_from_slice(bytes);
@@ -134,15 +134,15 @@ impl<'a> Collect<'a> {
     }
 
     fn push_ends(&mut self) {
-        let foreseen = self.max_records.min(SPARE / size_of::<i64>());
+        let expected_size = self.max_records.min(SPARE / size_of::<i64>());
         let batch = &mut *self.batch;
-        let mut has_room = |offsets: fn(&mut Batch) -> &mut Vec<i64>| {
+        let mut has_capacity = |offsets: fn(&mut Batch) -> &mut Vec<i64>| {
             let offsets = offsets(batch);
-            offsets.len() < offsets.capacity() || grow(offsets, 1, foreseen)
+            offsets.len() < offsets.capacity() || grow(offsets, 1, expected_size)
         };
-        let has_room =
-            has_room(|batch| &mut batch.offsets) && has_room(|batch| &mut batch.header_offsets);
-        self.is_exhausted |= !has_room;
+        let has_capacity =
+            has_capacity(|batch| &mut batch.offsets) && has_capacity(|batch| &mut batch.header_offsets);
+        self.is_exhausted |= !has_capacity;
         if !self.is_exhausted {
             self.batch.offsets.push(offset(self.batch.data.len()));
             self.batch
@@ -158,30 +158,30 @@ fn offset(size: usize) -> i64 {
 }
 
 /// One of the columns of a batch.
-type Column = fn(&mut Batch) -> &mut Vec<u8>;
+type BatchColumn = fn(&mut Batch) -> &mut Vec<u8>;
 
-/// Makes room for `more`; a refusal is an answer, no abort.
+/// Reserves memory for `more` elements; returns whether it was available.
 #[cold]
-fn grow<T>(vector: &mut Vec<T>, more: usize, foreseen: usize) -> bool {
+fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     let least = vector.len().saturating_add(more);
     let spare = SPARE / size_of::<T>();
     let wanted = if least <= spare {
-        (least + least / 2).max(foreseen).clamp(LEAST, spare)
+        (least + least / 2).max(expected_size).clamp(LEAST, spare)
     } else {
-        room(least, spare)
+        larger_capacity(least, spare)
     };
     vector.try_reserve_exact(wanted - vector.len()).is_ok()
 }
 
-/// Half as much again, in steps of `spare`: at most one and a half times what is
-/// there, and `spare`. A page is left for the allocator, so that a step is whole.
-fn room(least: usize, spare: usize) -> usize {
+/// Returns one and a half times `least`, rounded up to a multiple of `spare`, less a page for
+/// the allocator.
+fn larger_capacity(least: usize, spare: usize) -> usize {
     let wanted = least.saturating_add(least / 2 + 2 * PAGE);
     let steps = (wanted / spare).saturating_add(1);
     steps.saturating_mul(spare) - PAGE
 }
 
-impl Sink for Collect<'_> {
+impl RecordSink for Collect<'_> {
     fn begin(&mut self, header: &[u8]) {
         self.append(|batch| &mut batch.headers, header);
     }
@@ -219,12 +219,12 @@ impl Sink for Collect<'_> {
     fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         let qualities = if self.with_qualities { qualities } else { &[] };
         let batch = &mut *self.batch;
-        let has_room = batch.headers.capacity() - batch.headers.len() >= header.len()
+        let has_capacity = batch.headers.capacity() - batch.headers.len() >= header.len()
             && batch.data.capacity() - batch.data.len() >= letters.0.len()
             && batch.qualities.capacity() - batch.qualities.len() >= qualities.len()
             && batch.offsets.capacity() > batch.offsets.len()
             && batch.header_offsets.capacity() > batch.header_offsets.len();
-        if !has_room {
+        if !has_capacity {
             return self.record_with_growth(header, letters, qualities);
         }
         batch.headers.extend_from_slice(header);
@@ -247,12 +247,12 @@ mod tests {
         sink.letters(b"ACGT", Position { line: 2, byte: 3 });
         sink.end();
         sink.finish();
-        let (position, room) = (batch.data.as_ptr(), batch.data.capacity());
+        let (position, larger_capacity) = (batch.data.as_ptr(), batch.data.capacity());
         batch.clear();
         assert!(batch.is_empty() && batch.data.is_empty());
         assert_eq!(
             (batch.data.as_ptr(), batch.data.capacity()),
-            (position, room)
+            (position, larger_capacity)
         );
     }
 
@@ -273,9 +273,9 @@ mod tests {
             (1 << 28) + 1,
             1 << 33,
         ] {
-            let room = room(least, SPARE);
+            let larger_capacity = larger_capacity(least, SPARE);
             assert!(
-                least <= room && room <= least / 2 * 3 + SPARE + PAGE,
+                least <= larger_capacity && larger_capacity <= least / 2 * 3 + SPARE + PAGE,
                 "{least}"
             );
         }

@@ -28,8 +28,8 @@ impl Class {
     #[inline(always)]
     pub fn has_all(self, bytes: &[u8]) -> bool {
         match self {
-            Self::Letter => judge(bytes, Letters),
-            Self::Quality(lowest) => judge(bytes, From(lowest)),
+            Self::Letter => all_match(bytes, LetterRule),
+            Self::Quality(lowest) => all_match(bytes, FromRule(lowest)),
         }
     }
 
@@ -45,12 +45,12 @@ impl Class {
 /// Whether a header may be made of these bytes: no line end and no NUL.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
-    judge(bytes, OneLine)
+    all_match(bytes, OneLineRule)
 }
 
-/// Eight bytes are judged at once, in one number.
+/// Eight bytes are checked at once, in one number.
 const WIDE: usize = size_of::<u64>();
-/// So many numbers are judged at once in a long line.
+/// The number of such words that are checked at once in a long line.
 const WORDS: usize = 4;
 /// The highest bit of each byte.
 const TOPS: u64 = of_each(0x80);
@@ -61,47 +61,47 @@ const fn of_each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; WIDE])
 }
 
-/// What bytes must be. (No closures: these are inlined without being told.)
-trait Rule: Copy {
+/// What bytes must be. (Types instead of closures, because the compiler inlines these.)
+trait ByteRule: Copy {
     /// The top bit of each byte that is as it must be; exact for all together.
     fn answer(self, word: u64) -> u64;
 }
 
 #[derive(Clone, Copy)]
-struct Letters;
+struct LetterRule;
 
 #[derive(Clone, Copy)]
-struct From(u8);
+struct FromRule(u8);
 
 #[derive(Clone, Copy)]
-struct OneLine;
+struct OneLineRule;
 
-impl Rule for Letters {
+impl ByteRule for LetterRule {
     #[inline(always)]
     fn answer(self, word: u64) -> u64 {
         lies_between(word, b'!') & differs(word, b'>')
     }
 }
 
-impl Rule for From {
+impl ByteRule for FromRule {
     #[inline(always)]
     fn answer(self, word: u64) -> u64 {
         lies_between(word, self.0)
     }
 }
 
-impl Rule for OneLine {
+impl ByteRule for OneLineRule {
     #[inline(always)]
     fn answer(self, word: u64) -> u64 {
         differs(word, b'\n') & differs(word, b'\r') & differs(word, 0)
     }
 }
 
-/// Judges all bytes, the last ones of a long line twice instead of one by one.
+/// Checks all bytes. Checks the last ones of a long line twice instead of one by one.
 #[inline(always)]
-fn judge(bytes: &[u8], rule: impl Rule) -> bool {
+fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
     let Some(last) = bytes.last_chunk::<{ WIDE * WORDS }>() else {
-        return judge_few(bytes, rule);
+        return few_match(bytes, rule);
     };
     let mut all = answers(last, rule);
     for chunk in bytes.as_chunks::<{ WIDE * WORDS }>().0 {
@@ -114,7 +114,7 @@ fn judge(bytes: &[u8], rule: impl Rule) -> bool {
 
 /// The answers to as many words as a vector of AVX2 has: the compiler makes one of them.
 #[inline(always)]
-fn answers(chunk: &[u8; WIDE * WORDS], rule: impl Rule) -> [u64; WORDS] {
+fn answers(chunk: &[u8; WIDE * WORDS], rule: impl ByteRule) -> [u64; WORDS] {
     // A loop: closures of `array::from_fn` are not always inlined, and vectors are lost then.
     let mut answers = [0; WORDS];
     for (answer, word) in answers.iter_mut().zip(chunk.as_chunks::<WIDE>().0) {
@@ -124,7 +124,7 @@ fn answers(chunk: &[u8; WIDE * WORDS], rule: impl Rule) -> [u64; WORDS] {
 }
 
 #[inline(always)]
-fn judge_few(bytes: &[u8], rule: impl Rule) -> bool {
+fn few_match(bytes: &[u8], rule: impl ByteRule) -> bool {
     let Some(last) = bytes.last_chunk::<WIDE>() else {
         return bytes.iter().fold(true, |all, byte| {
             all & (rule.answer(of_each(*byte)) & TOPS == TOPS)

@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 use seqloom_core::error::{Fault, Kind};
 
 use crate::bytes::{Class, name};
-use crate::options::Ids;
+use crate::options::MissingIds;
 use crate::pairs::{id, is_blank};
 use crate::sink::Position;
 use seqloom_core::number::as_u64;
@@ -28,7 +28,7 @@ pub(crate) struct Cursor {
     /// How many letters the current record has.
     pub(crate) length: u64,
     /// What a record without an id is.
-    pub(crate) ids: Ids,
+    pub(crate) ids: MissingIds,
 }
 
 impl Default for Cursor {
@@ -41,14 +41,14 @@ impl Default for Cursor {
             header: Vec::new(),
             begun: 0,
             length: 0,
-            ids: Ids::default(),
+            ids: MissingIds::default(),
         }
     }
 }
 
 impl Cursor {
     /// The beginning of a text.
-    pub(crate) fn new(ids: Ids) -> Self {
+    pub(crate) fn new(ids: MissingIds) -> Self {
         Self {
             ids,
             ..Self::default()
@@ -95,8 +95,8 @@ impl Cursor {
 
     /// Takes a piece of the header's line.
     pub(crate) fn push_header(&mut self, piece: &[u8]) -> Result<(), Fault> {
-        let room = MAX_HEADER.saturating_sub(self.header.len());
-        let (kept, excess) = piece.split_at(piece.len().min(room));
+        let limit = MAX_HEADER.saturating_sub(self.header.len());
+        let (kept, excess) = piece.split_at(piece.len().min(limit));
         if self.header.try_reserve(kept.len()).is_err() {
             return Err(self.no_memory());
         }
@@ -126,7 +126,7 @@ impl Cursor {
         Err(self.fault(Kind::Header, position, message))
     }
 
-    /// Judges the header, all of which was taken.
+    /// Checks the header, which was read completely.
     pub(crate) fn end_header(&mut self, mark: char) -> Result<(), Fault> {
         self.check_header_bytes()?;
         let start = self.position.byte - as_u64(self.header.len());
@@ -140,7 +140,7 @@ impl Cursor {
         if has_id(&self.header) {
             return Ok(());
         }
-        if self.ids == Ids::Number {
+        if self.ids == MissingIds::Number {
             self.header.clear();
             let number = self.begun.saturating_sub(1).to_string();
             self.header.extend_from_slice(number.as_bytes());
@@ -150,14 +150,13 @@ impl Cursor {
         Err(self.fault(Kind::Header, at(start), message))
     }
 
-    /// Judges bytes of which `room` more may follow: the first that is not of
-    /// its class, or too many, is the fault.
-    pub(crate) fn admit(&self, bytes: &[u8], class: Class, room: u64) -> Result<(), Misfit> {
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
+    /// Checks that at most `limit` bytes follow, and that all belong to the class.
+    pub(crate) fn admit(&self, bytes: &[u8], class: Class, limit: u64) -> Result<(), Misfit> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let bad = class.misfit(bytes);
         match bad.zip(bad.and_then(|at| bytes.get(at))) {
-            Some((at, byte)) if at <= room => Err(Misfit::Byte(self.after(at), *byte)),
-            _ if bytes.len() > room => Err(Misfit::Excess(self.after(room))),
+            Some((at, byte)) if at <= limit => Err(Misfit::Byte(self.after(at), *byte)),
+            _ if bytes.len() > limit => Err(Misfit::Excess(self.after(limit))),
             _ => Ok(()),
         }
     }

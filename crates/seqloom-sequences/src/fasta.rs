@@ -22,15 +22,15 @@ use seqloom_core::error::{Fault, Kind};
 
 use crate::bytes::{Class, name};
 use crate::cursor::{Cursor, Misfit, line};
-use crate::options::{Comments, Format, Options, Whitespace};
-pub use crate::sink::{Position, Sink};
+use crate::options::{Comments, Format, ReaderOptions, Whitespace};
+pub use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
-/// A parser of FASTA: what it remembers from one piece of text to the next.
+/// A parser of FASTA, which reads text in pieces.
 #[derive(Debug)]
-pub struct Parser {
+pub struct FastaParser {
     pub(crate) cursor: Cursor,
-    within: Within,
+    within: FastaState,
     /// Whether a header was read whose record is not complete.
     is_open: bool,
     comments: Comments,
@@ -38,17 +38,17 @@ pub struct Parser {
     max_record: u64,
     /// A blank of this line that is an error if a letter follows; the first one.
     blank: Option<(Position, u8)>,
-    /// The length of most lines, at which the end of the next one is looked for first.
-    usual: usize,
+    /// The length of most lines, where the end of the next one is searched first.
+    usual_length: usize,
     /// Whether the last line had another length than that.
     differed: bool,
     /// How many records are complete.
-    ended: u64,
+    completed: u64,
 }
 
 /// What kind of line the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum FastaState {
     /// The beginning of the text, where a byte order mark may stand.
     Mark,
     /// The beginning of a line.
@@ -63,40 +63,40 @@ enum Within {
     Seek,
 }
 
-impl Default for Parser {
+impl Default for FastaParser {
     fn default() -> Self {
-        Self::new(&Options::default())
+        Self::new(&ReaderOptions::default())
     }
 }
 
-impl Parser {
+impl FastaParser {
     /// A parser at the beginning of a text.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &ReaderOptions) -> Self {
         Self {
             cursor: Cursor::new(options.ids),
-            within: Within::Mark,
+            within: FastaState::Mark,
             is_open: false,
             comments: options.comments,
             whitespace: options.whitespace,
             max_record: options.limit(Format::Fasta),
             blank: None,
-            usual: 0,
+            usual_length: 0,
             differed: true,
-            ended: 0,
+            completed: 0,
         }
     }
 
     /// How many records are complete.
-    pub fn ended(&self) -> u64 {
-        self.ended
+    pub fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Reads one piece of text. Says how much of it was used: all, or what
     /// stands before the record with which the sink would be too full.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            if self.within == Within::Start {
+            if self.within == FastaState::Start {
                 let used = self.whole_lines(rest, sink);
                 rest = rest.get(used..).unwrap_or_default();
                 self.check_memory(sink)?;
@@ -104,7 +104,7 @@ impl Parser {
                     continue;
                 }
             }
-            if matches!(self.within, Within::Start | Within::Seek) && *first == b'>' {
+            if matches!(self.within, FastaState::Start | FastaState::Seek) && *first == b'>' {
                 self.end_record(sink);
                 if sink.is_full() {
                     break;
@@ -117,27 +117,27 @@ impl Parser {
     }
 
     /// Takes one byte or one line, or as much of the line as the text has; returns its size.
-    fn take_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn take_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
         };
         match (self.within, first) {
-            (Within::Mark, first) => self.take_mark(first),
-            (Within::Start | Within::Seek, b'>') => Ok(self.begin_record()),
-            (Within::Start, b';' | b'#') => self.begin_comment(first),
-            (Within::Header, _) => self.take_header(rest, sink),
-            (Within::Start | Within::Letters, _) => self.take_letters(rest, sink),
+            (FastaState::Mark, first) => self.take_mark(first),
+            (FastaState::Start | FastaState::Seek, b'>') => Ok(self.begin_record()),
+            (FastaState::Start, b';' | b'#') => self.begin_comment(first),
+            (FastaState::Header, _) => self.take_header(rest, sink),
+            (FastaState::Start | FastaState::Letters, _) => self.take_letters(rest, sink),
             (within, _) => Ok(self.skip_line(rest, within)),
         }
     }
 
     /// Says that no text follows.
-    pub fn finish(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
-        if self.within == Within::Header {
+    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
+        if self.within == FastaState::Header {
             self.end_header(sink)?;
         }
         self.end_record(sink);
-        let is_lost = matches!(self.within, Within::Lost | Within::Seek);
+        let is_lost = matches!(self.within, FastaState::Lost | FastaState::Seek);
         if self.cursor.begun == 0 && !is_lost {
             return Err(Fault::whole(
                 "expected FASTA, found no sequence: the text is blank",
@@ -150,7 +150,7 @@ impl Parser {
     fn take_mark(&mut self, first: u8) -> Result<usize, Fault> {
         let is_mark = self.cursor.take_mark(first)?;
         if !is_mark {
-            self.within = Within::Start;
+            self.within = FastaState::Start;
         }
         Ok(usize::from(is_mark))
     }
@@ -159,21 +159,21 @@ impl Parser {
     fn begin_record(&mut self) -> usize {
         self.cursor.open();
         self.cursor.position.byte += 1;
-        self.within = Within::Header;
+        self.within = FastaState::Header;
         1
     }
 
     /// Ends the record that was begun, if there is one.
-    fn end_record(&mut self, sink: &mut impl Sink) {
+    fn end_record(&mut self, sink: &mut impl RecordSink) {
         if self.is_open {
             sink.end();
-            self.ended += 1;
+            self.completed += 1;
         }
         self.is_open = false;
     }
 
     /// Takes the header up to the line's end, or as far as the piece goes.
-    fn take_header(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn take_header(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (piece, ends) = line(rest);
         self.cursor.push_header(piece)?;
         if ends {
@@ -184,17 +184,17 @@ impl Parser {
     }
 
     /// Checks the header, all of which was taken, and begins its record in the sink.
-    fn end_header(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
+    fn end_header(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         self.cursor.end_header('>')?;
         sink.begin(&self.cursor.header);
         self.is_open = true;
-        self.within = Within::Start;
+        self.within = FastaState::Start;
         self.check_memory(sink)
     }
 
     /// Takes letters up to the line's end, or as far as the piece goes.
-    fn take_letters(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
-        self.within = Within::Letters;
+    fn take_letters(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+        self.within = FastaState::Letters;
         let (piece, ends) = line(rest);
         let (letters, blanks) = piece.split_at(piece.trim_ascii_end().len());
         if self.blank.is_none() && self.is_open && Class::Letter.has_all(letters) {
@@ -210,7 +210,7 @@ impl Parser {
     }
 
     /// Takes a line word by word: it has blanks or other bytes that are not letters.
-    fn take_words(&mut self, mut piece: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    fn take_words(&mut self, mut piece: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         while !piece.is_empty() {
             let begin = piece.len() - piece.trim_ascii_start().len();
             let (blanks, behind) = piece.split_at(begin);
@@ -237,7 +237,7 @@ impl Parser {
     }
 
     /// Takes a word, after a check that it may stand here and has letters only.
-    fn take_word(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    fn take_word(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         let Some(&first) = letters.first() else {
             return Ok(());
         };
@@ -247,21 +247,21 @@ impl Parser {
         if !self.is_open {
             return Err(self.misfit(self.cursor.position, first));
         }
-        let room = self.max_record - self.cursor.length;
-        if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, room) {
+        let limit = self.max_record - self.cursor.length;
+        if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, limit) {
             return Err(self.misfit(position, byte));
         }
         self.store(letters, sink)
     }
 
     /// Gives letters to the sink, unless the record gets too long.
-    fn store(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
-        let room = self.max_record - self.cursor.length;
-        if as_u64(letters.len()) > room {
-            let room = usize::try_from(room).unwrap_or(usize::MAX);
+    fn store(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
+        let limit = self.max_record - self.cursor.length;
+        if as_u64(letters.len()) > limit {
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(self
                 .cursor
-                .too_long(self.cursor.after(room), self.max_record));
+                .too_long(self.cursor.after(limit), self.max_record));
         }
         sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
@@ -272,11 +272,11 @@ impl Parser {
     /// Takes the end of a line.
     fn end_line(&mut self) {
         self.cursor.end_line();
-        self.within = Within::Start;
+        self.within = FastaState::Start;
         self.blank = None;
     }
 
-    fn check_memory(&self, sink: &impl Sink) -> Result<(), Fault> {
+    fn check_memory(&self, sink: &impl RecordSink) -> Result<(), Fault> {
         if sink.is_exhausted() {
             return Err(self.cursor.no_memory());
         }
@@ -303,7 +303,7 @@ impl Parser {
 
     fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
         if self.comments == Comments::Skip {
-            self.within = Within::Comment;
+            self.within = FastaState::Comment;
             return Ok(0);
         }
         let expected = if self.is_open {
@@ -323,29 +323,29 @@ impl Parser {
 }
 
 /// How the parser goes on after a fault.
-impl Parser {
+impl FastaParser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
         // At the start of a line a record may begin; else the rest of the line is skipped.
-        self.within = if at_start { Within::Seek } else { Within::Lost };
+        self.within = if at_start { FastaState::Seek } else { FastaState::Lost };
         self.is_open = false;
         self.blank = None;
     }
 
     /// Skips a line, or as much of it as there is: a comment, or text after a fault.
-    fn skip_line(&mut self, rest: &[u8], within: Within) -> usize {
+    fn skip_line(&mut self, rest: &[u8], within: FastaState) -> usize {
         let (piece, ends) = line(rest);
         self.cursor.position = self.cursor.after(piece.len());
         self.within = match within {
-            Within::Comment => Within::Comment,
-            _ => Within::Lost,
+            FastaState::Comment => FastaState::Comment,
+            _ => FastaState::Lost,
         };
         if ends {
             self.end_line();
             self.within = match within {
-                Within::Comment => Within::Start,
-                _ => Within::Seek,
+                FastaState::Comment => FastaState::Start,
+                _ => FastaState::Seek,
             };
         }
         piece.len() + usize::from(ends)

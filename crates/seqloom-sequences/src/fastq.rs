@@ -34,15 +34,15 @@ use seqloom_core::error::{Fault, Kind};
 
 use crate::bytes::Class;
 use crate::cursor::{Cursor, MAX_HEADER, Misfit, line};
-use crate::options::{Format, Options};
-use crate::sink::{Position, Sink};
+use crate::options::{Format, ReaderOptions};
+use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
 /// Where in FASTQ text the next piece goes on.
 #[derive(Debug)]
-pub struct Parser {
+pub struct FastqParser {
     pub(crate) cursor: Cursor,
-    within: Within,
+    within: FastqState,
     lowest: u8,
     max_record: u64,
     /// How many qualities the current record still needs.
@@ -55,12 +55,12 @@ pub struct Parser {
     carriage: Option<Position>,
     /// How long the last header and sequence were, as the next may be too.
     usual: (usize, usize),
-    ended: u64,
+    completed: u64,
 }
 
 /// What kind of line the next byte belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
+enum FastqState {
     /// The beginning of the text.
     Mark,
     /// Between two records.
@@ -77,12 +77,12 @@ enum Within {
     Quality,
 }
 
-impl Parser {
+impl FastqParser {
     /// A parser at the beginning of a text.
-    pub fn new(options: &Options) -> Self {
+    pub fn new(options: &ReaderOptions) -> Self {
         Self {
             cursor: Cursor::new(options.ids),
-            within: Within::Mark,
+            within: FastqState::Mark,
             lowest: options.quality.lowest(),
             max_record: options.limit(Format::Fastq),
             missing: 0,
@@ -90,29 +90,29 @@ impl Parser {
             empty: (Position { line: 1, byte: 0 }, 0),
             carriage: None,
             usual: (0, 0),
-            ended: 0,
+            completed: 0,
         }
     }
 
     /// How many records are complete.
-    pub fn ended(&self) -> u64 {
-        self.ended
+    pub fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Whether no record is begun and not complete.
     pub fn is_between(&self) -> bool {
         matches!(
             self.within,
-            Within::Mark | Within::Between | Within::Lost | Within::Seek
+            FastqState::Mark | FastqState::Between | FastqState::Lost | FastqState::Seek
         )
     }
 
     /// Reads one piece of text. Says how much of it was used: all, or what
     /// stands before the record with which the sink would be too full.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            if self.within == Within::Between && self.begins(*first) && self.carriage.is_none() {
+            if self.within == FastqState::Between && self.begins(*first) && self.carriage.is_none() {
                 if sink.is_full() {
                     break;
                 }
@@ -129,7 +129,7 @@ impl Parser {
     }
 
     /// Takes one byte or one line, or as much of it as there is.
-    fn piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
         };
@@ -137,25 +137,25 @@ impl Parser {
             return Err(self.lone_carriage(position));
         }
         match (self.within, first) {
-            (Within::Mark, first) => self.mark(first),
-            (Within::Between, first) if self.begins(first) => Ok(self.open()),
-            (Within::Seek, b'@') => Ok(self.open()),
-            (Within::Start, b'+') => self.open_plus(),
-            (Within::Start, b'@') => Err(self.no_plus()),
-            (Within::Lost | Within::Seek, _) => Ok(self.lose(rest)),
-            (Within::Header, _) => self.header_piece(rest, sink),
-            (Within::Plus, _) => self.plus_piece(rest, sink),
+            (FastqState::Mark, first) => self.mark(first),
+            (FastqState::Between, first) if self.begins(first) => Ok(self.open()),
+            (FastqState::Seek, b'@') => Ok(self.open()),
+            (FastqState::Start, b'+') => self.open_plus(),
+            (FastqState::Start, b'@') => Err(self.no_plus()),
+            (FastqState::Lost | FastqState::Seek, _) => Ok(self.lose(rest)),
+            (FastqState::Header, _) => self.header_piece(rest, sink),
+            (FastqState::Plus, _) => self.plus_piece(rest, sink),
             _ => self.line_piece(rest, sink),
         }
     }
 
     /// Takes what stands between records, letters or qualities.
-    fn line_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn line_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (raw, ends) = line(rest);
         let bare = raw.strip_suffix(b"\r").unwrap_or(raw);
         match self.within {
-            Within::Between => self.nothing(bare),
-            Within::Quality => self.qualities(bare, sink),
+            FastqState::Between => self.nothing(bare),
+            FastqState::Quality => self.qualities(bare, sink),
             _ => self.letters(bare, sink),
         }?;
         if bare.len() < raw.len() {
@@ -168,7 +168,7 @@ impl Parser {
         Ok(raw.len() + usize::from(ends))
     }
 
-    fn end_line(&mut self, sink: &mut impl Sink) {
+    fn end_line(&mut self, sink: &mut impl RecordSink) {
         let size = self.cursor.position.byte - self.cursor.line_start;
         if size == u64::from(self.carriage.is_some()) {
             self.note_empty_line();
@@ -176,22 +176,22 @@ impl Parser {
         self.cursor.end_line();
         self.carriage = None;
         match self.within {
-            Within::Quality if self.missing == 0 => self.close(sink),
-            Within::Letters => self.within = Within::Start,
+            FastqState::Quality if self.missing == 0 => self.close(sink),
+            FastqState::Letters => self.within = FastqState::Start,
             _ => {}
         }
     }
 
-    fn close(&mut self, sink: &mut impl Sink) {
+    fn close(&mut self, sink: &mut impl RecordSink) {
         sink.end();
-        self.ended += 1;
-        self.within = Within::Between;
+        self.completed += 1;
+        self.within = FastqState::Between;
     }
 
     fn mark(&mut self, first: u8) -> Result<usize, Fault> {
         let is_mark = self.cursor.take_mark(first)?;
         if !is_mark {
-            self.within = Within::Between;
+            self.within = FastqState::Between;
         }
         Ok(usize::from(is_mark))
     }
@@ -199,7 +199,7 @@ impl Parser {
     fn open(&mut self) -> usize {
         self.cursor.open();
         self.cursor.position.byte += 1;
-        self.within = Within::Header;
+        self.within = FastqState::Header;
         1
     }
 
@@ -212,7 +212,7 @@ impl Parser {
         }
         self.again.clear();
         self.cursor.position.byte += 1;
-        self.within = Within::Plus;
+        self.within = FastqState::Plus;
         Ok(1)
     }
 
@@ -224,7 +224,7 @@ impl Parser {
         self.empty.1 += 1;
     }
 
-    fn header_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn header_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (piece, ends) = line(rest);
         self.cursor.push_header(piece)?;
         if ends {
@@ -233,16 +233,16 @@ impl Parser {
             self.check_memory(sink)?;
             self.cursor.end_line();
             self.empty.1 = 0;
-            self.within = Within::Start;
+            self.within = FastqState::Start;
         }
         Ok(piece.len() + usize::from(ends))
     }
 
-    fn plus_piece(&mut self, rest: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    fn plus_piece(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (piece, ends) = line(rest);
         // A longer line cannot be the header, and need not be kept.
-        let room = (MAX_HEADER + 2).saturating_sub(self.again.len());
-        let (kept, _) = piece.split_at(piece.len().min(room));
+        let limit = (MAX_HEADER + 2).saturating_sub(self.again.len());
+        let (kept, _) = piece.split_at(piece.len().min(limit));
         if self.again.try_reserve(kept.len()).is_err() {
             return Err(self.cursor.no_memory());
         }
@@ -270,11 +270,11 @@ impl Parser {
         Err(self.cursor.fault(Kind::Names, position, message))
     }
 
-    fn end_plus_line(&mut self, sink: &mut impl Sink) {
+    fn end_plus_line(&mut self, sink: &mut impl RecordSink) {
         self.cursor.end_line();
         self.missing = self.cursor.length;
         self.empty.1 = 0;
-        self.within = Within::Quality;
+        self.within = FastqState::Quality;
         if self.missing == 0 {
             self.close(sink);
         }
@@ -304,23 +304,23 @@ impl Parser {
         Err(self.misfit(Misfit::Byte(position, byte)))
     }
 
-    fn letters(&mut self, letters: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    fn letters(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         if letters.is_empty() {
             return Ok(());
         }
         if self.empty.1 > 0 {
             return Err(self.empty_line());
         }
-        let room = self.max_record - self.cursor.length;
-        let admitted = self.cursor.admit(letters, Class::Letter, room);
+        let limit = self.max_record - self.cursor.length;
+        let admitted = self.cursor.admit(letters, Class::Letter, limit);
         admitted.map_err(|misfit| self.misfit(misfit))?;
-        self.within = Within::Letters;
+        self.within = FastqState::Letters;
         sink.letters(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
         self.check_memory(sink)
     }
 
-    fn qualities(&mut self, qualities: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+    fn qualities(&mut self, qualities: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.empty.1 > 0 && !qualities.is_empty() {
             return Err(self.empty_line());
         }
@@ -333,7 +333,7 @@ impl Parser {
         self.check_memory(sink)
     }
 
-    fn check_memory(&self, sink: &impl Sink) -> Result<(), Fault> {
+    fn check_memory(&self, sink: &impl RecordSink) -> Result<(), Fault> {
         if sink.is_exhausted() {
             return Err(self.cursor.no_memory());
         }
@@ -341,14 +341,14 @@ impl Parser {
     }
 
     /// Says that no text follows.
-    pub fn finish(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
-        if self.within == Within::Header {
+    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
+        if self.within == FastqState::Header {
             self.cursor.check_header_bytes()?;
         }
         let is_whole = match self.within {
-            Within::Quality => self.missing == 0,
-            Within::Plus => self.cursor.length == 0 && self.end_plus().is_ok(),
-            Within::Header | Within::Start | Within::Letters => false,
+            FastqState::Quality => self.missing == 0,
+            FastqState::Plus => self.cursor.length == 0 && self.end_plus().is_ok(),
+            FastqState::Header | FastqState::Start | FastqState::Letters => false,
             _ => return self.finish_between(),
         };
         if !is_whole {
@@ -359,7 +359,7 @@ impl Parser {
     }
 
     fn finish_between(&self) -> Result<(), Fault> {
-        if self.cursor.begun == 0 && matches!(self.within, Within::Mark | Within::Between) {
+        if self.cursor.begun == 0 && matches!(self.within, FastqState::Mark | FastqState::Between) {
             let message = "expected FASTQ, found no record: the text is blank";
             return Err(Fault::whole(message));
         }
@@ -368,22 +368,22 @@ impl Parser {
 }
 
 /// Going on after a fault.
-impl Parser {
+impl FastqParser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
-        self.within = if at_start { Within::Seek } else { Within::Lost };
+        self.within = if at_start { FastqState::Seek } else { FastqState::Lost };
         self.carriage = None;
     }
 
     /// Leaves out a line, or as much of it as there is.
     fn lose(&mut self, rest: &[u8]) -> usize {
         let (piece, ends) = line(rest);
-        self.within = Within::Lost;
+        self.within = FastqState::Lost;
         self.cursor.position = self.cursor.after(piece.len());
         if ends {
             self.cursor.end_line();
-            self.within = Within::Seek;
+            self.within = FastqState::Seek;
         }
         piece.len() + usize::from(ends)
     }

@@ -33,6 +33,6 @@ pub mod write;
 
 pub use batch::Batch;
 pub use locate::locate;
-pub use options::Options;
+pub use options::ReaderOptions;
 pub use reader::Reader;
 pub use report::Report;

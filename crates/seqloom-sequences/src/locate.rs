@@ -4,18 +4,18 @@ use std::path::Path;
 
 use seqloom_core::{Error, Result};
 
-use crate::options::{Comments, Options, Whitespace};
+use crate::options::{Comments, ReaderOptions, Whitespace};
 use crate::reader::Reader;
-use crate::sink::{Position, Sink};
+use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
 /// The line and the byte of letter `position` of record `record`, both counted from 0.
 pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
-    let options = Options {
+    let options = ReaderOptions {
         comments: Comments::Skip,
         whitespace: Whitespace::Strip,
         max_record: Some(u64::MAX),
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let mut reader = Reader::open(path, &options)?;
     let mut search = Search {
@@ -45,7 +45,7 @@ struct Search {
     found: Option<Position>,
 }
 
-impl Sink for Search {
+impl RecordSink for Search {
     fn begin(&mut self, _: &[u8]) {
         self.begun += 1;
     }

@@ -144,7 +144,7 @@ impl Whitespace {
 
 /// What a record is whose header has no word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ids {
+pub enum MissingIds {
     /// A fault.
     #[default]
     Error,
@@ -152,7 +152,7 @@ pub enum Ids {
     Number,
 }
 
-impl Ids {
+impl MissingIds {
     /// The one of this name.
     pub fn named(name: &str) -> Result<Self> {
         choose(
@@ -163,9 +163,9 @@ impl Ids {
     }
 }
 
-/// How a file is to be read.
+/// Options for reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct ReaderOptions {
     /// What the file must be; nothing takes what it is.
     pub format: Option<Format>,
     /// How qualities are written.
@@ -177,7 +177,7 @@ pub struct Options {
     /// What blanks between letters of FASTA are.
     pub whitespace: Whitespace,
     /// What a header without a word is.
-    pub ids: Ids,
+    pub ids: MissingIds,
     /// The most letters of a record; nothing is 64 Mi for FASTQ, and no limit
     /// for FASTA, where a record may be a chromosome.
     pub max_record: Option<u64>,
@@ -192,7 +192,7 @@ pub struct Options {
     pub threads: usize,
 }
 
-impl Default for Options {
+impl Default for ReaderOptions {
     fn default() -> Self {
         Self {
             format: None,
@@ -200,7 +200,7 @@ impl Default for Options {
             on_error: OnError::default(),
             comments: Comments::default(),
             whitespace: Whitespace::default(),
-            ids: Ids::default(),
+            ids: MissingIds::default(),
             max_record: None,
             expect: None,
             require_eof: true,
@@ -210,10 +210,10 @@ impl Default for Options {
     }
 }
 
-/// The most letters of a FASTQ record, unless told otherwise.
+/// The default limit of the number of letters of a FASTQ record.
 const MAX_READ: u64 = 64 << 20;
 
-impl Options {
+impl ReaderOptions {
     /// How the file is unpacked.
     pub fn unpacking(&self) -> compression::UnpackOptions {
         compression::UnpackOptions {

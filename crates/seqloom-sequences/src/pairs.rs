@@ -2,7 +2,7 @@
 //!
 //! What is compared is the id: the header's first word. Illumina wrote
 //! the end into it (`/1` and `/2`), later into the comment behind the blank
-//! (`1:N:0:ATCACG`), which is not looked at. `fastq-dump -I` writes `.1` and
+//! (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes `.1` and
 //! `.2`, and other programs `_1` and `_2`.
 
 use seqloom_core::Ragged;

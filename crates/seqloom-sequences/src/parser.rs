@@ -3,25 +3,25 @@
 use seqloom_core::error::Fault;
 
 use crate::cursor::Cursor;
-use crate::options::{Format, Options};
-use crate::sink::{Position, Sink};
+use crate::options::{Format, ReaderOptions};
+use crate::sink::{Position, RecordSink};
 use crate::{fasta, fastq};
 
 /// A parser of either format.
 #[derive(Debug)]
 pub enum Parser {
     /// Of FASTA.
-    Fasta(fasta::Parser),
+    Fasta(fasta::FastaParser),
     /// Of FASTQ.
-    Fastq(fastq::Parser),
+    Fastq(fastq::FastqParser),
 }
 
 impl Parser {
     /// A parser at the beginning of a text.
-    pub fn new(format: Format, options: &Options) -> Self {
+    pub fn new(format: Format, options: &ReaderOptions) -> Self {
         match format {
-            Format::Fasta => Self::Fasta(fasta::Parser::new(options)),
-            Format::Fastq => Self::Fastq(fastq::Parser::new(options)),
+            Format::Fasta => Self::Fasta(fasta::FastaParser::new(options)),
+            Format::Fastq => Self::Fastq(fastq::FastqParser::new(options)),
         }
     }
 
@@ -34,7 +34,7 @@ impl Parser {
     }
 
     /// Parses more of the text, up to a position where it needs more; says how much that was.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl Sink) -> Result<usize, Fault> {
+    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         match self {
             Self::Fasta(parser) => parser.feed(text, sink),
             Self::Fastq(parser) => parser.feed(text, sink),
@@ -42,7 +42,7 @@ impl Parser {
     }
 
     /// Ends the last record, at the end of the text.
-    pub fn finish(&mut self, sink: &mut impl Sink) -> Result<(), Fault> {
+    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         match self {
             Self::Fasta(parser) => parser.finish(sink),
             Self::Fastq(parser) => parser.finish(sink),
@@ -50,10 +50,10 @@ impl Parser {
     }
 
     /// How many records are complete.
-    pub fn ended(&self) -> u64 {
+    pub fn completed(&self) -> u64 {
         match self {
-            Self::Fasta(parser) => parser.ended(),
-            Self::Fastq(parser) => parser.ended(),
+            Self::Fasta(parser) => parser.completed(),
+            Self::Fastq(parser) => parser.completed(),
         }
     }
 

@@ -4,15 +4,15 @@ use std::collections::TryReserveError;
 
 use seqloom_compression::{Text, Trouble};
 
-/// Text in pieces; what was looked at, or must be read again, is put back.
-pub(crate) struct Pieces {
+/// Text in pieces. Text that was peeked at, or must be read again, is put back.
+pub(crate) struct TextPieces {
     /// What was put back, and how much of it was used again.
     front: Vec<u8>,
     used: usize,
     text: Box<dyn Text>,
 }
 
-impl Pieces {
+impl TextPieces {
     pub(crate) fn new(text: Box<dyn Text>) -> Self {
         Self {
             front: Vec::new(),

@@ -10,7 +10,7 @@ use seqloom_core::number::as_u64;
 
 /// The most bins.
 const MOST: usize = 512;
-/// Column 0 counts what is no letter; A is 1, and case is not looked at.
+/// Column 0 counts bytes that are no letters; A is column 1, and case is ignored.
 pub const LETTERS: usize = 32;
 /// A quality letter is ASCII.
 pub const QUALITIES: usize = 128;

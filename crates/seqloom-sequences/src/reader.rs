@@ -9,11 +9,11 @@ use seqloom_core::error::{Fault, Kind, Result};
 use seqloom_core::interrupt::Stop;
 
 use crate::batch::{Batch, Collect};
-use crate::options::{Format, OnError, Options};
+use crate::options::{Format, OnError, ReaderOptions};
 use crate::parser::Parser;
-use crate::pieces::Pieces;
+use crate::pieces::TextPieces;
 use crate::report::Report;
-use crate::sink::Sink;
+use crate::sink::RecordSink;
 use crate::sniff;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
@@ -24,11 +24,11 @@ const CHECKED_AFTER_FAULT: usize = 64 << 20;
 /// Reads the records of a file, in order, each once.
 pub struct Reader {
     path: PathBuf,
-    options: Options,
+    options: ReaderOptions,
     compression: Compression,
-    pieces: Pieces,
+    pieces: TextPieces,
     parser: Parser,
-    state: State,
+    state: ReaderState,
     report: Report,
     /// The text of the record that has begun, where it may be read again.
     trail: Vec<u8>,
@@ -37,7 +37,7 @@ pub struct Reader {
     last_fault: (u64, u64),
 }
 
-enum State {
+enum ReaderState {
     Reading,
     /// The end was reached, and all was well.
     Finished,
@@ -46,14 +46,14 @@ enum State {
 }
 
 impl Reader {
-    /// Opens a file, and tells what it is packed and written in.
-    pub fn open(path: &Path, options: &Options) -> Result<Self> {
+    /// Opens a file, and detects its compression and its format.
+    pub fn open(path: &Path, options: &ReaderOptions) -> Result<Self> {
         let input = BufferedInput::open(path).map_err(|error| Error::io(path, &error))?;
         Self::new(path, input, options)
     }
 
     /// Reads from `input`; `path` is what errors call it.
-    pub fn new(path: &Path, input: BufferedInput, options: &Options) -> Result<Self> {
+    pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
         let unpacked = unpack(input, &options.unpacking());
         let unpacked = unpacked.map_err(|trouble| translate(path, trouble))?;
         Self::of_text(path, unpacked, options)
@@ -63,10 +63,10 @@ impl Reader {
     pub fn of_text(
         path: &Path,
         (compression, text): (Compression, Box<dyn Text>),
-        options: &Options,
+        options: &ReaderOptions,
     ) -> Result<Self> {
         let of_path = |trouble| translate(path, trouble);
-        let mut pieces = Pieces::new(text);
+        let mut pieces = TextPieces::new(text);
         let start = pieces.peek(sniff::is_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());
         let format = sniff::format(start, options)
@@ -77,7 +77,7 @@ impl Reader {
             compression,
             pieces,
             parser: Parser::new(format, options),
-            state: State::Reading,
+            state: ReaderState::Reading,
             report: Report::default(),
             trail: Vec::new(),
             last_fault: (0, 0),
@@ -102,7 +102,7 @@ impl Reader {
     /// What was read and what was left out so far.
     pub fn report(&self) -> Report {
         Report {
-            records: self.parser.ended(),
+            records: self.parser.completed(),
             ..self.report.clone()
         }
     }
@@ -136,17 +136,17 @@ impl Reader {
         sink.finish();
         match &self.state {
             _ if !batch.is_empty() => Ok(true),
-            State::Failed(error) => Err(error.clone()),
+            ReaderState::Failed(error) => Err(error.clone()),
             _ => Ok(false),
         }
     }
 
     /// Parses until the sink is full, the text ends, or a fault is met.
-    pub fn drive(&mut self, sink: &mut impl Sink) {
-        let mut goes_on = matches!(self.state, State::Reading);
-        while goes_on {
-            goes_on = self.step(sink).unwrap_or_else(|error| {
-                self.state = State::Failed(error);
+    pub fn drive(&mut self, sink: &mut impl RecordSink) {
+        let mut continues = matches!(self.state, ReaderState::Reading);
+        while continues {
+            continues = self.step(sink).unwrap_or_else(|error| {
+                self.state = ReaderState::Failed(error);
                 false
             });
         }
@@ -155,14 +155,14 @@ impl Reader {
     /// The fault that was met, if any.
     pub fn failure(&self) -> Option<&Error> {
         match &self.state {
-            State::Failed(error) => Some(error),
+            ReaderState::Failed(error) => Some(error),
             _ => None,
         }
     }
 
-    /// Parses one piece of text; says whether to go on. A sink is asked whether
-    /// it is full only between records, so that none is left unfinished.
-    fn step(&mut self, sink: &mut impl Sink) -> Result<bool> {
+    /// Parses one piece of text; returns whether to continue. Checks whether the sink is full
+    /// only between records, so that none is left unfinished.
+    fn step(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         if self.parser.is_between() && sink.is_full() {
             return Ok(false);
         }
@@ -184,19 +184,19 @@ impl Reader {
         Ok(used == count)
     }
 
-    fn end(&mut self, sink: &mut impl Sink) -> Result<bool> {
+    fn end(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         let from = self.parser.position().byte;
         if let Err(fault) = self.parser.finish(sink) {
             return self.pass_over(fault, from, sink);
         }
-        self.state = State::Finished;
+        self.state = ReaderState::Finished;
         self.check_count()?;
         Ok(false)
     }
 
     /// Whether as many records were there as were expected.
     fn check_count(&self) -> Result<()> {
-        let (found, left_out) = (self.parser.ended(), self.report.count());
+        let (found, left_out) = (self.parser.completed(), self.report.count());
         match self.options.expect {
             Some(expected) if expected != found + left_out => {
                 let message = match left_out {
@@ -215,10 +215,10 @@ impl Reader {
         }
     }
 
-    /// Makes an error of a fault, or finds the next record; says whether to go on.
-    fn pass_over(&mut self, fault: Fault, from: u64, sink: &mut impl Sink) -> Result<bool> {
+    /// Raises a fault as an error, or skips to the next record; returns whether to continue.
+    fn pass_over(&mut self, fault: Fault, from: u64, sink: &mut impl RecordSink) -> Result<bool> {
         if self.options.on_error == OnError::Raise || fault.kind == Kind::Memory {
-            return Err(self.blame(fault));
+            return Err(self.check_rest(fault));
         }
         sink.cancel();
         self.recover(fault, from)?;
@@ -227,7 +227,7 @@ impl Reader {
 
     /// Damage to compressed data often shows as bad text first. Some of the rest is
     /// unpacked: if a checksum is wrong, that is the error. Ctrl-C ends it.
-    fn blame(&mut self, fault: Fault) -> Error {
+    fn check_rest(&mut self, fault: Fault) -> Error {
         let stop = Stop::with_signals();
         let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
         let mut left = if is_packed { CHECKED_AFTER_FAULT } else { 0 };

@@ -10,7 +10,7 @@ use seqloom_core::number::as_u64;
 
 /// Records, column by column.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<'a> {
+pub struct RecordColumns<'a> {
     /// How many records were written before, for errors.
     pub before: u64,
     /// Header lines without their mark.
@@ -23,7 +23,7 @@ pub struct Columns<'a> {
 
 /// Writes FASTA behind `text`; letters in lines of `width`, or in one line.
 pub fn fasta(
-    columns: &Columns<'_>,
+    columns: &RecordColumns<'_>,
     width: Option<usize>,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), Fault> {
@@ -42,7 +42,7 @@ pub fn fasta(
 }
 
 /// Writes FASTQ behind `text`, four lines a record.
-pub fn fastq(columns: &Columns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
+pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
     let Some(qualities) = columns.qualities else {
         return Err(Fault::whole("FASTQ needs qualities, found none"));
     };
@@ -60,7 +60,7 @@ pub fn fastq(columns: &Columns<'_>, text: &mut Vec<u8>) -> std::result::Result<(
 }
 
 /// That all columns have one row for each record.
-pub fn check_columns(columns: &Columns<'_>) -> Result<()> {
+pub fn check_columns(columns: &RecordColumns<'_>) -> Result<()> {
     let (headers, sequences) = (columns.headers.len(), columns.sequences.len());
     let qualities = columns.qualities.map_or(sequences, |column| column.len());
     if headers == sequences && qualities == sequences {
@@ -72,7 +72,7 @@ pub fn check_columns(columns: &Columns<'_>) -> Result<()> {
     )))
 }
 
-fn rows<'a>(columns: &Columns<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+fn rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     let letters = columns.sequences;
     let headers = columns.headers;
     (0..headers.len()).map(move |row| (headers.get(row), letters.get(row)))
@@ -130,8 +130,8 @@ fn fault(record: u64, header: &[u8], message: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn columns<'a>(letters: &'a [u8], quality: &'a [u8], ends: &'a [i64]) -> Columns<'a> {
-        Columns {
+    fn columns<'a>(letters: &'a [u8], quality: &'a [u8], ends: &'a [i64]) -> RecordColumns<'a> {
+        RecordColumns {
             before: 0,
             headers: Ragged::new(b"a xb", &[0, 3, 4]).unwrap(),
             sequences: Ragged::new(letters, ends).unwrap(),

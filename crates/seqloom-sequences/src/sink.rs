@@ -1,4 +1,4 @@
-//! What takes the records that a parser finds.
+//! The receiver of the records that a parser finds.
 
 /// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,8 +9,8 @@ pub struct Position {
     pub byte: u64,
 }
 
-/// What takes the records that a parser finds.
-pub trait Sink {
+/// Receives the records that a parser finds.
+pub trait RecordSink {
     /// A record begins.
     fn begin(&mut self, header: &[u8]);
 

@@ -5,14 +5,14 @@ mod contents;
 
 use self::contents::content_of;
 pub use self::contents::{Purpose, foreign};
-use crate::options::{Comments, Format, Options};
+use crate::options::{Comments, Format, ReaderOptions};
 
 /// So many blank bytes may stand before a file shows what it is.
 const PATIENCE: usize = 1 << 20;
 /// So much is needed to name something else.
 const ENOUGH_TO_NAME: usize = 4096;
 
-/// Whether text may be judged by this beginning, however it came in pieces.
+/// Returns whether the beginning of a text is long enough to detect its format.
 pub(crate) fn is_enough(start: &[u8]) -> bool {
     match content(start) {
         [b'>', ..] | [b'@', _, _, _, ..] => true,
@@ -22,7 +22,7 @@ pub(crate) fn is_enough(start: &[u8]) -> bool {
 }
 
 /// What text that begins like this is written in, or why it is neither.
-pub(crate) fn format(start: &[u8], options: &Options) -> Result<Format, String> {
+pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, String> {
     let found = match content(start) {
         _ if start.is_empty() => {
             return Err(format!("the file is empty, expected {}", wanted(options)));
@@ -47,7 +47,7 @@ pub(crate) fn format(start: &[u8], options: &Options) -> Result<Format, String> 
     }
 }
 
-fn wanted(options: &Options) -> &'static str {
+fn wanted(options: &ReaderOptions) -> &'static str {
     match options.format {
         None => "FASTA or FASTQ",
         Some(Format::Fasta) => "FASTA",
@@ -77,7 +77,7 @@ fn describe(start: &[u8]) -> String {
     }
 }
 
-/// Whatever else: judged by its first line.
+/// Describes other text by its first line.
 fn by_letters(start: &[u8]) -> String {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | b' '..=b'~' | 0x80..);
     if !start.iter().all(is_text) {

@@ -14,18 +14,18 @@ use sirocco::deflate;
 
 use crate::options::Format;
 use crate::render;
-use crate::render::Columns;
+use crate::render::RecordColumns;
 use seqloom_compression::{Compression, Trouble};
 use seqloom_core::number::as_u64;
 
-pub use bgzip::Target;
+pub use bgzip::WriteTarget;
 
 /// How hard gzip can try.
 const HIGHEST: u8 = 9;
 
-/// How records are written.
+/// Options for writing records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct WriterOptions {
     /// What they are written in.
     pub format: Format,
     /// What that is packed in: nothing, gzip or bgzip.
@@ -38,7 +38,7 @@ pub struct Options {
     pub threads: usize,
 }
 
-impl Options {
+impl WriterOptions {
     /// Nothing packed, lines of 60, one thread.
     pub fn new(format: Format) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Options {
 
 /// What was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteSummary {
     /// How many records.
     pub records: u64,
     /// How many bytes of text.
@@ -75,23 +75,23 @@ pub struct Written {
 }
 
 /// Writes records. A file is whole only after [`finish`](Self::finish).
-pub struct Writer {
+pub struct RecordWriter {
     packer: Packer,
-    options: Options,
+    options: WriterOptions,
     /// The text of one call, kept for its memory.
     text: Vec<u8>,
-    written: Written,
+    written: WriteSummary,
 }
 
 enum Packer {
-    Plain(Target),
-    Gzip(Box<deflate::Writer<Target>>),
-    Bgzip(Box<bgzip::Writer>),
+    Plain(WriteTarget),
+    Gzip(Box<deflate::Writer<WriteTarget>>),
+    Bgzip(Box<bgzip::BgzipWriter>),
 }
 
-impl Writer {
+impl RecordWriter {
     /// Writes to `target`, which may well be a file: writes are large.
-    pub fn new(target: Target, options: Options) -> Result<Self> {
+    pub fn new(target: WriteTarget, options: WriterOptions) -> Result<Self> {
         options.check()?;
         let level = deflate::Level::new(options.level);
         let packer = match options.compression {
@@ -101,7 +101,7 @@ impl Writer {
                 Packer::Gzip(Box::new(packer))
             }
             Compression::Bgzip => {
-                let packer = bgzip::Writer::new(target, level, options.threads);
+                let packer = bgzip::BgzipWriter::new(target, level, options.threads);
                 Packer::Bgzip(Box::new(packer))
             }
             other => {
@@ -113,13 +113,13 @@ impl Writer {
             packer,
             options,
             text: Vec::new(),
-            written: Written::default(),
+            written: WriteSummary::default(),
         })
     }
 
     /// Writes records. One that would not read back as it is is a fault, and
     /// none of this call's records is written then.
-    pub fn write(&mut self, columns: &Columns<'_>) -> std::result::Result<(), Trouble> {
+    pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), Trouble> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         let rendered = match self.options.format {
@@ -144,7 +144,7 @@ impl Writer {
     }
 
     /// Writes what ends the file, and says what was written.
-    pub fn finish(self) -> io::Result<Written> {
+    pub fn finish(self) -> io::Result<WriteSummary> {
         let mut written = self.written;
         let mut target = match self.packer {
             Packer::Plain(target) => target,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use seqloom_core::Error;
 use seqloom_core::error::Kind;
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, Whitespace};
 use support::{files, read, read_as};
 
@@ -84,10 +84,10 @@ fn specimens_are_what_their_index_says() {
 
 #[test]
 fn comments_and_white_space_are_left_out_where_the_options_say_so() {
-    let options = Options {
+    let options = ReaderOptions {
         comments: Comments::Skip,
         whitespace: Whitespace::Strip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for (name, file) in files("fastx/specimens/FASTA") {
         if ["f003.fasta", "example1.txt"].contains(&name.as_str()) {
@@ -116,7 +116,7 @@ fn the_size_of_the_pieces_changes_no_verdict() {
         }
         let whole = read(&file);
         for piece in (1..24).chain([64, 100, 1000]) {
-            let found = read_as(&file, piece, &Options::default());
+            let found = read_as(&file, piece, &ReaderOptions::default());
             assert_eq!(found, whole, "{name} in pieces of {piece}");
         }
     }

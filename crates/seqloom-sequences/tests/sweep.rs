@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use sirocco::{Format, compress, deflate::Level};
-use support::{Record, files, read};
+use support::{RecordBytes, files, read};
 
 /// Four lines, several lines, empty, long; a quality that looks like a header.
 const READS: &[u8] = b"@J1 JJ\nACGTACGTAC\n+\nJJ@J**+IJ\x7e\n@b\nAC\nGT\n+b\n@@\n@J\n@c\n\n+\n\n\
@@ -36,7 +36,7 @@ fn flipped(file: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
 }
 
 /// How many characters differ between records that have the same shape.
-fn differences(some: &[Record], other: &[Record]) -> Option<usize> {
+fn differences(some: &[RecordBytes], other: &[RecordBytes]) -> Option<usize> {
     let count = |some: &[u8], other: &[u8]| {
         let pairs = some.iter().zip(other);
         (some.len() == other.len()).then(|| pairs.filter(|(a, b)| a != b).count())

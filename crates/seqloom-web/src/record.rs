@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_sequences::{Batch, Options, Reader, pairs};
+use seqloom_sequences::{Batch, ReaderOptions, Reader, pairs};
 
 /// A record of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) fn find(
     number: u64,
 ) -> Result<Record> {
     let input = BufferedInput::new(Box::new(stream));
-    let mut reader = Reader::new(Path::new(name), input, &Options::default())?;
+    let mut reader = Reader::new(Path::new(name), input, &ReaderOptions::default())?;
     let (mut batch, mut before) = (Batch::default(), 0);
     while reader.read_into(&mut batch, PIECE.0, PIECE.1)? {
         let behind = before + as_u64(batch.len());

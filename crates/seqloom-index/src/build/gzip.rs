@@ -1,9 +1,9 @@
-//! Ordinary gzip: looked through from its beginning, once.
+//! The scan of a gzip file that is not bgzip, from its beginning to its end.
 
 use std::path::Path;
 
-use super::judge::Judge;
-use crate::building::{Building, Found, Take};
+use super::checked_scan::CheckedScan;
+use crate::building::{Building, ScanSummary, RowSink};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::low;
 use seqloom_compression::input::BufferedInput;
@@ -20,16 +20,16 @@ const PLACES: u64 = if cfg!(fuzzing) { 16 } else { 8192 };
 /// Text is hardly ever packed better than this.
 const RATIO: u64 = 4;
 
-/// Looks through a gzip file.
-pub(super) fn look_through_gzip(
+/// Scans a gzip file.
+pub(super) fn scan_gzip(
     path: &Path,
     format: Format,
-    rows: &mut impl Take,
+    rows: &mut impl RowSink,
     building: &Building,
-) -> Result<Found, Trouble> {
+) -> Result<ScanSummary, Trouble> {
     let size = std::fs::metadata(path)?.len();
-    let mut look = Look {
-        judge: Judge::new(format, 0),
+    let mut scan = GzipScan {
+        checked_scan: CheckedScan::new(format, 0),
         rows,
         building,
         span: SPAN.max(size.saturating_mul(RATIO) / PLACES),
@@ -38,19 +38,19 @@ pub(super) fn look_through_gzip(
         spans: Vec::new(),
         windows: Vec::new(),
     };
-    walk(BufferedInput::open(path)?, &mut look)?;
-    look.judge.finish(true)?;
-    look.judge.deliver(look.rows)?;
-    look.end_span();
-    Ok(Found {
-        text: look.text,
-        container: Container::Gzip(look.spans),
-        windows: look.windows,
+    walk(BufferedInput::open(path)?, &mut scan)?;
+    scan.checked_scan.finish(true)?;
+    scan.checked_scan.deliver(scan.rows)?;
+    scan.end_span();
+    Ok(ScanSummary {
+        text: scan.text,
+        container: Container::Gzip(scan.spans),
+        windows: scan.windows,
     })
 }
 
-struct Look<'a, T> {
-    judge: Judge,
+struct GzipScan<'a, T> {
+    checked_scan: CheckedScan,
     rows: &'a mut T,
     building: &'a Building,
     /// How much text a span has, at least.
@@ -63,7 +63,7 @@ struct Look<'a, T> {
     windows: Vec<Vec<u8>>,
 }
 
-impl<T> Look<'_, T> {
+impl<T> GzipScan<'_, T> {
     fn end_span(&mut self) {
         if let Some(last) = self.spans.last_mut() {
             last.sum = low(self.sum.digest());
@@ -72,7 +72,7 @@ impl<T> Look<'_, T> {
     }
 }
 
-impl<T: Take> Visitor for Look<'_, T> {
+impl<T: RowSink> Visitor for GzipScan<'_, T> {
     fn wants(&self, text: u64) -> bool {
         self.spans
             .last()
@@ -100,7 +100,7 @@ impl<T: Take> Visitor for Look<'_, T> {
         self.sum.update(text);
         self.text += as_u64(text.len());
         self.building.advance(as_u64(text.len()))?;
-        self.judge.feed(text, u64::MAX)?;
-        self.judge.deliver(self.rows)
+        self.checked_scan.feed(text, u64::MAX)?;
+        self.checked_scan.deliver(self.rows)
     }
 }

@@ -1,18 +1,17 @@
-//! Several parts of a text at once.
+//! The parallel scan of the segments of a text.
 //!
-//! Each part begins at the first position that looks like a record's beginning.
-//! In FASTQ a quality may look so too: but if the part before, read through,
-//! ends exactly there, then a record does begin there. If not, the rest is
-//! looked through again in one go.
+//! Each segment begins at the first position that looks like the beginning of a record. In
+//! FASTQ a line of qualities may look so too. If the segment before ends exactly there, a
+//! record does begin there. If not, the rest of the text is scanned again by one thread.
 
 use std::ops::Range;
 
 use memchr::memmem;
 use rayon::prelude::*;
 
-use super::judge::Judge;
-use crate::building::{Building, Found, Take};
-use crate::row::Row;
+use super::checked_scan::CheckedScan;
+use crate::building::{Building, ScanSummary, RowSink};
+use crate::row::IndexRow;
 use seqloom_compression::Trouble;
 use seqloom_compression::seekable::{TextCache, Seekable};
 use seqloom_core::number::as_u64;
@@ -22,43 +21,43 @@ use seqloom_sequences::options::Format;
 const PIECE: u64 = 1 << 20;
 /// The smallest part.
 const SMALLEST: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
-/// How far a record's beginning is looked for.
+/// The number of bytes that are searched for the beginning of a record.
 const NEAR: u64 = 1 << 20;
 
-/// Looks through a text, in parts if there are threads for it.
-pub(super) fn look_through(
+/// Scans a text, in segments if there are several threads.
+pub(super) fn scan_text(
     text: Seekable,
     format: Format,
-    rows: &mut (impl Take + Send),
+    rows: &mut (impl RowSink + Send),
     building: &Building,
-) -> Result<Found, Trouble> {
+) -> Result<ScanSummary, Trouble> {
     let shared = building.threads > 1 && rayon::current_thread_index().is_some();
     let done = if shared {
-        together(&text, format, rows, building)?
+        read_segments(&text, format, rows, building)?
     } else {
         0
     };
-    let part = Part {
+    let part = SegmentReader {
         text: &text,
         format,
         building,
     };
     part.read(done..text.size, rows)?;
-    Ok(Found {
+    Ok(ScanSummary {
         text: text.size,
         container: text.container,
         windows: Vec::new(),
     })
 }
 
-/// Looks through parts side by side; says up to where that went well.
-fn together(
+/// Scans segments in parallel; returns the position up to which that succeeded.
+fn read_segments(
     text: &Seekable,
     format: Format,
-    rows: &mut impl Take,
+    rows: &mut impl RowSink,
     building: &Building,
 ) -> Result<u64, Trouble> {
-    let part = Part {
+    let part = SegmentReader {
         text,
         format,
         building,
@@ -71,7 +70,7 @@ fn together(
     for wave in starts.chunks(building.threads) {
         let found: Vec<_> = wave
             .par_iter()
-            .map(|start| part.beside(*start..(start + size).min(text.size)))
+            .map(|start| part.read_segment(*start..(start + size).min(text.size)))
             .collect();
         for outcome in found {
             let Some(segment) = outcome?.filter(|segment| segment.begin == done) else {
@@ -91,60 +90,59 @@ fn together(
 struct Segment {
     begin: u64,
     end: u64,
-    rows: Vec<(Row, u64)>,
+    rows: Vec<(IndexRow, u64)>,
 }
 
-struct Part<'a> {
+struct SegmentReader<'a> {
     text: &'a Seekable,
     format: Format,
     building: &'a Building,
 }
 
-impl Part<'_> {
-    /// Looks through the records that begin within a range, if it is seen where
-    /// the first one does.
-    fn beside(&self, range: Range<u64>) -> Result<Option<Segment>, Trouble> {
-        let Some(begin) = self.border(range.start)? else {
+impl SegmentReader<'_> {
+    /// Scans the records that begin within a range; `None` if no beginning is found.
+    fn read_segment(&self, range: Range<u64>) -> Result<Option<Segment>, Trouble> {
+        let Some(begin) = self.first_record(range.start)? else {
             return Ok(None);
         };
         let mut rows = Vec::new();
         // A guess that was wrong shows as an error: the part is read again then.
-        let end = match self.go(begin, range.end, &mut rows) {
+        let end = match self.read_records(begin, range.end, &mut rows) {
             Err(Trouble::Damage(_)) => return Ok(None),
             end => end?,
         };
         Ok(Some(Segment { begin, end, rows }))
     }
 
-    /// Looks through a range from a record's beginning, to the end of the text.
-    fn read(&self, range: Range<u64>, rows: &mut impl Take) -> Result<(), Trouble> {
-        self.go(range.start, u64::MAX, rows).map(drop)
+    /// Scans from the beginning of a record to the end of the text.
+    fn read(&self, range: Range<u64>, rows: &mut impl RowSink) -> Result<(), Trouble> {
+        self.read_records(range.start, u64::MAX, rows).map(drop)
     }
 
-    /// Reads records from `begin` that begin before `stop`; says where they end.
-    fn go(&self, begin: u64, stop: u64, rows: &mut impl Take) -> Result<u64, Trouble> {
-        let mut judge = Judge::new(self.format, begin);
+    /// Scans the records from `begin` that begin before `stop`; returns where they end.
+    fn read_records(&self, begin: u64, stop: u64, rows: &mut impl RowSink) -> Result<u64, Trouble> {
+        let mut checked_scan = CheckedScan::new(self.format, begin);
         let (mut piece, mut cache) = (Vec::new(), TextCache::default());
         let mut at = begin;
         while at < self.text.size {
             piece.clear();
             let end = (at + PIECE).min(self.text.size);
             self.text.read(at..end, &mut piece, &mut cache)?;
-            let used = judge.feed(&piece, stop)?;
-            judge.deliver(rows)?;
+            let used = checked_scan.feed(&piece, stop)?;
+            checked_scan.deliver(rows)?;
             self.building.advance(as_u64(used))?;
             at += as_u64(used);
             if used < piece.len() {
                 break;
             }
         }
-        judge.finish(begin == 0)?;
-        judge.deliver(rows)?;
-        Ok(judge.at())
+        checked_scan.finish(begin == 0)?;
+        checked_scan.deliver(rows)?;
+        Ok(checked_scan.at())
     }
 
-    /// Where the first record at `start` or behind begins, as far as one sees.
-    fn border(&self, start: u64) -> Result<Option<u64>, Trouble> {
+    /// Returns where the first record at or after `start` seems to begin.
+    fn first_record(&self, start: u64) -> Result<Option<u64>, Trouble> {
         if start == 0 {
             return Ok(Some(0));
         }
@@ -154,7 +152,7 @@ impl Part<'_> {
         self.text.read(range, &mut near, &mut TextCache::default())?;
         let found = match self.format {
             Format::Fasta => memmem::find(&near, b"\n>").map(|position| position + 1),
-            Format::Fastq => fastq_border(&near),
+            Format::Fastq => first_fastq_record(&near),
         };
         Ok(found.map(|position| from + position as u64))
     }
@@ -162,7 +160,7 @@ impl Part<'_> {
 
 /// The first line that begins with `@` and has a line of `+` two lines on, and
 /// as many letters as qualities between and behind.
-fn fastq_border(text: &[u8]) -> Option<usize> {
+fn first_fastq_record(text: &[u8]) -> Option<usize> {
     let lines = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
     let line = |start: usize| {
         let rest = text.get(start..)?;
@@ -188,8 +186,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_qualities_is_no_border() {
+    fn a_line_of_qualities_begins_no_record() {
         let text = b"CG\n+\n@@\n@b\nAC\n+\nII\n@c\n";
-        assert_eq!(fastq_border(text), Some(8));
+        assert_eq!(first_fastq_record(text), Some(8));
     }
 }

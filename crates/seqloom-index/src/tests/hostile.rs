@@ -9,18 +9,18 @@ use seqloom_compression::seekable::Span;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::*;
-use crate::head::{HEAD, Head};
+use crate::head::{HEAD, IndexHeader};
 use crate::names::ENTRY;
 use crate::stamp::{chunks, stamp};
-use crate::write::{Whole, Writer};
+use crate::write::{FileSummary, IndexWriter};
 
 const TEXT: &[u8] = b">a\nACGT\n>b\nAC\n";
 
 /// An index of a file in which these rows are, and so much text.
-fn index(file: &Path, rows: &[Row], text: u64, container: Container) -> Vec<u8> {
+fn index(file: &Path, rows: &[IndexRow], text: u64, container: Container) -> Vec<u8> {
     let disk = Disk::open(file).unwrap();
     let chunks = chunks(&disk, &Building::default()).unwrap();
-    let mut writer = Writer::new(Cursor::new(Vec::new()), true).unwrap();
+    let mut writer = IndexWriter::new(Cursor::new(Vec::new()), true).unwrap();
     for row in rows {
         writer.put(*row, hash(b"a")).unwrap();
     }
@@ -28,7 +28,7 @@ fn index(file: &Path, rows: &[Row], text: u64, container: Container) -> Vec<u8> 
         Container::Gzip(_) => Compression::Gzip,
         _ => Compression::None,
     };
-    let whole = Whole {
+    let whole = FileSummary {
         format: seqloom_sequences::options::Format::Fasta,
         compression,
         source: stamp(&disk, &chunks),
@@ -40,13 +40,13 @@ fn index(file: &Path, rows: &[Row], text: u64, container: Container) -> Vec<u8> 
     writer.finish(whole).unwrap().into_inner()
 }
 
-fn row(begin: u64, size: u64) -> Row {
-    Row {
+fn row(begin: u64, size: u64) -> IndexRow {
+    IndexRow {
         begin,
         size,
         length: 1,
         header: 3,
-        ..Row::default()
+        ..IndexRow::default()
     }
 }
 
@@ -108,7 +108,7 @@ fn a_name_of_a_record_that_is_not_there_is_an_error() {
     for number in [2, 1 << 58, u64::MAX] {
         let mut bytes = index(&file.0, &[row(0, 8), row(8, 6)], 14, Container::Plain);
         let size = bytes.len() as u64;
-        let names = Head::from_bytes(&bytes[..HEAD], size).unwrap().names_at as usize;
+        let names = IndexHeader::from_bytes(&bytes[..HEAD], size).unwrap().names_at as usize;
         let (page, end) = (names..names + 2 * ENTRY, names + 2 * ENTRY);
         bytes[names + 8..names + 16].copy_from_slice(&number.to_le_bytes());
         let own = xxh3_64_with_seed(&bytes[page], 0);

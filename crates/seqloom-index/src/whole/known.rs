@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::pages::Column;
-use crate::row::Row;
+use crate::pages::PageColumn;
+use crate::row::IndexRow;
 use crate::side::Side;
 use crate::stamp::{Change, compare};
 use seqloom_compression::Compression;
@@ -18,7 +18,7 @@ const SUFFIX: &str = ".sli";
 /// A gzip file whose index lies beside it and is of the file as it is.
 pub(super) struct Known {
     pub(super) text: Seekable,
-    rows: Column,
+    rows: PageColumn,
 }
 
 /// What the index of a gzip file says; nothing where there is none, or it is of no use.
@@ -50,7 +50,7 @@ impl Known {
         let is_here = record < self.rows.count;
         let first = is_here.then(|| self.rows.page(&self.text.image, record, &mut page).ok());
         let position = usize::try_from(record - first.flatten()?).ok()?;
-        let row = Row::from_bytes(page.chunks_exact(self.rows.entry).nth(position)?);
+        let row = IndexRow::from_bytes(page.chunks_exact(self.rows.entry).nth(position)?);
         row.check(self.text.size).ok().map(|()| row.begin)
     }
 }

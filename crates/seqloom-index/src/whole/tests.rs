@@ -98,9 +98,9 @@ fn reading_from_a_record_gives_the_records_behind() {
     let records: Vec<String> = (0..40_000).map(record).collect();
     let text = records.concat().into_bytes();
     let file = indexed(&members(&text, &[300_000, 900_000]));
-    let options = Options {
+    let options = ReaderOptions {
         threads: 2,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for start in [0, 1, 13_000, 39_999] {
         let mut reader = open_reader_at(&file.0, &options, start).unwrap();

@@ -7,7 +7,7 @@ use seqloom_compression::Compression;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_index::{Index, open_reader, open_reader_at};
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use super::row::Origin;
 
@@ -27,7 +27,7 @@ pub struct Input {
 /// Records of files, from any on.
 pub struct Files {
     inputs: Vec<Input>,
-    options: Options,
+    options: ReaderOptions,
     /// The next record.
     at: Origin,
     /// The number of the first record of the file that is not read.
@@ -45,7 +45,7 @@ enum Open {
 
 impl Files {
     /// Begins at a record. `stop` ends the last file before the record of that number.
-    pub fn new(inputs: Vec<Input>, options: Options, at: Origin, stop: Option<u64>) -> Self {
+    pub fn new(inputs: Vec<Input>, options: ReaderOptions, at: Origin, stop: Option<u64>) -> Self {
         Self {
             inputs,
             options,

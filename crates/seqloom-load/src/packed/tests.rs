@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use seqloom_core::BufferPool;
 use seqloom_encode::pack::best_fit;
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 
 use super::*;
 use crate::gather::Rows;
@@ -65,7 +65,7 @@ fn stream(file: &File, rule: Rule, place: Place) -> Stream<Plain> {
         path: file.0.clone(),
         index: None,
     };
-    let files = Files::new(vec![input], Options::default(), place.from, None);
+    let files = Files::new(vec![input], ReaderOptions::default(), place.from, None);
     Stream::new(files, rule, Plain, place, BufferPool::default())
 }
 

@@ -9,7 +9,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::Error;
-use seqloom_index::{Building, Index, State, build, build_in_memory};
+use seqloom_index::{Building, Index, IndexState, build, build_in_memory};
 use seqloom_macros::native;
 
 use crate::pool;
@@ -78,7 +78,7 @@ pub(crate) fn build_index<'py>(
 #[native(frozen)]
 pub(crate) struct SequenceIndex {
     pub(crate) index: Arc<Index>,
-    state: State,
+    state: IndexState,
 }
 
 #[native]
@@ -111,7 +111,7 @@ impl SequenceIndex {
                 .map(|(path, bytes)| (path.as_path(), &bytes[..]));
             Index::from_standard(&path, (&fai.0, &fai.1), gzi)
         })?;
-        Ok(Self::new((index, State::Fresh)))
+        Ok(Self::new((index, IndexState::Fresh)))
     }
 
     /// Whether it is of the file as it is now: "fresh", "touched" (but the
@@ -119,10 +119,10 @@ impl SequenceIndex {
     #[getter]
     fn state(&self) -> &'static str {
         match self.state {
-            State::Fresh => "fresh",
-            State::Touched => "touched",
-            State::Cut => "cut",
-            State::Changed => "changed",
+            IndexState::Fresh => "fresh",
+            IndexState::Touched => "touched",
+            IndexState::Cut => "cut",
+            IndexState::Changed => "changed",
         }
     }
 
@@ -239,7 +239,7 @@ impl SequenceIndex {
 }
 
 impl SequenceIndex {
-    fn new((index, state): (Index, State)) -> Self {
+    fn new((index, state): (Index, IndexState)) -> Self {
         let index = Arc::new(index);
         Self { index, state }
     }

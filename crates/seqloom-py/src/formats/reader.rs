@@ -10,9 +10,9 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, BufferPool};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
-use seqloom_sequences::options::{Comments, Format, Ids, OnError, QualityEncoding, Whitespace};
+use seqloom_sequences::options::{Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace};
 use seqloom_sequences::sniff::{Purpose, foreign};
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use super::source::{Failure, Source};
 use crate::{error, lend, pool};
@@ -75,14 +75,14 @@ impl SequenceReader {
         threads: usize,
         start: Option<u64>,
     ) -> PyResult<Self> {
-        let options = || -> seqloom_core::Result<Options> {
-            Ok(Options {
+        let options = || -> seqloom_core::Result<ReaderOptions> {
+            Ok(ReaderOptions {
                 format: format.map(Format::named).transpose()?,
                 quality: QualityEncoding::named(quality)?,
                 on_error: OnError::named(on_error)?,
                 comments: Comments::named(comments)?,
                 whitespace: Whitespace::named(whitespace)?,
-                ids: Ids::named(ids)?,
+                ids: MissingIds::named(ids)?,
                 max_record,
                 expect,
                 require_eof,

@@ -11,8 +11,8 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_core::{Error, Ragged};
 use seqloom_macros::native;
 use seqloom_sequences::options::Format;
-use seqloom_sequences::render::{Columns, check_columns};
-use seqloom_sequences::write::{Options, Target, Writer};
+use seqloom_sequences::render::{RecordColumns, check_columns};
+use seqloom_sequences::write::{WriterOptions, WriteTarget, RecordWriter};
 
 use super::source::Failure;
 use crate::{error, pool};
@@ -21,7 +21,7 @@ use crate::{error, pool};
 #[native]
 pub(crate) struct SequenceWriter {
     /// Nothing once it is finished.
-    writer: Option<Writer>,
+    writer: Option<RecordWriter>,
     name: PathBuf,
     before: u64,
     failure: Failure,
@@ -46,21 +46,21 @@ impl SequenceWriter {
         let failure = Failure::default();
         let kept = failure.clone();
         let writer = pool::run(py, 1, || {
-            let options = Options {
+            let options = WriterOptions {
                 format: Format::named(format)?,
                 compression: packing(compression)?,
                 level,
                 line_width,
                 threads,
             };
-            let target: Target = match file {
+            let target: WriteTarget = match file {
                 Some(object) => Box::new(Object {
                     object,
                     failure: kept,
                 }),
                 None => Box::new(File::create(&path).map_err(|error| Error::io(&name, &error))?),
             };
-            Writer::new(target, options)
+            RecordWriter::new(target, options)
         })?;
         Ok(Self {
             writer: Some(writer),
@@ -92,7 +92,7 @@ impl SequenceWriter {
         };
         let (before, name) = (self.before, &self.name);
         let written = pool::run(py, 1, || {
-            let columns = Columns {
+            let columns = RecordColumns {
                 before,
                 headers: Ragged::new(headers, starts)?,
                 sequences: Ragged::new(data, offsets)?,

@@ -11,8 +11,8 @@ use seqloom_load::packed::{
     Ahead, Cause, Cut, Failure, Files, Input, Origin, Packed, Place, Rule, Stream,
 };
 use seqloom_macros::native;
-use seqloom_sequences::Options;
-use seqloom_sequences::options::{Comments, Ids, QualityEncoding, Whitespace};
+use seqloom_sequences::ReaderOptions;
+use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
 use super::maker::Names;
 use super::tokeniser::Tokeniser;
@@ -96,21 +96,21 @@ impl PackedStream {
         ids: &str,
         threads: usize,
     ) -> PyResult<Self> {
-        let rule = || -> seqloom_core::Result<(Rule, Options)> {
+        let rule = || -> seqloom_core::Result<(Rule, ReaderOptions)> {
             let rule = Rule {
                 room: max_tokens,
                 window,
                 cut: Cut::new(max_length, overlap)?,
                 keeps_empty,
             };
-            let options = Options {
+            let options = ReaderOptions {
                 quality: QualityEncoding::named(quality)?,
                 comments: Comments::named(comments)?,
                 whitespace: Whitespace::named(whitespace)?,
-                ids: Ids::named(ids)?,
+                ids: MissingIds::named(ids)?,
                 with_qualities: false,
                 threads,
-                ..Options::default()
+                ..ReaderOptions::default()
             };
             Ok((rule, options))
         };

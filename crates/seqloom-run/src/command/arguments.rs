@@ -7,7 +7,7 @@ use std::str::FromStr;
 use lexopt::{Arg, Parser, ValueExt};
 use seqloom_run::graph::{Export, Limits};
 use seqloom_run::{Error, Format, Options, Predictor, Result};
-use seqloom_sequences::options::{Comments, Ids, QualityEncoding, Whitespace};
+use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
 use super::{size, threads};
 
@@ -112,7 +112,7 @@ impl Arguments {
             "quality" => reading.quality = QualityEncoding::named(&text(parser)?)?,
             "comments" => reading.comments = Comments::named(&text(parser)?)?,
             "whitespace" => reading.whitespace = Whitespace::named(&text(parser)?)?,
-            "ids" => reading.ids = Ids::named(&text(parser)?)?,
+            "ids" => reading.ids = MissingIds::named(&text(parser)?)?,
             _ => return Err(unknown(&format!("--{name}"))),
         }
         Ok(())

@@ -7,7 +7,7 @@ use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::options::Format;
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use super::records::Records;
 
@@ -16,7 +16,7 @@ pub(crate) struct Files {
     paths: std::vec::IntoIter<PathBuf>,
     /// What is read instead of the first file.
     stream: Option<BufferedInput>,
-    options: Options,
+    options: ReaderOptions,
     open: Option<Open>,
     first: Option<(PathBuf, Format)>,
     piece: Batch,
@@ -30,8 +30,8 @@ struct Open {
 
 impl Files {
     /// `reads_qualities` says what the encoder reads.
-    pub(crate) fn new(paths: Vec<PathBuf>, options: &Options, reads_qualities: bool) -> Self {
-        let options = Options {
+    pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions, reads_qualities: bool) -> Self {
+        let options = ReaderOptions {
             with_qualities: reads_qualities,
             ..options.clone()
         };
@@ -48,7 +48,7 @@ impl Files {
     /// Reads a stream; `name` is what errors call it.
     pub(crate) fn of_stream(
         (name, stream): (&Path, BufferedInput),
-        options: &Options,
+        options: &ReaderOptions,
         reads_qualities: bool,
     ) -> Self {
         let stream = Some(stream);

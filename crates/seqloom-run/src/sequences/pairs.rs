@@ -6,7 +6,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::error::{Fault, Kind};
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
-use seqloom_sequences::{Options, pairs};
+use seqloom_sequences::{ReaderOptions, pairs};
 
 use super::files::Files;
 use super::records::Records;
@@ -22,7 +22,7 @@ pub(crate) struct Mates {
 
 impl Mates {
     /// Reads first and second reads of two files, or of one in which they alternate.
-    pub(crate) fn new(paths: &[PathBuf], options: &Options, reads_qualities: bool) -> Self {
+    pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions, reads_qualities: bool) -> Self {
         let open = |path: &PathBuf| Files::new(vec![path.clone()], options, reads_qualities);
         Self {
             files: paths.iter().map(open).collect(),
@@ -34,7 +34,7 @@ impl Mates {
     /// Reads a stream in which first and second reads alternate.
     pub(crate) fn of_stream(
         (name, stream): (&Path, BufferedInput),
-        options: &Options,
+        options: &ReaderOptions,
         reads_qualities: bool,
     ) -> Self {
         let files = Files::of_stream((name, stream), options, reads_qualities);

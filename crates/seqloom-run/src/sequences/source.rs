@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, Result};
-use seqloom_sequences::Options;
+use seqloom_sequences::ReaderOptions;
 
 use super::files::Files;
 use super::pairs::Mates;
@@ -27,7 +27,7 @@ impl Source {
     pub(crate) fn new(
         paths: &[PathBuf],
         (is_paired, interleaved): (bool, bool),
-        (options, reads_qualities): (&Options, bool),
+        (options, reads_qualities): (&ReaderOptions, bool),
     ) -> Result<Self> {
         check_paths(paths, (is_paired, interleaved))?;
         if !is_paired {
@@ -44,7 +44,7 @@ impl Source {
     pub(crate) fn of_stream(
         (name, stream): (&Path, BufferedInput),
         is_paired: bool,
-        (options, reads_qualities): (&Options, bool),
+        (options, reads_qualities): (&ReaderOptions, bool),
     ) -> Self {
         if is_paired {
             let mates = Mates::of_stream((name, stream), options, reads_qualities);

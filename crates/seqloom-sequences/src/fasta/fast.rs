@@ -11,20 +11,20 @@ use memchr::{memchr, memchr3};
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-use super::Parser;
+use super::FastaParser;
 use crate::bytes::Class;
 use crate::cursor::{MAX_HEADER, has_id};
-use crate::sink::Sink;
+use crate::sink::RecordSink;
 use seqloom_core::number::as_u64;
 
-impl Parser {
+impl FastaParser {
     /// Takes whole lines from the beginning of `text`; says how much of it.
-    pub(super) fn whole_lines(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+    pub(super) fn whole_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         take_whole(self, text, sink)
     }
 
     #[inline(always)]
-    fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+    fn take_whole(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         let mut at = 0;
         while !sink.is_exhausted() {
             let rest = text.get(at..).unwrap_or_default();
@@ -47,9 +47,9 @@ impl Parser {
     /// Takes a line of letters; says how long it is with its end. The end is
     /// first looked for where that of most lines is.
     #[inline(always)]
-    fn whole_line(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
-        let size = match text.get(self.usual) {
-            Some(b'\n') => self.usual,
+    fn whole_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
+        let size = match text.get(self.usual_length) {
+            Some(b'\n') => self.usual_length,
             _ => memchr(b'\n', text)?,
         };
         let line = text.get(..size)?;
@@ -69,15 +69,15 @@ impl Parser {
     /// One line of another length may be a record's last; two in a row are the usual ones.
     #[inline(always)]
     fn note_length(&mut self, size: usize) {
-        let differs = size != self.usual;
+        let differs = size != self.usual_length;
         if differs && self.differed {
-            self.usual = size;
+            self.usual_length = size;
         }
         self.differed = differs;
     }
 
     /// Takes a header, if the sink takes a record; says how long its line is.
-    fn whole_header(&mut self, text: &[u8], sink: &mut impl Sink) -> Option<usize> {
+    fn whole_header(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let behind = text.get(1..)?;
         let (header, end) = behind.split_at_checked(memchr3(b'\n', b'\r', 0, behind)?)?;
         let end = match end {
@@ -102,6 +102,6 @@ impl Parser {
 }
 
 #[vectorized]
-fn take_whole<Into: Sink>(parser: &mut Parser, text: &[u8], sink: &mut Into) -> usize {
+fn take_whole<Into: RecordSink>(parser: &mut FastaParser, text: &[u8], sink: &mut Into) -> usize {
     parser.take_whole(text, sink)
 }

@@ -1,17 +1,17 @@
 use proptest::prelude::*;
 use seqloom_core::error::Fault;
 
-use super::{Parser, Position, Sink};
-use crate::options::{Comments, Options, Whitespace};
+use super::{FastaParser, Position, RecordSink};
+use crate::options::{Comments, ReaderOptions, Whitespace};
 
 /// Keeps what is found as it comes.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Found {
+struct FastaRecords {
     records: Vec<(String, String)>,
-    ended: usize,
+    completed: usize,
 }
 
-impl Sink for Found {
+impl RecordSink for FastaRecords {
     fn begin(&mut self, header: &[u8]) {
         self.records
             .push((String::from_utf8_lossy(header).into(), String::new()));
@@ -23,7 +23,7 @@ impl Sink for Found {
     }
 
     fn end(&mut self) {
-        self.ended += 1;
+        self.completed += 1;
     }
 
     fn is_full(&self) -> bool {
@@ -33,12 +33,12 @@ impl Sink for Found {
 
 /// The records of a text that comes in pieces of this size.
 fn parse(text: &[u8], piece: usize) -> Result<Vec<(String, String)>, Fault> {
-    let (mut parser, mut found) = (Parser::default(), Found::default());
+    let (mut parser, mut found) = (FastaParser::default(), FastaRecords::default());
     for part in text.chunks(piece) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
-    assert_eq!(found.ended, found.records.len());
+    assert_eq!(found.completed, found.records.len());
     Ok(found.records)
 }
 
@@ -212,8 +212,8 @@ fn a_header_above_the_limit_is_an_error() {
     );
 }
 
-fn parse_as(text: &[u8], piece: usize, options: &Options) -> Result<Vec<(String, String)>, Fault> {
-    let (mut parser, mut found) = (Parser::new(options), Found::default());
+fn parse_as(text: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<(String, String)>, Fault> {
+    let (mut parser, mut found) = (FastaParser::new(options), FastaRecords::default());
     for part in text.chunks(piece) {
         parser.feed(part, &mut found)?;
     }
@@ -225,9 +225,9 @@ fn parse_as(text: &[u8], piece: usize, options: &Options) -> Result<Vec<(String,
 fn a_line_that_begins_like_a_comment_is_an_error_unless_it_is_skipped() {
     let text = b"; one\n#\n>a ;\nAC\n;two A\n# three\nGT;#\n>b\n;\n";
     assert_eq!(fault(b">a\nAC\n;x\n").1, 3);
-    let options = Options {
+    let options = ReaderOptions {
         comments: Comments::Skip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for piece in [1, 2, 99] {
         let found = parse_as(text, piece, &options).unwrap();
@@ -238,9 +238,9 @@ fn a_line_that_begins_like_a_comment_is_an_error_unless_it_is_skipped() {
 #[test]
 fn blanks_among_letters_are_left_out_where_the_options_say_so() {
     let text = b">a b\n AC  GT\t\r\n\t\n  1 T \n>b\nG\n";
-    let options = Options {
+    let options = ReaderOptions {
         whitespace: Whitespace::Strip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for piece in [1, 2, 3, 99] {
         let found = parse_as(text, piece, &options).unwrap();
@@ -251,9 +251,9 @@ fn blanks_among_letters_are_left_out_where_the_options_say_so() {
 
 #[test]
 fn a_record_above_the_limit_is_an_error_with_its_position() {
-    let options = Options {
+    let options = ReaderOptions {
         max_record: Some(4),
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for piece in [1, 3, 99] {
         let fault = parse_as(b">a\nACGT\n>b\nACG\nTA\n", piece, &options).unwrap_err();

@@ -11,14 +11,14 @@ use memchr::{memchr, memchr3};
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-use super::Parser;
+use super::FastqParser;
 use crate::bytes::{Class, is_one_line};
 use crate::cursor::{MAX_HEADER, has_id};
-use crate::sink::{Position, Sink};
+use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
 /// A record of four lines.
-struct Found<'a> {
+struct FourLines<'a> {
     header: &'a [u8],
     letters: &'a [u8],
     qualities: &'a [u8],
@@ -27,36 +27,36 @@ struct Found<'a> {
     size: usize,
 }
 
-impl Parser {
+impl FastqParser {
     /// Takes whole records from the beginning of `text`; says how much of it.
-    pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+    pub(super) fn whole_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         take_whole(self, text, sink)
     }
 
     #[inline(always)]
-    fn take_whole(&mut self, text: &[u8], sink: &mut impl Sink) -> usize {
+    fn take_whole(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         let (mut at, mut count) = (0, 0);
         let Position { line, byte } = self.cursor.position;
         let quality = Class::Quality(self.lowest);
         while !sink.is_full() {
             let rest = text.get(at..).unwrap_or_default();
-            let Some(found) = four_lines(rest, quality, self.usual) else {
+            let Some(record) = four_lines(rest, quality, self.usual) else {
                 break;
             };
-            if as_u64(found.letters.len()) > self.max_record {
+            if as_u64(record.letters.len()) > self.max_record {
                 break;
             }
             let position = Position {
                 line: line + 4 * count + 1,
-                byte: byte + as_u64(at + found.start),
+                byte: byte + as_u64(at + record.start),
             };
-            sink.record(found.header, (found.letters, position), found.qualities);
+            sink.record(record.header, (record.letters, position), record.qualities);
             if sink.is_exhausted() {
                 sink.cancel();
                 break;
             }
-            self.usual = (found.header.len(), found.letters.len());
-            at += found.size;
+            self.usual = (record.header.len(), record.letters.len());
+            at += record.size;
             count += 1;
         }
         self.pass(at, count);
@@ -68,7 +68,7 @@ impl Parser {
         self.cursor.position.byte += as_u64(size);
         self.cursor.line_start = self.cursor.position.byte;
         self.cursor.begun += count;
-        self.ended += count;
+        self.completed += count;
     }
 }
 
@@ -76,7 +76,7 @@ impl Parser {
 /// nothing about it is out of the ordinary. Line ends are first looked for
 /// where the last record's were.
 #[inline(always)]
-fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<Found<'_>> {
+fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<FourLines<'_>> {
     let behind = text.strip_prefix(b"@")?;
     let (header, end) = behind.split_at_checked(header_size(behind, usual.0)?)?;
     match end {
@@ -105,7 +105,7 @@ fn rest_of<'a, const END: usize>(
     header: &'a [u8],
     quality: Class,
     usual: usize,
-) -> Option<Found<'a>> {
+) -> Option<FourLines<'a>> {
     let start = 1 + header.len() + END;
     let rest = text.get(start..)?;
     let size = match rest.get(usual + END - 1) {
@@ -131,7 +131,7 @@ fn rest_of<'a, const END: usize>(
     if !is_fine {
         return None;
     }
-    Some(Found {
+    Some(FourLines {
         header,
         letters,
         qualities,
@@ -148,6 +148,6 @@ fn ends_line<const END: usize>(text: &[u8], at: usize) -> bool {
 }
 
 #[vectorized]
-fn take_whole<Into: Sink>(parser: &mut Parser, text: &[u8], sink: &mut Into) -> usize {
+fn take_whole<Into: RecordSink>(parser: &mut FastqParser, text: &[u8], sink: &mut Into) -> usize {
     parser.take_whole(text, sink)
 }

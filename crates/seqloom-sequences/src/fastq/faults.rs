@@ -2,16 +2,16 @@
 
 use seqloom_core::error::{Fault, Kind};
 
-use super::{Parser, Within};
+use super::{FastqParser, FastqState};
 use crate::bytes::name;
 use crate::cursor::Misfit;
 use crate::sink::Position;
 
-impl Parser {
+impl FastqParser {
     pub(super) fn misfit(&self, misfit: Misfit) -> Fault {
         match (misfit, self.within) {
-            (Misfit::Byte(position, byte), Within::Between) => self.stray(position, byte),
-            (Misfit::Byte(position, byte), Within::Quality) => {
+            (Misfit::Byte(position, byte), FastqState::Between) => self.stray(position, byte),
+            (Misfit::Byte(position, byte), FastqState::Quality) => {
                 let lowest = char::from(self.lowest);
                 let message = format!(
                     "expected a quality from '{lowest}' to '~', found {}",
@@ -23,7 +23,7 @@ impl Parser {
                 let message = format!("expected a letter, found {}", name(byte));
                 self.cursor.fault(Kind::Letter, position, message)
             }
-            (Misfit::Excess(position), Within::Quality) => {
+            (Misfit::Excess(position), FastqState::Quality) => {
                 let message = format!(
                     "expected {} qualities, as many as letters, found more",
                     self.cursor.length
@@ -36,7 +36,7 @@ impl Parser {
 
     /// Something else than '@' between two records.
     pub(super) fn stray(&self, position: Position, byte: u8) -> Fault {
-        let behind = match self.ended {
+        let behind = match self.completed {
             0 => "",
             _ => " behind the qualities of the record before",
         };
@@ -63,7 +63,7 @@ impl Parser {
 
     pub(super) fn empty_line(&self) -> Fault {
         let (kind, expected) = match self.within {
-            Within::Quality => (Kind::Length, "qualities"),
+            FastqState::Quality => (Kind::Length, "qualities"),
             _ => (Kind::Letter, "letters"),
         };
         let message = format!("expected {expected}, found an empty line inside a record");
@@ -78,9 +78,9 @@ impl Parser {
     pub(super) fn cut(&self) -> Fault {
         let letters = self.cursor.length;
         let message = match self.within {
-            Within::Header => "the text ends inside a header".into(),
-            Within::Plus => "the text ends at the line of '+'".into(),
-            Within::Quality => format!(
+            FastqState::Header => "the text ends inside a header".into(),
+            FastqState::Plus => "the text ends at the line of '+'".into(),
+            FastqState::Quality => format!(
                 "the text ends inside a record: expected {letters} qualities, found {}",
                 letters - self.missing
             ),

@@ -1,20 +1,20 @@
 use proptest::prelude::*;
 use seqloom_core::error::{Fault, Kind};
 
-use super::{Parser, Position};
-use crate::options::{Options, QualityEncoding};
-use crate::sink::Sink;
+use super::{FastqParser, Position};
+use crate::options::{ReaderOptions, QualityEncoding};
+use crate::sink::RecordSink;
 
-type Record = (String, String, String);
+type TextRecord = (String, String, String);
 
 /// Keeps what is found as it comes.
 #[derive(Debug, Default)]
-struct Found {
-    records: Vec<Record>,
-    ended: usize,
+struct FastqRecords {
+    records: Vec<TextRecord>,
+    completed: usize,
 }
 
-impl Sink for Found {
+impl RecordSink for FastqRecords {
     fn begin(&mut self, header: &[u8]) {
         let header = String::from_utf8_lossy(header).into();
         self.records.push((header, String::new(), String::new()));
@@ -31,7 +31,7 @@ impl Sink for Found {
     }
 
     fn end(&mut self) {
-        self.ended += 1;
+        self.completed += 1;
     }
 
     fn is_full(&self) -> bool {
@@ -40,26 +40,26 @@ impl Sink for Found {
 }
 
 /// The records of a text that comes in pieces of this size.
-fn parse_as(text: &[u8], piece: usize, options: &Options) -> Result<Vec<Record>, Fault> {
-    let (mut parser, mut found) = (Parser::new(options), Found::default());
+fn parse_as(text: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<TextRecord>, Fault> {
+    let (mut parser, mut found) = (FastqParser::new(options), FastqRecords::default());
     for part in text.chunks(piece.max(1)) {
         assert_eq!(parser.feed(part, &mut found)?, part.len());
     }
     parser.finish(&mut found)?;
-    assert_eq!(found.ended, found.records.len());
-    assert_eq!(parser.ended(), found.ended as u64);
+    assert_eq!(found.completed, found.records.len());
+    assert_eq!(parser.completed(), found.completed as u64);
     Ok(found.records)
 }
 
-fn parse(text: &[u8], piece: usize) -> Result<Vec<Record>, Fault> {
-    parse_as(text, piece, &Options::default())
+fn parse(text: &[u8], piece: usize) -> Result<Vec<TextRecord>, Fault> {
+    parse_as(text, piece, &ReaderOptions::default())
 }
 
-fn records(text: &[u8]) -> Vec<Record> {
+fn records(text: &[u8]) -> Vec<TextRecord> {
     parse(text, text.len()).unwrap()
 }
 
-fn triples(expected: &[(&str, &str, &str)]) -> Vec<Record> {
+fn triples(expected: &[(&str, &str, &str)]) -> Vec<TextRecord> {
     let owned = |(a, b, c): &(&str, &str, &str)| ((*a).into(), (*b).into(), (*c).into());
     expected.iter().map(owned).collect()
 }
@@ -167,9 +167,9 @@ fn each_fault_has_its_kind() {
 #[test]
 fn qualities_are_what_was_declared() {
     let lowest = |quality, text: &[u8]| {
-        let options = Options {
+        let options = ReaderOptions {
             quality,
-            ..Options::default()
+            ..ReaderOptions::default()
         };
         parse_as(text, 99, &options).is_ok()
     };
@@ -186,9 +186,9 @@ fn qualities_are_what_was_declared() {
 
 #[test]
 fn a_record_above_the_limit_is_an_error_with_its_position() {
-    let options = Options {
+    let options = ReaderOptions {
         max_record: Some(4),
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let text = b"@a\nACGT\n+\nIIII\n@b\nACG\nTA\n+\nIIIII\n";
     for piece in [1, 3, 99] {
@@ -247,7 +247,7 @@ fn slow_letters<'a>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<(Vec<u
 }
 
 /// The same verdicts, line by line, without a thought for speed.
-fn slow(text: &[u8]) -> Option<Vec<Record>> {
+fn slow(text: &[u8]) -> Option<Vec<TextRecord>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut lines = text
         .split(|byte| *byte == b'\n')

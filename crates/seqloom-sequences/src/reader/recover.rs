@@ -51,7 +51,7 @@ impl Reader {
             self.parser.seek();
         }
         if is_new {
-            self.last_fault = (fault.line.unwrap_or(0), self.parser.ended());
+            self.last_fault = (fault.line.unwrap_or(0), self.parser.completed());
             self.report.add(fault, self.options.on_error);
         } else {
             self.parser.uncount();
@@ -62,11 +62,11 @@ impl Reader {
     /// Whether what failed was hardly a record: a line of `@` that was tried
     /// after a fault, and lies before that fault or fails at once.
     fn is_echo(&self, fault: &Fault) -> bool {
-        let (line, ended) = self.last_fault;
+        let (line, completed) = self.last_fault;
         let start = self.parser.record_start().line;
         let fails_at_once = matches!(fault.kind, Kind::Header | Kind::Cut)
             && fault.line.is_some_and(|line| line <= start + 1);
-        line > 0 && ended == self.parser.ended() && (start <= line || fails_at_once)
+        line > 0 && completed == self.parser.completed() && (start <= line || fails_at_once)
     }
 
     /// Goes back to the line behind the record's header.

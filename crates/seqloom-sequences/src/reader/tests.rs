@@ -10,29 +10,29 @@ use sirocco::{Format, compress, deflate::Level};
 
 use super::Reader;
 use crate::batch::Batch;
-use crate::options::{OnError, Options};
+use crate::options::{OnError, ReaderOptions};
 use crate::report::Report;
 use seqloom_compression::input::BufferedInput;
 
 const TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
 
 /// Gives at most so many bytes at a time.
-struct Drops(Cursor<Vec<u8>>, usize);
+struct SmallReads(Cursor<Vec<u8>>, usize);
 
-impl Read for Drops {
+impl Read for SmallReads {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let size = out.len().min(self.1);
         self.0.read(&mut out[..size])
     }
 }
 
-fn open_as(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
-    let drops = Drops(Cursor::new(file.to_vec()), piece);
-    Reader::new(Path::new("x.fa"), BufferedInput::new(Box::new(drops)), options)
+fn open_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
+    let reads = SmallReads(Cursor::new(file.to_vec()), piece);
+    Reader::new(Path::new("x.fa"), BufferedInput::new(Box::new(reads)), options)
 }
 
 fn open(file: &[u8]) -> Result<Reader> {
-    open_as(file, usize::MAX, &Options::default())
+    open_as(file, usize::MAX, &ReaderOptions::default())
 }
 
 fn gzip(text: &[u8]) -> Vec<u8> {
@@ -182,7 +182,7 @@ fn an_interrupt_ends_the_search_for_a_wrong_checksum() {
     });
     let source = Trickle(Cursor::new(faulty_twice(32 << 20)));
     let input = BufferedInput::new(Box::new(source));
-    let mut reader = Reader::new(Path::new("x.fa"), input, &Options::default()).unwrap();
+    let mut reader = Reader::new(Path::new("x.fa"), input, &ReaderOptions::default()).unwrap();
     IS_INTERRUPTED.set(true);
     let error = reader.read(1, usize::MAX).unwrap_err().to_string();
     assert!(error.contains("interrupted"), "{error}");
@@ -195,9 +195,9 @@ fn the_same_text_gives_the_same_batch_from_every_container() {
 
 /// Everything a file gives under options: ids, and the report's counts.
 fn pass_over(file: &[u8], piece: usize, on_error: OnError) -> (Vec<String>, Report) {
-    let options = Options {
+    let options = ReaderOptions {
         on_error,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let mut reader = open_as(file, piece, &options).unwrap();
     let mut ids = Vec::new();
@@ -292,9 +292,9 @@ fn faults_are_counted_and_not_kept_unless_they_are_collected() {
 #[test]
 fn damage_to_compressed_data_ends_the_file_whatever_the_options() {
     let file = gzip(TEXT);
-    let options = Options {
+    let options = ReaderOptions {
         on_error: OnError::Skip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let mut reader = open_as(&file[..file.len() - 4], 1000, &options).unwrap();
     let mut answer = reader.read(9, 99);
@@ -307,9 +307,9 @@ fn damage_to_compressed_data_ends_the_file_whatever_the_options() {
 #[test]
 fn a_number_of_records_that_was_not_expected_is_an_error_at_the_end() {
     let expecting = |expect| {
-        let options = Options {
+        let options = ReaderOptions {
             expect: Some(expect),
-            ..Options::default()
+            ..ReaderOptions::default()
         };
         let mut reader = open_as(TEXT, 1000, &options).unwrap();
         assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 4);
@@ -325,7 +325,7 @@ fn a_number_of_records_that_was_not_expected_is_an_error_at_the_end() {
 #[test]
 fn a_batch_that_is_filled_again_allocates_nothing() {
     let text = b"@a\nACGT\n+\nIIII\n".repeat(100);
-    let mut reader = open_as(&text, 1000, &Options::default()).unwrap();
+    let mut reader = open_as(&text, 1000, &ReaderOptions::default()).unwrap();
     let mut batch = Batch::default();
     reader.read_into(&mut batch, 10, usize::MAX).unwrap();
     let memory = |batch: &Batch| {
@@ -343,7 +343,7 @@ fn a_batch_that_is_filled_again_allocates_nothing() {
 
 #[test]
 fn qualities_are_a_column_like_the_letters() {
-    let mut reader = open_as(b"@a\nACG\n+\nIJK\n@b\n\n+\n\n", 1000, &Options::default()).unwrap();
+    let mut reader = open_as(b"@a\nACG\n+\nIJK\n@b\n\n+\n\n", 1000, &ReaderOptions::default()).unwrap();
     let batch = reader.read(9, 99).unwrap().unwrap();
     assert!(batch.has_qualities);
     assert_eq!(
@@ -354,9 +354,9 @@ fn qualities_are_a_column_like_the_letters() {
 
 /// Reads letters without their qualities.
 fn letters_alone(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
-    let options = Options {
+    let options = ReaderOptions {
         with_qualities: false,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     open_as(text, 1000, &options).unwrap().read(9, 99)
 }

@@ -1,30 +1,30 @@
 use super::{Purpose, foreign, format, is_enough};
-use crate::options::{Comments, Format, Options};
+use crate::options::{Comments, Format, ReaderOptions};
 
 fn found(start: &[u8]) -> String {
-    format(start, &Options::default()).unwrap_err()
+    format(start, &ReaderOptions::default()).unwrap_err()
 }
 
 #[test]
 fn fasta_is_fasta_after_a_mark_or_blank_lines() {
     for start in [&b">a\nAC"[..], b"\xEF\xBB\xBF>a\n", b"\n\n>a\n", b"\n\n"] {
-        assert_eq!(format(start, &Options::default()), Ok(Format::Fasta));
+        assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fasta));
     }
 }
 
 #[test]
 fn fastq_is_fastq_unless_it_is_sam() {
     for start in [&b"@a\nAC"[..], b"\xEF\xBB\xBF@HD\n", b"\r\n@SQ \n"] {
-        assert_eq!(format(start, &Options::default()), Ok(Format::Fastq));
+        assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fastq));
     }
     assert!(found(b"@SQ\tSN:a").contains("SAM"));
 }
 
 #[test]
 fn comments_are_fasta_where_they_are_left_out() {
-    let options = Options {
+    let options = ReaderOptions {
         comments: Comments::Skip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     assert_eq!(format(b"; x\n>a", &options), Ok(Format::Fasta));
     assert_eq!(format(b"# x\n>a", &options), Ok(Format::Fasta));
@@ -32,9 +32,9 @@ fn comments_are_fasta_where_they_are_left_out() {
 
 #[test]
 fn a_format_that_was_not_asked_for_is_an_objection() {
-    let options = |format| Options {
+    let options = |format| ReaderOptions {
         format: Some(format),
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     for (start, wanted, message) in [
         (b"@a", Format::Fasta, "expected FASTA, found FASTQ"),
@@ -169,9 +169,9 @@ fn flat_files_are_told_apart_by_their_first_line() {
 
 #[test]
 fn annotation_is_named_where_comments_are_left_out_too() {
-    let options = Options {
+    let options = ReaderOptions {
         comments: Comments::Skip,
-        ..Options::default()
+        ..ReaderOptions::default()
     };
     let gtf = b"#!genome-build x\n1\th\tgene\t5\t9\t.\t+\t.\tgene_id \"G\";\n";
     assert!(format(gtf, &options).unwrap_err().contains("GFF or GTF"));

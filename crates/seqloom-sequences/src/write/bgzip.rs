@@ -8,14 +8,14 @@ use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
-/// Where a file goes.
-pub type Target = Box<dyn Write + Send + Sync>;
+/// The destination of a file.
+pub type WriteTarget = Box<dyn Write + Send + Sync>;
 
 /// The text of a block: what `bgzip` takes too, so that even text that cannot
 /// be packed stays below 64 KiB.
-const BLOCK: usize = 0xFF00;
+const BLOCK_SIZE: usize = 0xFF00;
 /// How many blocks one thread packs at a time.
-const BLOCKS: usize = 8;
+const JOB_BLOCKS: usize = 8;
 /// A gzip header with the extra field that holds the block's size.
 const HEADER: [u8; 16] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
@@ -29,28 +29,28 @@ const END: [u8; 28] = [
 ];
 
 /// Packs text into blocks.
-pub(super) struct Writer {
-    target: Target,
-    workers: Workers<Run>,
-    tool: Tool,
+pub(super) struct BgzipWriter {
+    target: WriteTarget,
+    workers: Workers<BlockJob>,
+    workspace: BlockEncoder,
     level: Level,
-    /// How many runs keep everybody busy.
+    /// The number of jobs that keep all threads busy.
     enough: usize,
-    run: Run,
-    spare: Vec<Run>,
+    run: BlockJob,
+    spare: Vec<BlockJob>,
     /// Where each block begins, in the file and in the text.
     blocks: Vec<(u64, u64)>,
     at: (u64, u64),
 }
 
-impl Writer {
-    pub(super) fn new(target: Target, level: Level, threads: usize) -> Self {
+impl BgzipWriter {
+    pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
         let others = threads.saturating_sub(1);
-        let run = Run::new(level);
+        let run = BlockJob::new(level);
         Self {
             target,
             workers: Workers::start("seqloom-blocks", others),
-            tool: run.tool(),
+            workspace: run.workspace(),
             level,
             enough: if others == 0 { 1 } else { 2 * threads },
             run,
@@ -63,18 +63,18 @@ impl Writer {
     pub(super) fn write(&mut self, text: &[u8]) -> io::Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
-            let room = BLOCK * BLOCKS - self.run.text.len();
-            let (now, later) = rest.split_at(room.min(rest.len()));
+            let capacity = BLOCK_SIZE * JOB_BLOCKS - self.run.text.len();
+            let (now, later) = rest.split_at(capacity.min(rest.len()));
             self.run.text.extend_from_slice(now);
             rest = later;
-            if now.len() == room {
+            if now.len() == capacity {
                 self.push()?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<Target> {
+    pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<WriteTarget> {
         self.push()?;
         while self.workers.pending() > 0 {
             self.pop()?;
@@ -86,7 +86,7 @@ impl Writer {
 
     /// Has the current run packed, and begins another.
     fn push(&mut self) -> io::Result<()> {
-        let fresh = self.spare.pop().unwrap_or_else(|| Run::new(self.level));
+        let fresh = self.spare.pop().unwrap_or_else(|| BlockJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.run, fresh));
         while self.workers.pending() >= self.enough {
             self.pop()?;
@@ -96,7 +96,7 @@ impl Writer {
 
     /// Writes the next run in order.
     fn pop(&mut self) -> io::Result<()> {
-        let Some(mut run) = self.workers.pop(&mut self.tool) else {
+        let Some(mut run) = self.workers.pop(&mut self.workspace) else {
             return Ok(());
         };
         if !run.is_done {
@@ -113,8 +113,8 @@ impl Writer {
     }
 }
 
-/// Blocks that follow each other.
-struct Run {
+/// Consecutive blocks, which one thread packs.
+struct BlockJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
@@ -123,20 +123,20 @@ struct Run {
     is_done: bool,
 }
 
-/// Packs, and stores what packing would make larger.
-struct Tool {
+/// Packs blocks, and stores those that packing would make larger.
+struct BlockEncoder {
     packing: Encoder,
     storing: Encoder,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
-impl Run {
+impl BlockJob {
     fn new(level: Level) -> Self {
         Self {
             level,
-            text: Vec::with_capacity(BLOCK * BLOCKS),
+            text: Vec::with_capacity(BLOCK_SIZE * JOB_BLOCKS),
             packed: Vec::new(),
-            sizes: Vec::with_capacity(BLOCKS),
+            sizes: Vec::with_capacity(JOB_BLOCKS),
             is_done: false,
         }
     }
@@ -149,21 +149,21 @@ impl Run {
     }
 }
 
-impl Job for Run {
-    type Tool = Tool;
+impl Job for BlockJob {
+    type Workspace = BlockEncoder;
 
-    fn tool(&self) -> Tool {
-        Tool {
+    fn workspace(&self) -> BlockEncoder {
+        BlockEncoder {
             packing: Encoder::new(Format::Gzip, self.level),
             storing: Encoder::new(Format::Gzip, Level::NONE),
-            room: vec![0; compress_bound(Format::Gzip, BLOCK)],
+            buffer: vec![0; compress_bound(Format::Gzip, BLOCK_SIZE)],
         }
     }
 
-    fn work(&mut self, tool: &mut Tool) {
-        self.is_done = self.text.chunks(BLOCK).all(|text| {
+    fn work(&mut self, workspace: &mut BlockEncoder) {
+        self.is_done = self.text.chunks(BLOCK_SIZE).all(|text| {
             let before = self.packed.len();
-            let is_packed = tool.pack(text, &mut self.packed);
+            let is_packed = workspace.pack(text, &mut self.packed);
             self.sizes.push((self.packed.len() - before, text.len()));
             is_packed
         });
@@ -174,17 +174,17 @@ impl Job for Run {
     }
 }
 
-impl Tool {
-    /// Appends a block; says whether it could.
+impl BlockEncoder {
+    /// Appends a block; returns whether it was possible.
     fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
-        pack(&mut self.packing, text, &mut self.room, packed)
-            || pack(&mut self.storing, text, &mut self.room, packed)
+        pack(&mut self.packing, text, &mut self.buffer, packed)
+            || pack(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
 /// Appends a block, unless it would be too large.
-fn pack(encoder: &mut Encoder, text: &[u8], room: &mut [u8], packed: &mut Vec<u8>) -> bool {
-    let progress = encoder.compress(text, room, Flush::Finish);
+fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
+    let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;
     let Some(body) = progress.output.get(PLAIN_HEADER..).filter(|_| is_whole) else {
         encoder.reset();

@@ -8,11 +8,11 @@ use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
-/// A target that can be looked at afterwards.
+/// A target whose content can be read afterwards.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Shared {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,18 +23,18 @@ impl Write for Shared {
     }
 }
 
-fn options(compression: Compression, threads: usize) -> Options {
-    Options {
+fn options(compression: Compression, threads: usize) -> WriterOptions {
+    WriterOptions {
         compression,
         threads,
-        ..Options::new(Format::Fasta)
+        ..WriterOptions::new(Format::Fasta)
     }
 }
 
 /// The file that holds this text, written in parts of some size.
-fn pack(text: &[u8], options: Options, part: usize) -> (Vec<u8>, Written) {
-    let target = Shared::default();
-    let mut writer = Writer::new(Box::new(target.clone()), options).unwrap();
+fn pack(text: &[u8], options: WriterOptions, part: usize) -> (Vec<u8>, WriteSummary) {
+    let target = SharedBuffer::default();
+    let mut writer = RecordWriter::new(Box::new(target.clone()), options).unwrap();
     for part in text.chunks(part) {
         writer.write_text(part).unwrap();
     }
@@ -71,7 +71,7 @@ fn what_was_written_reads_back_whatever_the_container_level_and_threads() {
     let text = text(600_000);
     for kind in [Compression::None, Compression::Gzip, Compression::Bgzip] {
         for (level, threads) in [(0, 1), (1, 3), (9, 2)] {
-            let given = Options {
+            let given = WriterOptions {
                 level,
                 ..options(kind, threads)
             };
@@ -120,7 +120,7 @@ fn each_position_of_a_block_is_where_text_goes_on() {
 
 #[test]
 fn records_are_written_as_text() {
-    let columns = Columns {
+    let columns = RecordColumns {
         before: 0,
         headers: Ragged::new(b"a xb", &[0, 3, 4]).unwrap(),
         sequences: Ragged::new(b"ACGTA", &[0, 5, 5]).unwrap(),
@@ -130,12 +130,12 @@ fn records_are_written_as_text() {
         (Format::Fasta, &b">a x\nAC\nGT\nA\n>b\n"[..]),
         (Format::Fastq, b"@a x\nACGTA\n+\nIIII!\n@b\n\n+\n\n"),
     ] {
-        let target = Shared::default();
-        let given = Options {
+        let target = SharedBuffer::default();
+        let given = WriterOptions {
             line_width: Some(2),
-            ..Options::new(format)
+            ..WriterOptions::new(format)
         };
-        let mut writer = Writer::new(Box::new(target.clone()), given).unwrap();
+        let mut writer = RecordWriter::new(Box::new(target.clone()), given).unwrap();
         writer.write(&columns).unwrap();
         assert_eq!(writer.finish().unwrap().records, 2);
         assert_eq!(*target.0.lock().unwrap(), text);
@@ -145,24 +145,24 @@ fn records_are_written_as_text() {
 #[test]
 fn what_cannot_be_meant_is_refused() {
     for given in [
-        Options {
+        WriterOptions {
             level: 10,
-            ..Options::new(Format::Fasta)
+            ..WriterOptions::new(Format::Fasta)
         },
-        Options {
+        WriterOptions {
             line_width: Some(0),
-            ..Options::new(Format::Fasta)
+            ..WriterOptions::new(Format::Fasta)
         },
         options(Compression::Xz, 1),
     ] {
-        assert!(Writer::new(Box::new(io::sink()), given).is_err());
+        assert!(RecordWriter::new(Box::new(io::sink()), given).is_err());
     }
 }
 
 #[test]
 fn a_target_that_is_full_is_an_error() {
-    struct Full;
-    impl Write for Full {
+    struct FullDisk;
+    impl Write for FullDisk {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
             Err(io::ErrorKind::StorageFull.into())
         }
@@ -171,7 +171,7 @@ fn a_target_that_is_full_is_an_error() {
         }
     }
     for kind in [Compression::None, Compression::Gzip, Compression::Bgzip] {
-        let mut writer = Writer::new(Box::new(Full), options(kind, 2)).unwrap();
+        let mut writer = RecordWriter::new(Box::new(FullDisk), options(kind, 2)).unwrap();
         let outcome = writer.write_text(&[b'A'; 9]).and_then(|()| writer.finish());
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::StorageFull);
     }

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
-use seqloom_sequences::{Batch, Options, Reader};
+use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 /// Gives at most so many bytes at a time.
-struct Drops(Cursor<Vec<u8>>, usize);
+struct SmallReads(Cursor<Vec<u8>>, usize);
 
-impl Read for Drops {
+impl Read for SmallReads {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let size = out.len().min(self.1);
         self.0.read(&mut out[..size])
@@ -25,15 +25,15 @@ impl Read for Drops {
 }
 
 /// A record: header, letters, qualities.
-pub(crate) type Record = (Vec<u8>, Vec<u8>, Vec<u8>);
+pub(crate) type RecordBytes = (Vec<u8>, Vec<u8>, Vec<u8>);
 
-pub(crate) fn open(file: &[u8], piece: usize, options: &Options) -> Result<Reader> {
-    let drops = Drops(Cursor::new(file.to_vec()), piece);
-    Reader::new(Path::new("x"), BufferedInput::new(Box::new(drops)), options)
+pub(crate) fn open(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
+    let reads = SmallReads(Cursor::new(file.to_vec()), piece);
+    Reader::new(Path::new("x"), BufferedInput::new(Box::new(reads)), options)
 }
 
 /// All records of a file that comes in pieces, or the first error.
-pub(crate) fn read_as(file: &[u8], piece: usize, options: &Options) -> Result<Vec<Record>> {
+pub(crate) fn read_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<RecordBytes>> {
     let mut reader = open(file, piece, options)?;
     let mut found = Vec::new();
     let mut batch = Batch::default();
@@ -43,11 +43,11 @@ pub(crate) fn read_as(file: &[u8], piece: usize, options: &Options) -> Result<Ve
     Ok(found)
 }
 
-pub(crate) fn read(file: &[u8]) -> Result<Vec<Record>> {
-    read_as(file, usize::MAX, &Options::default())
+pub(crate) fn read(file: &[u8]) -> Result<Vec<RecordBytes>> {
+    read_as(file, usize::MAX, &ReaderOptions::default())
 }
 
-fn record(batch: &Batch, row: usize) -> Record {
+fn record(batch: &Batch, row: usize) -> RecordBytes {
     let range = |offsets: &[i64]| {
         let bound = |at: usize| usize::try_from(offsets[at]).unwrap();
         bound(row)..bound(row + 1)

@@ -1,34 +1,34 @@
-//! The parser beside the scan: what one finds the other must find too.
+//! A scan whose records are compared with those of the parser.
 
 use seqloom_core::error::Fault;
 
-use crate::building::Take;
-use crate::row::{Row, id_of};
+use crate::building::RowSink;
+use crate::row::{IndexRow, id_of};
 use crate::scan::Scan;
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::hash;
 use seqloom_core::number::as_u64;
-use seqloom_sequences::options::{Format, Options};
+use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
-use seqloom_sequences::sink::{Position, Sink};
+use seqloom_sequences::sink::{Position, RecordSink};
 
 /// Scans and parses the same text.
-pub(super) struct Judge {
+pub(super) struct CheckedScan {
     scan: Scan,
     parser: Parser,
-    notes: Notes,
+    notes: ParsedRecords,
 }
 
-/// What the parser found.
+/// The records that the parser found.
 #[derive(Default)]
-struct Notes {
+struct ParsedRecords {
     name: u64,
     length: u64,
     /// Hash of the id and length of each whole record.
     records: Vec<(u64, u64)>,
 }
 
-impl Sink for Notes {
+impl RecordSink for ParsedRecords {
     fn begin(&mut self, header: &[u8]) {
         self.name = hash(id_of(header));
         self.length = 0;
@@ -48,13 +48,13 @@ impl Sink for Notes {
     }
 }
 
-impl Judge {
-    /// Judges text whose first byte stands at `at`, where a record begins.
+impl CheckedScan {
+    /// Scans text from the position `at`, where a record begins.
     pub(super) fn new(format: Format, at: u64) -> Self {
         Self {
             scan: Scan::new(format, at),
-            parser: Parser::new(format, &Options::default()),
-            notes: Notes::default(),
+            parser: Parser::new(format, &ReaderOptions::default()),
+            notes: ParsedRecords::default(),
         }
     }
 
@@ -70,7 +70,7 @@ impl Judge {
         }
     }
 
-    /// Says that no text follows.
+    /// Ends the text.
     pub(super) fn finish(&mut self, is_all: bool) -> Result<(), Trouble> {
         self.scan.finish();
         let is_nothing = self.scan.rows.is_empty() && self.notes.records.is_empty() && !is_all;
@@ -90,8 +90,8 @@ impl Judge {
         self.scan.at()
     }
 
-    /// Hands over the records that both know.
-    pub(super) fn deliver(&mut self, take: &mut impl Take) -> Result<(), Trouble> {
+    /// Delivers the records that both have found.
+    pub(super) fn deliver(&mut self, take: &mut impl RowSink) -> Result<(), Trouble> {
         let count = self.scan.rows.len().min(self.notes.records.len());
         let records = self.notes.records.drain(..count);
         for (row, (name, length)) in self.scan.rows.drain(..count).zip(records) {
@@ -105,8 +105,8 @@ impl Judge {
 }
 
 /// Rows that are kept until those before them are known to be right.
-impl Take for Vec<(Row, u64)> {
-    fn take(&mut self, row: Row, name: u64) -> std::io::Result<()> {
+impl RowSink for Vec<(IndexRow, u64)> {
+    fn take(&mut self, row: IndexRow, name: u64) -> std::io::Result<()> {
         self.push((row, name));
         Ok(())
     }
