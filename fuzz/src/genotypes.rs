@@ -7,8 +7,8 @@ use seqloom_load::genotype::codes::Codes;
 use seqloom_load::genotype::stats::{CODES, Survey};
 use seqloom_load::genotype::{Order, Picks, read};
 use seqloom_plink::layout::{HEADER, MAGIC};
-use seqloom_plink::table::{Sheet, Table};
-use seqloom_plink::{Bed, Layout, Major, tail};
+use seqloom_plink::table::{Sheet, TextTable};
+use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 use crate::choices::Choices;
 use crate::memory::watch;
@@ -35,7 +35,7 @@ pub fn run(mut choices: Choices<'_>) {
         return;
     }
     let major = Major::of(style & 16 > 0);
-    let layout = Layout {
+    let layout = BedLayout {
         major,
         individuals,
         variants,
@@ -57,12 +57,12 @@ fn table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
 }
 
 fn rows(sheet: Sheet, text: &[u8]) -> Option<usize> {
-    let table = Table::parse(Path::new("fuzz"), sheet, &[], text);
+    let table = TextTable::parse(Path::new("fuzz"), sheet, &[], text);
     table.ok().map(|table| table.rows())
 }
 
 /// Bytes as they come, or behind a right header, or as many as there should be.
-fn content(style: u8, layout: Layout, bytes: &[u8]) -> Vec<u8> {
+fn content(style: u8, layout: BedLayout, bytes: &[u8]) -> Vec<u8> {
     if style & 1 > 0 {
         return bytes.to_vec();
     }
@@ -80,7 +80,7 @@ fn content(style: u8, layout: Layout, bytes: &[u8]) -> Vec<u8> {
     content
 }
 
-fn open(path: &Path, wanted: Layout, picks: &[u8]) {
+fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
     let Ok(bed) = Bed::open(path, picks.len().is_multiple_of(2)) else {
         return;
     };
@@ -102,7 +102,7 @@ fn open(path: &Path, wanted: Layout, picks: &[u8]) {
         );
         slow.count(&bed, check);
     }
-    let _ = (tail::check(&bed, &layout), bed.take_note());
+    let _ = (padding::check(&bed, &layout), bed.take_warning());
     slow.compare_codes(bed);
 }
 
@@ -118,7 +118,7 @@ fn pick(picks: &[u8], count: usize) -> Picks {
 /// Genotypes one by one.
 struct Slow<'a> {
     bytes: &'a [u8],
-    layout: Layout,
+    layout: BedLayout,
 }
 
 impl Slow<'_> {
@@ -176,7 +176,7 @@ impl Slow<'_> {
 
     /// Counts all genotypes, in two steps.
     fn count(&self, bed: &Bed, check: bool) {
-        let Layout {
+        let BedLayout {
             individuals,
             variants,
             ..

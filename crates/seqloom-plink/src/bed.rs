@@ -11,7 +11,7 @@ use seqloom_core::error::{Fault, Kind};
 use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 
-use super::layout::{HEADER, Layout, MAGIC, Major};
+use super::layout::{HEADER, BedLayout, MAGIC, Major};
 
 /// A `.bed` that stays open. It is never mapped: a mapped file that shrinks kills the process.
 #[derive(Debug)]
@@ -21,10 +21,10 @@ pub struct Bed {
     /// When it was written last, as it was opened; nothing where the system does not say.
     written: Option<SystemTime>,
     major: OnceLock<Major>,
-    /// What is odd about it, but no error; told once.
-    note: OnceLock<String>,
-    is_told: AtomicBool,
-    /// Whether one code other than 0 fills all lines up.
+    /// The first warning about the file, which is returned once.
+    warning: OnceLock<String>,
+    is_warning_taken: AtomicBool,
+    /// Whether one code other than 0 pads all lines.
     is_filled: AtomicBool,
 }
 
@@ -38,8 +38,8 @@ impl Bed {
             written: facts.modified().ok(),
             file,
             major: OnceLock::new(),
-            note: OnceLock::new(),
-            is_told: false.into(),
+            warning: OnceLock::new(),
+            is_warning_taken: false.into(),
             is_filled: false.into(),
         };
         if check {
@@ -48,25 +48,25 @@ impl Bed {
         Ok(bed)
     }
 
-    /// What is odd about the file, but no error, as far as it was looked at; only once.
-    pub fn take_note(&self) -> Option<String> {
-        let note = self.note.get()?;
-        let is_new = !self.is_told.swap(true, Relaxed);
-        is_new.then(|| format!("{}: {note}", self.path.display()))
+    /// Returns the warning about the lines that were read so far, once.
+    pub fn take_warning(&self) -> Option<String> {
+        let warning = self.warning.get()?;
+        let is_new = !self.is_warning_taken.swap(true, Relaxed);
+        is_new.then(|| format!("{}: {warning}", self.path.display()))
     }
 
-    /// Keeps what is odd about the file; the first oddity is enough.
-    pub(super) fn note(&self, what: String) {
-        let _ = self.note.set(what);
+    /// Stores a warning, unless there is one.
+    pub(super) fn set_warning(&self, warning: String) {
+        let _ = self.warning.set(warning);
     }
 
-    /// Keeps that one code fills all lines up.
-    pub(super) fn note_filler(&self, what: String) {
+    /// Stores the warning that one code other than 0 pads all lines.
+    pub(super) fn set_filler_warning(&self, warning: String) {
         self.is_filled.store(true, Relaxed);
-        self.note(what);
+        self.set_warning(warning);
     }
 
-    /// Whether it is known that one code fills all lines up.
+    /// Returns whether one code other than 0 pads all lines.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Relaxed)
     }
@@ -84,19 +84,19 @@ impl Bed {
         let mut header = [0; HEADER];
         let size = self.size()?;
         if size < HEADER as u64 {
-            return Err(self.header(format!(
+            return Err(self.header_error(format!(
                 "expected a .bed, which begins with the bytes 6c 1b and 01 or 00; the file has {size} bytes"
             )));
         }
         self.read(0, &mut header)?;
-        let major = self.told(header)?;
+        let major = self.parse_header(header)?;
         Ok(*self.major.get_or_init(|| major))
     }
 
-    /// Where everything stands if the file has so many individuals and variants, which its
-    /// length must agree with.
-    pub fn layout(&self, individuals: usize, variants: usize) -> Result<Layout> {
-        let layout = Layout {
+    /// Returns the layout of a file with this number of individuals and variants. The length of
+    /// the file must agree.
+    pub fn layout(&self, individuals: usize, variants: usize) -> Result<BedLayout> {
+        let layout = BedLayout {
             major: self.major()?,
             individuals,
             variants,
@@ -105,8 +105,8 @@ impl Bed {
         Ok(layout)
     }
 
-    /// Compares the file's length now with a layout, and asks whether it was written since.
-    pub fn measure(&self, layout: &Layout) -> Result<()> {
+    /// Compares the file's current length with a layout, and checks that it was not written.
+    pub fn measure(&self, layout: &BedLayout) -> Result<()> {
         let (found, expected) = (self.size()?, layout.length());
         if Some(found) == expected {
             return self.unchanged();
@@ -141,7 +141,7 @@ impl Bed {
     }
 
     /// Fills `out` with consecutive whole lines, the first of which is `first`.
-    pub fn lines(&self, layout: &Layout, first: usize, out: &mut [u8]) -> Result<()> {
+    pub fn lines(&self, layout: &BedLayout, first: usize, out: &mut [u8]) -> Result<()> {
         self.read(layout.start(first), out)
     }
 
@@ -149,7 +149,7 @@ impl Bed {
     pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
             match read_at(&self.file, at, out) {
-                Ok(0) => return Err(self.ended(at)),
+                Ok(0) => return Err(self.cut_error(at)),
                 Ok(count) => {
                     at += count as u64;
                     out = out.get_mut(count..).unwrap_or_default();
@@ -172,23 +172,23 @@ impl Bed {
         Error::format(&self.path, fault)
     }
 
-    fn told(&self, [first, second, mode]: [u8; HEADER]) -> Result<Major> {
+    fn parse_header(&self, [first, second, mode]: [u8; HEADER]) -> Result<Major> {
         if [first, second] != MAGIC {
-            return Err(self.header(format!(
+            return Err(self.header_error(format!(
                 "expected a .bed, which begins with the bytes 6c 1b; found {first:02x} {second:02x}"
             )));
         }
         match mode {
             0 => Ok(Major::Individual),
             1 => Ok(Major::Variant),
-            _ => Err(self.header(format!(
+            _ => Err(self.header_error(format!(
                 "expected 01 (a line is a variant) or 00 (an individual) in byte 2; found {mode:02x}; \
                  PLINK 2 (.pgen) is converted: plink2 --pfile NAME --make-bed --out NEW"
             ))),
         }
     }
 
-    fn header(&self, message: String) -> Error {
+    fn header_error(&self, message: String) -> Error {
         self.fault(Fault {
             kind: Kind::Header,
             message,
@@ -196,7 +196,7 @@ impl Bed {
         })
     }
 
-    fn ended(&self, at: u64) -> Error {
+    fn cut_error(&self, at: u64) -> Error {
         self.fault(Fault {
             kind: Kind::Cut,
             byte: Some(at),
@@ -211,13 +211,13 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::tail;
-    use crate::tail::Tail;
+    use crate::padding;
+    use crate::padding::PaddingCheck;
 
-    /// A file with this content, which goes with the folder.
-    struct Content(PathBuf);
+    /// A file with this content, which is removed when it is dropped.
+    struct TemporaryBed(PathBuf);
 
-    impl Content {
+    impl TemporaryBed {
         fn new(name: &str, bytes: &[u8]) -> Self {
             let folder = std::env::temp_dir().join(format!("seqloom-bed-{}", std::process::id()));
             fs::create_dir_all(&folder).unwrap();
@@ -227,7 +227,7 @@ mod tests {
         }
     }
 
-    impl Drop for Content {
+    impl Drop for TemporaryBed {
         fn drop(&mut self) {
             let _ = fs::remove_file(&self.0);
         }
@@ -246,7 +246,7 @@ mod tests {
             .iter()
             .enumerate()
         {
-            let file = Content::new(&format!("header{number}.bed"), bytes);
+            let file = TemporaryBed::new(&format!("header{number}.bed"), bytes);
             assert_eq!(kind(Bed::open(&file.0, true).unwrap_err()), Kind::Header);
             let later = Bed::open(&file.0, false).unwrap();
             assert_eq!(kind(later.layout(1, 0).unwrap_err()), Kind::Header);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_length_that_the_tables_do_not_explain_is_an_error() {
-        let file = Content::new("length.bed", b"\x6c\x1b\x01abcd");
+        let file = TemporaryBed::new("length.bed", b"\x6c\x1b\x01abcd");
         let bed = Bed::open(&file.0, true).unwrap();
         let mut lines = [0; 2];
         let layout = bed.layout(5, 2).unwrap();
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_written_while_it_is_open_is_an_error() {
-        let file = Content::new("written.bed", b"\x6c\x1b\x01abcd");
+        let file = TemporaryBed::new("written.bed", b"\x6c\x1b\x01abcd");
         let bed = Bed::open(&file.0, true).unwrap();
         let layout = bed.layout(5, 2).unwrap();
         let later = fs::File::options().write(true).open(&file.0).unwrap();
@@ -279,10 +279,10 @@ mod tests {
 
     #[test]
     fn a_table_that_is_short_by_less_than_a_byte_is_found() {
-        let file = Content::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
+        let file = TemporaryBed::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(tail::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
-        let error = tail::check(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
+        assert!(padding::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
+        let error = padding::check(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
         assert!(error.to_string().contains("in variant 2"), "{error}");
     }
 
@@ -290,18 +290,18 @@ mod tests {
     fn a_table_that_may_be_long_by_less_than_a_byte_is_noted_in_many_lines() {
         let mut bytes = b"\x6c\x1b\x01".to_vec();
         bytes.extend([0b0000_1111; 64]);
-        let file = Content::new("long.bed", &bytes);
+        let file = TemporaryBed::new("long.bed", &bytes);
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(tail::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
+        assert!(padding::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
         let layout = bed.layout(3, 64).unwrap();
-        let tail = Tail::default();
-        tail.look(&bed, &layout, 0, &bytes[3..66]).unwrap();
-        assert!(tail.judge(&bed, &layout).is_ok());
-        assert_eq!(bed.take_note(), None, "not all lines were seen");
-        tail::check(&bed, &bed.layout(4, 64).unwrap()).unwrap();
-        let note = bed.take_note().unwrap();
+        let padding = PaddingCheck::default();
+        padding.add_lines(&bed, &layout, 0, &bytes[3..66]).unwrap();
+        assert!(padding.validate(&bed, &layout).is_ok());
+        assert_eq!(bed.take_warning(), None, "not all lines were seen");
+        padding::check(&bed, &bed.layout(4, 64).unwrap()).unwrap();
+        let note = bed.take_warning().unwrap();
         assert!(note.contains("the last 2 of 4"), "{note}");
-        assert_eq!(bed.take_note(), None);
+        assert_eq!(bed.take_warning(), None);
     }
 
     #[test]
@@ -313,20 +313,20 @@ mod tests {
         ] {
             let mut bytes = b"\x6c\x1b\x01".to_vec();
             bytes.extend((0..8_u8).map(|line| filler | line));
-            let file = Content::new(name, &bytes);
+            let file = TemporaryBed::new(name, &bytes);
             let bed = Bed::open(&file.0, true).unwrap();
-            tail::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
-            assert!(bed.take_note().unwrap().contains("behind the last of 2"));
+            padding::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
+            assert!(bed.take_warning().unwrap().contains("behind the last of 2"));
             let other = Bed::open(&file.0, true).unwrap();
-            assert!(tail::check(&other, &other.layout(1, 8).unwrap()).is_err());
+            assert!(padding::check(&other, &other.layout(1, 8).unwrap()).is_err());
         }
-        let file = Content::new("fill4", &[b"\x6c\x1b\x01", &[0b1001_0011; 8][..]].concat());
+        let file = TemporaryBed::new("fill4", &[b"\x6c\x1b\x01", &[0b1001_0011; 8][..]].concat());
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(tail::check(&bed, &bed.layout(2, 8).unwrap()).is_err());
-        let file = Content::new("fill5", &[b"\x6c\x1b\x01", &[0b1111_0011; 7][..]].concat());
+        assert!(padding::check(&bed, &bed.layout(2, 8).unwrap()).is_err());
+        let file = TemporaryBed::new("fill5", &[b"\x6c\x1b\x01", &[0b1111_0011; 7][..]].concat());
         let bed = Bed::open(&file.0, true).unwrap();
         assert!(
-            tail::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
+            padding::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
             "few lines prove nothing"
         );
     }
@@ -334,14 +334,14 @@ mod tests {
     #[test]
     fn bits_behind_the_last_position_are_an_error_that_names_line_and_byte() {
         // Three people: the upper two bits of each line's byte are nobody's.
-        let file = Content::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
+        let file = TemporaryBed::new("odd.bed", b"\x6c\x1b\x01\x0f\x2a\x6a\x15");
         let bed = Bed::open(&file.0, true).unwrap();
         let layout = bed.layout(3, 4).unwrap();
         let mut lines = [0; 4];
         for (line, out) in lines.chunks_mut(1).enumerate() {
             bed.lines(&layout, line, out).unwrap();
         }
-        let Err(Error::Format { fault, .. }) = Tail::default().look(&bed, &layout, 0, &lines)
+        let Err(Error::Format { fault, .. }) = PaddingCheck::default().add_lines(&bed, &layout, 0, &lines)
         else {
             panic!("taken for padding");
         };

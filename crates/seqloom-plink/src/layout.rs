@@ -28,9 +28,9 @@ pub const HEADER: usize = 3;
 /// The first two bytes.
 pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
 
-/// Lines of positions, four in a byte.
+/// The numbers of lines and positions of a `.bed`, which has four positions in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct BedLayout {
     /// What a line is.
     pub major: Major,
     /// How many individuals there are.
@@ -39,7 +39,7 @@ pub struct Layout {
     pub variants: usize,
 }
 
-impl Layout {
+impl BedLayout {
     /// The number of lines.
     pub fn lines(&self) -> usize {
         match self.major {
@@ -72,7 +72,7 @@ impl Layout {
         (HEADER + line * self.stride()) as u64
     }
 
-    /// The bits of a line's last byte that belong to no place, and should be 0.
+    /// The bits of a line's last byte that belong to no position, and should be 0.
     pub fn padding(&self) -> u8 {
         match self.positions() % 4 {
             0 => 0,
@@ -81,7 +81,7 @@ impl Layout {
     }
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for BedLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             individuals,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_line_ends_with_a_whole_byte() {
-        let mut layout = Layout {
+        let mut layout = BedLayout {
             major: Major::Variant,
             individuals: 5,
             variants: 3,
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_no_file_can_hold_has_no_length() {
-        let layout = Layout {
+        let layout = BedLayout {
             major: Major::Variant,
             individuals: usize::MAX,
             variants: 9,

@@ -7,15 +7,16 @@
 //!                 up with zeros
 //! ```
 //!
-//! A `.bed` does not say how many individuals and variants it has: [`bed`] compares its length,
-//! the bits that fill each line up, and the last positions with what the tables say.
+//! A `.bed` does not contain the numbers of individuals and variants. [`bed`] compares its
+//! length with those of the tables; [`padding`] checks the bits that pad each line and the last
+//! positions.
 
 #![deny(clippy::indexing_slicing)] // what a file says is no proof of a bound
 
 pub mod bed;
 pub mod layout;
+pub mod padding;
 pub mod table;
-pub mod tail;
 
 pub use bed::Bed;
-pub use layout::{Layout, Major};
+pub use layout::{BedLayout, Major};

@@ -21,34 +21,34 @@ use std::path::{Path, PathBuf};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use self::scan::{Column, LINE_START};
+use self::scan::{FieldStarts, LINE_START};
 pub use self::sheet::{COLUMNS, Sheet};
 
 /// A table whose lines have been checked, and some of its columns.
 #[derive(Debug)]
-pub struct Table<T> {
+pub struct TextTable<T> {
     path: PathBuf,
     text: T,
     sheet: Sheet,
     rows: usize,
     is_ascii: bool,
-    columns: [Column; COLUMNS],
+    columns: [FieldStarts; COLUMNS],
 }
 
-/// How much text a column holds.
+/// The size of the text of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ColumnSize {
     /// Letters of the longest field.
     pub longest: usize,
     /// Bytes of all fields together.
     pub bytes: usize,
 }
 
-impl<T: AsRef<[u8]>> Table<T> {
+impl<T: AsRef<[u8]>> TextTable<T> {
     /// Checks the whole text, and finds the fields of the columns with these names. `path`
     /// is for errors.
     pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
-        let mut columns = <[Column; COLUMNS]>::default();
+        let mut columns = <[FieldStarts; COLUMNS]>::default();
         for name in wanted {
             if let Some(column) = columns.get_mut(sheet.position(name)?) {
                 column.is_wanted = true;
@@ -74,16 +74,16 @@ impl<T: AsRef<[u8]>> Table<T> {
     }
 
     /// How much text a column holds.
-    pub fn size(&self, name: &str) -> Result<Size> {
-        let Column { longest, bytes, .. } = *self.column(name)?;
+    pub fn size(&self, name: &str) -> Result<ColumnSize> {
+        let FieldStarts { longest, bytes, .. } = *self.column(name)?;
         if self.is_ascii {
-            return Ok(Size { longest, bytes });
+            return Ok(ColumnSize { longest, bytes });
         }
         let longest = self.longest(name, 0..self.rows)?;
-        Ok(Size { longest, bytes })
+        Ok(ColumnSize { longest, bytes })
     }
 
-    fn column(&self, name: &str) -> Result<&Column> {
+    fn column(&self, name: &str) -> Result<&FieldStarts> {
         let column = self.columns.get(self.sheet.position(name)?);
         column
             .filter(|column| column.is_wanted)

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_plink::table::{COLUMNS, Sheet, Table, lines};
+use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
 fuzz_target!(|text: &[u8]| {
     for sheet in [Sheet::Fam, Sheet::Bim] {
         let names = sheet.names().map(String::from);
-        if let Ok(table) = Table::parse(Path::new("fuzz"), sheet, &names, text) {
+        if let Ok(table) = TextTable::parse(Path::new("fuzz"), sheet, &names, text) {
             assert_eq!(table.rows(), lines::count(text));
             read_all(&table, &names);
         }
@@ -17,7 +17,7 @@ fuzz_target!(|text: &[u8]| {
 });
 
 /// Reads every column as every type; whatever is read has a value for each line.
-fn read_all(table: &Table<&[u8]>, names: &[String; COLUMNS]) {
+fn read_all(table: &TextTable<&[u8]>, names: &[String; COLUMNS]) {
     let (mut integers, mut floats) = (vec![0; table.rows()], vec![0.0; table.rows()]);
     for name in names {
         let _ = table.write_integers(name, &mut integers);

@@ -6,7 +6,7 @@ use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{self, Mask, count_positions};
 use seqloom_encode::genotype::each::{self, Choice, Tables};
 use seqloom_encode::genotype::{Genotype, row};
-use seqloom_plink::{Bed, Layout};
+use seqloom_plink::{Bed, BedLayout};
 
 use super::shares::{self, Bytes};
 use super::sink::summed;
@@ -23,7 +23,7 @@ pub const KINDS: usize = 3;
 /// Lines of codes by number.
 #[derive(Debug)]
 pub struct Codes {
-    layout: Layout,
+    layout: BedLayout,
     position: Position,
 }
 
@@ -37,20 +37,20 @@ enum Position {
 
 impl Codes {
     /// Lines in memory, end to end.
-    pub fn held(layout: Layout, lines: Vec<u8>) -> Self {
+    pub fn held(layout: BedLayout, lines: Vec<u8>) -> Self {
         let position = Position::Memory(lines);
         Self { layout, position }
     }
 
     /// Lines of a file, with the sum of each where sums were kept.
-    pub fn of_file(bed: Bed, layout: Layout, sums: Option<Vec<u64>>) -> Result<Self> {
+    pub fn of_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
         let position = Position::File(bed, sums);
         Ok(Self { layout, position })
     }
 
     /// Where they stand.
-    pub fn layout(&self) -> &Layout {
+    pub fn layout(&self) -> &BedLayout {
         &self.layout
     }
 

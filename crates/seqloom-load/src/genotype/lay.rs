@@ -2,7 +2,7 @@
 
 use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack;
-use seqloom_plink::{Bed, Layout, Major, tail};
+use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 use super::shares::{self, Bytes};
 use super::sink::Sink;
@@ -19,7 +19,7 @@ pub struct Plan<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// Where its lines stand.
-    pub layout: Layout,
+    pub layout: BedLayout,
     /// What a line shall be.
     pub major: Major,
     /// The variants that are wanted, in order; nothing where all are. Where lines shall be
@@ -33,8 +33,8 @@ pub struct Plan<'a> {
 
 impl Plan<'_> {
     /// Where the lines will stand.
-    pub fn layout(&self) -> Layout {
-        Layout {
+    pub fn layout(&self) -> BedLayout {
+        BedLayout {
             major: self.major,
             variants: self.variants.map_or(self.layout.variants, <[usize]>::len),
             individuals: self.layout.individuals,
@@ -46,7 +46,7 @@ impl Plan<'_> {
     pub fn run(&self, sink: &mut impl Sink, check: bool) -> Result<()> {
         self.bed.measure(&self.layout)?;
         if check {
-            tail::check(self.bed, &self.layout)?;
+            padding::check(self.bed, &self.layout)?;
         }
         if self.layout.major == self.major {
             self.straight(sink)?;
@@ -87,7 +87,7 @@ impl Plan<'_> {
         let source = Checked {
             bed: self.bed,
             layout: self.layout,
-            tail: None,
+            padding: None,
             stop: None,
         };
         self.watch.add(line.len())?;

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use seqloom_plink::{Bed, Layout, Major};
+use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::codes::Codes;
 use super::lay::Plan;
@@ -11,13 +11,13 @@ use super::watch::Watch;
 /// A file with codes that look random.
 struct Example {
     path: PathBuf,
-    layout: Layout,
+    layout: BedLayout,
     lines: Vec<u8>,
 }
 
 impl Example {
     fn new(major: Major, individuals: usize, variants: usize) -> Self {
-        let layout = Layout {
+        let layout = BedLayout {
             major,
             individuals,
             variants,
@@ -44,7 +44,7 @@ impl Example {
     }
 
     /// The lines that a plan should lay down, code by code.
-    fn expected(&self, wanted: Layout, variants: Option<&[usize]>) -> Vec<u8> {
+    fn expected(&self, wanted: BedLayout, variants: Option<&[usize]>) -> Vec<u8> {
         let mut lines = vec![0; wanted.lines() * wanted.stride()];
         for line in 0..wanted.lines() {
             for position in 0..wanted.positions() {

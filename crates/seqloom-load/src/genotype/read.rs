@@ -3,8 +3,8 @@
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::{Genotype, Table};
-use seqloom_plink::tail::Tail;
-use seqloom_plink::{Bed, Layout, Major};
+use seqloom_plink::padding::PaddingCheck;
+use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::picks::Request;
 use super::source::{Checked, Held, Source};
@@ -24,9 +24,9 @@ pub enum Order {
 ///
 /// The file's length is compared with the layout before and after; with `check`, so are the
 /// bits that fill lines up, and the last positions of a whole file (see
-/// [`seqloom_plink::tail`]).
+/// [`seqloom_plink::padding`]).
 pub fn read<T: Genotype>(
-    (bed, layout): (&Bed, Layout),
+    (bed, layout): (&Bed, BedLayout),
     (individuals, variants): (Picks, Picks),
     (table, order): (Table<T>, Order),
     out: &mut [T],
@@ -41,7 +41,7 @@ pub fn read<T: Genotype>(
     let source = Checked {
         bed,
         layout,
-        tail: check.then(Tail::default),
+        padding: check.then(PaddingCheck::default),
         stop: Some(Stop::current()),
     };
     let request = Request {
@@ -52,7 +52,7 @@ pub fn read<T: Genotype>(
     let along = (order == Order::Variants) == (layout.major == Major::Variant);
     decode(&source, &request, along, out)?;
     bed.measure(&layout)?;
-    source.tail.map_or(Ok(()), |tail| tail.judge(bed, &layout))
+    source.padding.map_or(Ok(()), |padding| padding.validate(bed, &layout))
 }
 
 /// Decodes lines that are in memory: positions by `index`, all lines.

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use seqloom_plink::{Bed, Layout, Major};
+use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::Picks;
 use super::read::{Order, decode_held, read};
@@ -11,13 +11,13 @@ use seqloom_encode::genotype::Genotype;
 /// A file with codes that look random, and where each stands.
 struct Example {
     path: PathBuf,
-    layout: Layout,
+    layout: BedLayout,
     lines: Vec<u8>,
 }
 
 impl Example {
     fn new(major: Major, individuals: usize, variants: usize) -> Self {
-        let layout = Layout {
+        let layout = BedLayout {
             major,
             individuals,
             variants,

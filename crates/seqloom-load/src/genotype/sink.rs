@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_core::system::write_at;
 use seqloom_core::{Error, Result};
 use seqloom_plink::layout::{HEADER, MAGIC};
-use seqloom_plink::{Layout, Major};
+use seqloom_plink::{BedLayout, Major};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shares;
@@ -33,7 +33,7 @@ pub struct Memory {
 
 impl Memory {
     /// Room for so many lines.
-    pub fn new(layout: &Layout) -> Result<Self> {
+    pub fn new(layout: &BedLayout) -> Result<Self> {
         let (stride, mut lines) = (layout.stride(), Vec::new());
         let size = stride.saturating_mul(layout.lines());
         lines
@@ -70,13 +70,13 @@ impl Sink for Memory {
 pub struct Written {
     path: PathBuf,
     file: File,
-    layout: Layout,
+    layout: BedLayout,
     sums: Vec<u64>,
 }
 
 impl Written {
     /// Makes a file, or writes over one.
-    pub fn create(path: &Path, layout: Layout) -> Result<Self> {
+    pub fn create(path: &Path, layout: BedLayout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
         let file = File::create(path).map_err(failed)?;
         let [first, second] = MAGIC;
@@ -126,7 +126,7 @@ const fn mode(major: Major) -> u8 {
 /// Writes parts of lines; whole lines in one go.
 fn lay_down(
     file: &File,
-    layout: &Layout,
+    layout: &BedLayout,
     (line, at): (usize, usize),
     (parts, width): (&[u8], usize),
 ) -> io::Result<()> {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
-use seqloom_plink::tail::Tail;
-use seqloom_plink::{Bed, Layout};
+use seqloom_plink::padding::PaddingCheck;
+use seqloom_plink::{Bed, BedLayout};
 
 /// Lines that can be fetched by number, by many threads.
 pub trait Source: Sync {
@@ -32,9 +32,9 @@ pub struct Checked<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// Where its lines stand.
-    pub layout: Layout,
+    pub layout: BedLayout,
     /// What the last bytes tell; nothing where nobody wants to know.
-    pub tail: Option<Tail>,
+    pub padding: Option<PaddingCheck>,
     /// What may end the reading; nothing where the caller has a way of its own.
     pub stop: Option<Stop>,
 }
@@ -62,8 +62,8 @@ impl Source for Checked<'_> {
     }
 
     fn look(&self, first: usize, lines: &[u8]) -> Result<()> {
-        match &self.tail {
-            Some(tail) => tail.look(self.bed, &self.layout, first, lines),
+        match &self.padding {
+            Some(padding) => padding.add_lines(self.bed, &self.layout, first, lines),
             None => Ok(()),
         }
     }

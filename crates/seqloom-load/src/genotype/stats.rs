@@ -11,9 +11,9 @@ use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{Counts, Mask};
-use seqloom_plink::tail;
-use seqloom_plink::tail::Tail;
-use seqloom_plink::{Bed, Layout, Major};
+use seqloom_plink::padding;
+use seqloom_plink::padding::PaddingCheck;
+use seqloom_plink::{Bed, BedLayout, Major};
 
 /// How many codes there are.
 pub const CODES: usize = 4;
@@ -27,18 +27,18 @@ const LINES: usize = 255;
 /// A pass over a file.
 #[derive(Debug)]
 pub struct Survey {
-    layout: Layout,
+    layout: BedLayout,
     group_of: Vec<usize>,
     /// Of each group, its positions in a line that is a variant.
     masks: Vec<Mask>,
-    tail: Tail,
+    padding: PaddingCheck,
     next: usize,
 }
 
 impl Survey {
     /// A pass that counts each individual in its group, of which there are so many; who is
     /// in none of them is left out.
-    pub fn new(layout: Layout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
+    pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {
             let (found, wanted) = (group_of.len(), layout.individuals);
             return Err(Error::argument(format!(
@@ -50,7 +50,7 @@ impl Survey {
             masks: (0..groups.max(1)).map(mask).collect(),
             layout,
             group_of,
-            tail: Tail::default(),
+            padding: PaddingCheck::default(),
             next: 0,
         })
     }
@@ -76,16 +76,16 @@ impl Survey {
         self.next += count;
         bed.measure(&self.layout)?;
         if check && self.next == self.layout.variants {
-            self.judge(bed)?;
+            self.validate(bed)?;
         }
         Ok(())
     }
 
     /// Judges the last positions by what was seen of them.
-    fn judge(&self, bed: &Bed) -> Result<()> {
+    fn validate(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
-            Major::Variant => self.tail.judge(bed, &self.layout),
-            Major::Individual => tail::check(bed, &self.layout),
+            Major::Variant => self.padding.validate(bed, &self.layout),
+            Major::Individual => padding::check(bed, &self.layout),
         }
     }
 }

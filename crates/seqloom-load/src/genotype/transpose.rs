@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::transpose::transpose;
-use seqloom_plink::{Bed, Layout};
+use seqloom_plink::{Bed, BedLayout};
 
 use super::shares;
 use super::sink::{PIECE, Sink};
@@ -33,7 +33,7 @@ pub struct Transpose<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// Where its lines stand.
-    pub layout: Layout,
+    pub layout: BedLayout,
     /// The lines that are wanted; nothing where all are.
     pub lines: Option<&'a [usize]>,
     /// The bytes that tiles may take.
@@ -98,7 +98,7 @@ impl Transpose<'_> {
         let source = Checked {
             bed: self.bed,
             layout: self.layout,
-            tail: None,
+            padding: None,
             stop: None,
         };
         let Some(lines) = self.lines else {

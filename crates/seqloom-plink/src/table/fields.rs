@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 
-use super::{Table, number, scan};
+use super::{TextTable, number, scan};
 
-impl<T: AsRef<[u8]>> Table<T> {
+impl<T: AsRef<[u8]>> TextTable<T> {
     /// The fields of a column in these rows, as far as there are so many.
     pub fn fields(&self, name: &str, rows: Range<usize>) -> Result<impl Iterator<Item = &str>> {
         let fields = self.spans(name, rows)?.map(|(_, field)| field);
@@ -65,7 +65,7 @@ impl<T: AsRef<[u8]>> Table<T> {
         &self,
         name: &str,
         out: &mut [N],
-        read: impl Fn(&[u8]) -> number::Outcome<N>,
+        read: impl Fn(&[u8]) -> number::FieldResult<N>,
     ) -> Result<()> {
         check_room(name, self.rows, out.len())?;
         let spans = self.spans(name, 0..self.rows)?;

@@ -9,7 +9,7 @@ use seqloom_core::{Error, Result};
 /// What some programs write before UTF-8.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Bytes that are looked at together.
+/// Bytes that are compared at once.
 const PIECE: u64 = 1 << 20;
 
 /// Counts the lines of a file: blank lines at its end are none.
@@ -20,14 +20,14 @@ pub fn count_in(path: &Path) -> Result<usize> {
 
 /// Counts the lines of a text: blank lines at its end are none.
 pub fn count(text: &[u8]) -> usize {
-    let mut count = Count::default();
+    let mut count = LineCount::default();
     count.add(text.get(text_start(text)..).unwrap_or_default());
     count.lines()
 }
 
 fn count_from(mut file: File) -> io::Result<usize> {
     let mut piece = Vec::new();
-    let mut count = Count::default();
+    let mut count = LineCount::default();
     let mut size = read_piece(&mut file, &mut piece)?;
     let mut start = text_start(&piece);
     while size > 0 {
@@ -42,16 +42,16 @@ fn read_piece(file: &mut File, piece: &mut Vec<u8>) -> io::Result<usize> {
     file.take(PIECE).read_to_end(piece)
 }
 
-/// Lines, while the text comes in pieces.
+/// Counts the lines of a text that comes in pieces.
 #[derive(Default)]
-struct Count {
+struct LineCount {
     /// Line ends before the last letter so far, and behind it.
     before: usize,
     behind: usize,
     has_text: bool,
 }
 
-impl Count {
+impl LineCount {
     fn add(&mut self, piece: &[u8]) {
         let (text, blank) = piece.split_at(trim_end(piece).len());
         if !text.is_empty() {

@@ -5,13 +5,13 @@ use std::num::IntErrorKind;
 use seqloom_core::error::{Fault, Kind};
 
 /// A number, or what stands in its position.
-pub(super) type Outcome<T> = Result<T, Fault>;
+pub(super) type FieldResult<T> = Result<T, Fault>;
 
 /// How much of a wrong field an error shows.
 const SHOWN: usize = 40;
 
 /// An integer; "7.0" is one too.
-pub(super) fn integer(name: &str, field: &[u8]) -> Outcome<i32> {
+pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
     let text = str::from_utf8(field).unwrap_or_default();
     match text.parse::<i32>() {
         Ok(number) => Ok(number),
@@ -24,7 +24,7 @@ pub(super) fn integer(name: &str, field: &[u8]) -> Outcome<i32> {
     }
 }
 
-fn whole(name: &str, text: &str) -> Outcome<i32> {
+fn whole(name: &str, text: &str) -> FieldResult<i32> {
     let number = text.parse::<f64>().ok();
     let Some(number) = number.filter(|number| number.fract() == 0.0) else {
         return Err(wrong(name, text.as_bytes(), "an integer"));
@@ -37,7 +37,7 @@ fn whole(name: &str, text: &str) -> Outcome<i32> {
 }
 
 /// A number of 32 bits, rounded from one of 64, as NumPy rounds it.
-pub(super) fn float(name: &str, field: &[u8]) -> Outcome<f32> {
+pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
     let text = str::from_utf8(field).unwrap_or_default();
     let number = text.parse::<f64>();
     let number = number.map_err(|_| wrong(name, field, "a number"))?;

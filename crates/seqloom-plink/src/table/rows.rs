@@ -31,13 +31,13 @@ const VARIANTS: &str = "chr chrom chromosome snp snpid sid id rsid rs variant va
 
 /// Finds a line of a text that is a header or a comment.
 pub(super) fn check(text: &[u8], sheet: Sheet) -> Result<(), Fault> {
-    let mut check = Check::new(sheet);
+    let mut check = HeaderCheck::new(sheet);
     check.add(text)?;
     check.finish()
 }
 
 /// The check of the first line of a text, which may come in pieces, and of lines that begin with `#`.
-struct Check {
+struct HeaderCheck {
     sheet: Sheet,
     row: usize,
     is_start: bool,
@@ -45,7 +45,7 @@ struct Check {
     line: Option<Vec<u8>>,
 }
 
-impl Check {
+impl HeaderCheck {
     const fn new(sheet: Sheet) -> Self {
         Self {
             sheet,
@@ -68,8 +68,8 @@ impl Check {
             };
             let end = memchr(b'\n', rest);
             let (more, after) = rest.split_at(end.unwrap_or(rest.len()));
-            let room = LONGEST.saturating_sub(line.len());
-            line.extend_from_slice(more.get(..room).unwrap_or(more));
+            let capacity = LONGEST.saturating_sub(line.len());
+            line.extend_from_slice(more.get(..capacity).unwrap_or(more));
             rest = after.get(1..).unwrap_or_default();
             if end.is_some() {
                 self.finish()?;
@@ -219,7 +219,7 @@ mod tests {
     fn pieces_of_any_size_give_the_same_line() {
         let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# no row at all is this\n";
         for size in 1..text.len() {
-            let mut check = Check::new(Sheet::Fam);
+            let mut check = HeaderCheck::new(Sheet::Fam);
             let mut pieces = text.as_bytes().chunks(size);
             let fault = pieces.find_map(|piece| check.add(piece).err());
             assert_eq!(fault.and_then(|fault| fault.line), Some(4), "{size}");

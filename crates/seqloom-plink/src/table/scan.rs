@@ -13,9 +13,9 @@ pub(super) const LINE_START: u64 = 1;
 const WITHOUT_CM: [usize; COLUMNS - 1] = [0, 1, 3, 4, 5];
 const ALL: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
 
-/// One column: where its fields begin.
+/// The positions where the fields of a column begin.
 #[derive(Debug, Default)]
-pub(super) struct Column {
+pub(super) struct FieldStarts {
     pub(super) is_wanted: bool,
     /// The file leaves it out.
     pub(super) is_absent: bool,
@@ -25,7 +25,7 @@ pub(super) struct Column {
     pub(super) bytes: usize,
 }
 
-impl Column {
+impl FieldStarts {
     fn push(&mut self, start: usize, end: usize) {
         if self.is_wanted {
             self.starts.push(start);
@@ -39,7 +39,7 @@ impl Column {
 pub(super) fn scan(
     text: &[u8],
     sheet: Sheet,
-    columns: &mut [Column; COLUMNS],
+    columns: &mut [FieldStarts; COLUMNS],
 ) -> Result<usize, Fault> {
     rows::check(text, sheet)?;
     let rows = lines::count(text);
@@ -70,7 +70,7 @@ fn scan_line(
     text: &[u8],
     mut at: usize,
     order: &[usize],
-    columns: &mut [Column; COLUMNS],
+    columns: &mut [FieldStarts; COLUMNS],
 ) -> (usize, usize) {
     let mut found = 0;
     loop {
@@ -113,7 +113,7 @@ fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
 /// Which columns the file has, and how many fields a line, as its first line tells: more
 /// phenotypes may follow that of a `.fam`, and are left out.
 fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
-    let (_, found) = scan_line(text, start, &[], &mut <[Column; COLUMNS]>::default());
+    let (_, found) = scan_line(text, start, &[], &mut <[FieldStarts; COLUMNS]>::default());
     match (sheet, found) {
         (Sheet::Bim, 5) => (&WITHOUT_CM, 5),
         (Sheet::Fam, COLUMNS..) => (&ALL, found),

@@ -6,8 +6,8 @@ use super::*;
 const FAM: &[u8] = b"f a 0 0 1 x\ng bb m n 2 \xC3\xA4y";
 const NAMES: [&str; COLUMNS] = Sheet::Fam.names();
 
-fn parse(sheet: Sheet, text: &[u8]) -> Result<Table<&[u8]>> {
-    Table::parse(
+fn parse(sheet: Sheet, text: &[u8]) -> Result<TextTable<&[u8]>> {
+    TextTable::parse(
         Path::new("t"),
         sheet,
         &sheet.names().map(String::from),
@@ -19,7 +19,7 @@ fn fault(sheet: Sheet, text: &[u8]) -> String {
     parse(sheet, text).unwrap_err().to_string()
 }
 
-fn column(table: &Table<&[u8]>, name: &str) -> Vec<String> {
+fn column(table: &TextTable<&[u8]>, name: &str) -> Vec<String> {
     let fields = table.fields(name, 0..table.rows()).unwrap();
     fields.map(String::from).collect()
 }
@@ -31,7 +31,7 @@ fn columns_are_the_fields_of_every_line() {
     assert_eq!(column(&table, "pheno"), ["x", "äy"]);
     assert_eq!(
         table.size("pheno").unwrap(),
-        Size {
+        ColumnSize {
             longest: 2,
             bytes: 4
         }
@@ -105,7 +105,7 @@ fn a_number_that_does_not_fit_is_out_of_range() {
 #[test]
 fn a_column_that_is_unknown_or_not_asked_for_is_an_error() {
     let wanted = ["iid".to_owned()];
-    let table = Table::parse(Path::new("t"), Sheet::Fam, &wanted, FAM).unwrap();
+    let table = TextTable::parse(Path::new("t"), Sheet::Fam, &wanted, FAM).unwrap();
     assert!(table.size("fid").is_err());
     assert!(table.size("sid").is_err());
 }

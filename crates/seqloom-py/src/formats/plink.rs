@@ -8,7 +8,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 use seqloom_macros::native;
 use seqloom_plink::table::render::{Values, render};
-use seqloom_plink::table::{COLUMNS, Sheet, Table, lines};
+use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
 use crate::pool;
 
@@ -16,7 +16,7 @@ use crate::pool;
 /// errors.
 #[native(frozen)]
 pub(crate) struct PlinkTable {
-    table: Table<PyBackedBytes>,
+    table: TextTable<PyBackedBytes>,
 }
 
 #[native]
@@ -30,7 +30,7 @@ impl PlinkTable {
         name: PathBuf,
     ) -> PyResult<Self> {
         let table = pool::run(py, 1, || {
-            Table::parse(&name, Sheet::of(suffix)?, &names, text)
+            TextTable::parse(&name, Sheet::of(suffix)?, &names, text)
         })?;
         Ok(Self { table })
     }

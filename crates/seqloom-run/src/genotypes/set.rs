@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Trouble, unpack};
 use seqloom_core::{Error, Result};
-use seqloom_plink::table::{Sheet, Table};
-use seqloom_plink::{Bed, Layout};
+use seqloom_plink::table::{Sheet, TextTable};
+use seqloom_plink::{Bed, BedLayout};
 
 use super::matching::Variants;
 
 /// A set of three files.
 pub(super) struct Set {
     pub(super) bed: Bed,
-    pub(super) layout: Layout,
-    people: Table<Vec<u8>>,
-    variants: Table<Vec<u8>>,
+    pub(super) layout: BedLayout,
+    people: TextTable<Vec<u8>>,
+    variants: TextTable<Vec<u8>>,
 }
 
 impl Set {
@@ -63,20 +63,20 @@ impl Set {
     }
 }
 
-fn column(table: &Table<Vec<u8>>, name: &str) -> Result<Vec<String>> {
+fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
     let fields = table.fields(name, 0..table.rows())?;
     Ok(fields.map(str::to_owned).collect())
 }
 
 /// Reads the table of the same stem.
-fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<Table<Vec<u8>>> {
+fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let text = read_text(&path).map_err(|trouble| match trouble {
         Trouble::Io(error) => Error::io(&path, &error),
         Trouble::Damage(fault) => Error::format(&path, fault),
     })?;
-    Table::parse(&path, sheet, &wanted, text)
+    TextTable::parse(&path, sheet, &wanted, text)
 }
 
 /// The path of a table; with `.gz` where only that file exists.

@@ -7,7 +7,7 @@ use rayon::ThreadPoolBuilder;
 use super::*;
 
 /// Writes a `.bed` of random codes; gives its path and the codes, variant by variant.
-fn write(name: &str, layout: &Layout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
+fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     let mut state = seed | 1;
     let mut code = || {
         state = state
@@ -36,7 +36,7 @@ fn write(name: &str, layout: &Layout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
 }
 
 /// The counts that a pass in steps of so many variants gives.
-fn survey(bed: &Bed, layout: Layout, group_of: &[usize], step: usize) -> (Vec<u32>, Vec<u32>) {
+fn survey(bed: &Bed, layout: BedLayout, group_of: &[usize], step: usize) -> (Vec<u32>, Vec<u32>) {
     let mut pass = Survey::new(layout, group_of.to_vec(), 2).unwrap();
     let mut rows = vec![9; layout.variants * 2 * CODES];
     let mut missing = vec![0; layout.individuals];
@@ -55,7 +55,7 @@ proptest! {
         by_variant: bool, in_pool: bool, seed: u64,
     ) {
         let major = if by_variant { Major::Variant } else { Major::Individual };
-        let layout = Layout { major, individuals, variants };
+        let layout = BedLayout { major, individuals, variants };
         let (path, codes) = write("pass.bed", &layout, seed);
         let group_of: Vec<usize> = (0..individuals).map(|at| at * at % 3).collect();
         let bed = Bed::open(&path, true).unwrap();
@@ -77,7 +77,7 @@ proptest! {
 
 #[test]
 fn a_file_cut_meanwhile_is_an_error_of_whatever_thread_meets_it() {
-    let layout = Layout {
+    let layout = BedLayout {
         major: Major::Variant,
         individuals: 4000,
         variants: 3000,
@@ -98,7 +98,7 @@ fn a_file_cut_meanwhile_is_an_error_of_whatever_thread_meets_it() {
 #[test]
 fn last_positions_that_may_be_padding_are_noted_where_lines_are_many() {
     for major in [Major::Variant, Major::Individual] {
-        let layout = Layout {
+        let layout = BedLayout {
             major,
             individuals: 2,
             variants: 100,
@@ -117,13 +117,13 @@ fn last_positions_that_may_be_padding_are_noted_where_lines_are_many() {
         let mut pass = Survey::new(layout, vec![0; 2], 1).unwrap();
         let found = pass.advance(&bed, &mut [0; 100 * CODES], &mut [0; 2], true);
         assert!(found.is_ok(), "{found:?}");
-        assert_eq!(bed.take_note().is_some(), major == Major::Variant);
+        assert_eq!(bed.take_warning().is_some(), major == Major::Variant);
     }
 }
 
 #[test]
 fn a_group_is_wanted_for_each_individual() {
-    let layout = Layout {
+    let layout = BedLayout {
         major: Major::Variant,
         individuals: 3,
         variants: 1,

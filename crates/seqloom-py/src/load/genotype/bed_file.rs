@@ -14,7 +14,7 @@ use seqloom_load::genotype::read::decode_held;
 use seqloom_load::genotype::source::Held;
 use seqloom_load::genotype::{Order, Picks, read};
 use seqloom_macros::native;
-use seqloom_plink::{Bed, Major, tail};
+use seqloom_plink::{Bed, Major, padding};
 
 use crate::{error, pool};
 
@@ -80,7 +80,7 @@ impl BedFile {
     /// Compares the file's length and the last byte of each line with the tables.
     fn check_tail(&self, py: Python<'_>, shape: Shape) -> PyResult<()> {
         pool::run(py, 1, || {
-            tail::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
+            padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
         })?;
         warn(py, &self.bed)
     }
@@ -124,7 +124,7 @@ impl BedFile {
 
 /// Warns of what is odd about a file, but no error; once for each open file.
 pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
-    let Some(note) = bed.take_note() else {
+    let Some(note) = bed.take_warning() else {
         return Ok(());
     };
     let shown = py

@@ -1,0 +1,184 @@
+//! Checks of the last byte of each line, which find a table that does not belong to the file.
+//!
+//! If a `.fam` is too short by less than a byte, the padding bits of lines contain genotypes. If
+//! it is too long, padding zeros are read as homozygous A1. (If lines are individuals, the same
+//! is true of the `.bim`.) Some tools pad lines with another code than 0. The same code in all
+//! lines cannot be genotypes and gives a warning. Last positions that are homozygous A1 in all
+//! lines may be right, and give a warning too. Padding that varies is an error.
+
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
+
+use seqloom_core::error::{Fault, Kind};
+use seqloom_core::{Error, Result};
+
+use super::{Bed, BedLayout, Major};
+
+/// The number of lines from which last positions that are all homozygous A1 give a warning.
+const ZERO_LINES: usize = 64;
+
+/// The number of lines that must have the same code as padding; in fewer it may be genotypes.
+const FILLER_LINES: usize = 8;
+
+/// The last bytes of all lines that any thread has read.
+#[derive(Debug)]
+pub struct PaddingCheck {
+    /// The bitwise or of the bytes.
+    any_bits: AtomicU8,
+    /// The bitwise and of the bytes.
+    all_bits: AtomicU8,
+    lines: AtomicUsize,
+    /// The first line whose padding is not 0.
+    odd: AtomicUsize,
+}
+
+impl Default for PaddingCheck {
+    fn default() -> Self {
+        Self {
+            any_bits: 0.into(),
+            all_bits: u8::MAX.into(),
+            lines: 0.into(),
+            odd: usize::MAX.into(),
+        }
+    }
+}
+
+impl PaddingCheck {
+    /// Adds consecutive whole lines; the first is line `first` of the file.
+    pub fn add_lines(&self, bed: &Bed, layout: &BedLayout, first: usize, lines: &[u8]) -> Result<()> {
+        let stride = layout.stride();
+        let Some(last) = stride.checked_sub(1) else {
+            return Ok(());
+        };
+        let last = lines.get(last..).unwrap_or_default().iter().step_by(stride);
+        let (any_bits, all_bits) = last.clone().fold((0, u8::MAX), |(any_bits, all_bits), byte| {
+            (any_bits | byte, all_bits & byte)
+        });
+        self.any_bits.fetch_or(any_bits, Relaxed);
+        self.all_bits.fetch_and(all_bits, Relaxed);
+        self.lines.fetch_add(last.len(), Relaxed);
+        let padding = layout.padding();
+        if any_bits & padding == 0 {
+            return Ok(());
+        }
+        let odd = first + last.take_while(|byte| *byte & padding == 0).count();
+        self.odd.fetch_min(odd, Relaxed);
+        if is_filler(any_bits, all_bits, padding) {
+            return Ok(());
+        }
+        Err(padding_error(bed, layout, odd))
+    }
+
+    /// Validates the padding, and the last positions if all lines were added.
+    pub fn validate(&self, bed: &Bed, layout: &BedLayout) -> Result<()> {
+        let odd = self.odd.load(Relaxed);
+        let is_whole = self.lines.load(Relaxed) >= layout.lines();
+        if odd < usize::MAX && !bed.is_filled() {
+            return if is_whole {
+                self.validate_filler(bed, layout, odd)
+            } else {
+                check(bed, layout)
+            };
+        }
+        if is_whole {
+            self.note_zero_positions(bed, layout);
+        }
+        Ok(())
+    }
+
+    /// Warns if lines are padded with one code other than 0; other padding is an error.
+    fn validate_filler(&self, bed: &Bed, layout: &BedLayout, odd: usize) -> Result<()> {
+        let (any_bits, all_bits) = (self.any_bits.load(Relaxed), self.all_bits.load(Relaxed));
+        let is_known = self.lines.load(Relaxed) >= FILLER_LINES;
+        if !is_known || !is_filler(any_bits, all_bits, layout.padding()) {
+            return Err(padding_error(bed, layout, odd));
+        }
+        bed.set_filler_warning(filler_warning(layout, any_bits >> 6));
+        Ok(())
+    }
+
+    /// Warns if last positions are homozygous A1 in all lines, which are many.
+    fn note_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
+        let Some(last) = layout.positions().checked_sub(1) else {
+            return;
+        };
+        let any_bits = self.any_bits.load(Relaxed);
+        let empty = |position: &usize| (any_bits >> (2 * position)).is_multiple_of(4);
+        let count = (1..=last % 4).rev().take_while(empty).count();
+        if count > 0 && layout.lines() >= ZERO_LINES && any_bits & layout.padding() == 0 {
+            bed.set_warning(zero_positions_warning(layout, count));
+        }
+    }
+}
+
+/// Returns whether the padding of all lines is one code.
+const fn is_filler(any_bits: u8, all_bits: u8, padding: u8) -> bool {
+    let code = (any_bits >> 6) * 0b0101_0101;
+    any_bits & padding == all_bits & padding && any_bits & padding == code & padding
+}
+
+/// Checks the last byte of each line, and reads no other bytes.
+pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
+    let Some(last) = layout.stride().checked_sub(1) else {
+        return Ok(());
+    };
+    let narrow = BedLayout {
+        individuals: layout.positions() - 4 * last,
+        variants: layout.lines(),
+        major: Major::Variant,
+    };
+    let padding = PaddingCheck::default();
+    for line in 0..layout.lines() {
+        let mut byte = [0];
+        bed.read(layout.start(line) + last as u64, &mut byte)?;
+        padding.add_lines(bed, &narrow, line, &byte)
+            .map_err(|_| padding_error(bed, layout, line))?;
+    }
+    padding.validate(bed, layout)
+}
+
+/// What lines and positions are called, and the table of the positions.
+fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
+    match layout.major {
+        Major::Variant => ("variant", "individuals", ".fam"),
+        Major::Individual => ("individual", "variants", ".bim"),
+    }
+}
+
+const HINT: &str = "skip_format_check=True (--skip-format-check) reads all the same";
+
+fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
+    let (one, many, table) = names(layout);
+    let positions = layout.positions();
+    let message = format!(
+        "expected nothing behind the last of {positions} {many}, found genotypes there in {one} {line}: \
+         the {table} is too short, or belongs to another file ({HINT})"
+    );
+    bed.fault(Fault {
+        kind: Kind::Count,
+        record: Some(line as u64),
+        byte: Some(layout.start(line + 1) - 1),
+        message,
+        ..Fault::default()
+    })
+}
+
+fn filler_warning(layout: &BedLayout, code: u8) -> String {
+    let (one, many, table) = names(layout);
+    format!(
+        "behind the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
+         they are left out: some tools write them so, but if the {table} is too short, {many} are \
+         missing ({HINT}, without this warning)",
+        layout.positions()
+    )
+}
+
+fn zero_positions_warning(layout: &BedLayout, count: usize) -> String {
+    let (one, many, table) = names(layout);
+    format!(
+        "the last {count} of {} {many} are homozygous A1 in every one of {} {one}s, as the bits are \
+         that fill a line up: look whether the {table} is too long, or belongs to another file \
+         ({HINT}, without this warning)",
+        layout.positions(),
+        layout.lines()
+    )
+}
