@@ -1,7 +1,7 @@
 //! Sequences of hostile letters as numbers.
 
 use seqloom_core::Ragged;
-use seqloom_encode::{Case, Frame, Letters, Policy, Rare, Symbols, Words, count, pack};
+use seqloom_encode::{Case, Frame, LetterTable, Policy, Rare, Symbols, KmerWords, count, pack};
 
 use crate::choices::Choices;
 use crate::slow::{Asked, Slow};
@@ -23,7 +23,7 @@ pub fn run(mut choices: Choices<'_>) {
     };
     slow.one_hot(style.is_multiple_of(2));
     slow.look_up(frame(style));
-    if let Ok(words) = Words::new(&letters, k, stride, is_canonical) {
+    if let Ok(words) = KmerWords::new(&letters, k, stride, is_canonical) {
         slow.words(
             &Asked {
                 words,
@@ -67,7 +67,7 @@ fn pack_hostile(choices: &mut Choices<'_>) {
     }
 }
 
-fn letters(choices: &mut Choices<'_>) -> Option<Letters> {
+fn letters(choices: &mut Choices<'_>) -> Option<LetterTable> {
     let alphabets = ["dna", "rna", "protein", "iupac", "ACGTacgt", "AB", "ACGT-*"];
     let policy = Policy {
         codes: !choices.one_in(3),
@@ -87,11 +87,11 @@ fn letters(choices: &mut Choices<'_>) -> Option<Letters> {
             Symbols::Keep,
         ][choices.below(4)],
     };
-    Letters::new(alphabets[choices.below(alphabets.len())], policy).ok()
+    LetterTable::new(alphabets[choices.below(alphabets.len())], policy).ok()
 }
 
 /// Sequences of letters, most of which are taken.
-fn sequences(letters: &Letters, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
+fn sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
     let (is_raw, case) = (choices.one_in(4), choices.byte());
     let taken: Vec<u8> = (0..=u8::MAX)
         .filter(|byte| !letters.refused().contains(byte))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use seqloom_core::{self as core, BufferPool};
-use seqloom_encode::{Frame, Letters, Lookup, Policy};
+use seqloom_encode::{Frame, LetterTable, Lookup, Policy};
 use seqloom_load::gather::Rows;
 use seqloom_load::packed::{
     Cut, Failure, Files, Input, Packed, Place, Rule, Stream, Tokenise, Tokens, fill_rows,
@@ -136,11 +136,11 @@ fn check(batches: &[Packed], records: &[Record], rule: Rule, is_whole: bool) {
 }
 
 /// A token for each letter, which is the letter.
-struct Tokeniser(Letters, Lookup<u32>);
+struct Tokeniser(LetterTable, Lookup<u32>);
 
 impl Tokeniser {
     fn new(alphabet: &str) -> Self {
-        let letters = Letters::new(alphabet, Policy::default()).expect("the alphabet is known");
+        let letters = LetterTable::new(alphabet, Policy::default()).expect("the alphabet is known");
         let values: Vec<u32> = (0..256).collect();
         let frame = Frame {
             head: None,

@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
-    Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Rows, Words, fill, one_hot,
+    Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, RowPositions, KmerWords, fill, one_hot,
 };
 
 /// Different words that are counted, at most.
@@ -12,7 +12,7 @@ const LAST: usize = 3;
 
 /// What is asked of words.
 pub(crate) struct Asked {
-    pub(crate) words: Words,
+    pub(crate) words: KmerWords,
     pub(crate) k: usize,
     pub(crate) stride: usize,
     pub(crate) is_canonical: bool,
@@ -20,14 +20,14 @@ pub(crate) struct Asked {
 
 /// Sequences, and more room than they need.
 pub(crate) struct Slow<'a> {
-    pub(crate) letters: &'a Letters,
+    pub(crate) letters: &'a LetterTable,
     pub(crate) sequences: &'a Ragged<'a>,
     pub(crate) more: usize,
 }
 
 impl Slow<'_> {
     /// Fills rows by a kernel, and compares each with the slow one.
-    fn compare(&self, kernel: &dyn Kernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
+    fn compare(&self, kernel: &dyn RowKernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
         let rows = self.sequences.iter().map(|row| self.letters.stripped(row));
         let rows: Vec<&[u8]> = rows.collect();
         let least = rows
@@ -41,7 +41,7 @@ impl Slow<'_> {
             (self.letters, kernel),
             self.sequences,
             &mut out,
-            Rows::Equal,
+            RowPositions::Equal,
         );
         match (filled, self.refused()) {
             (Ok(_), None) => {
@@ -64,13 +64,13 @@ impl Slow<'_> {
         }
         if let Some(short) = least.checked_sub(1) {
             let room = &mut vec![0; short * self.sequences.len()];
-            let filled = fill((self.letters, kernel), self.sequences, room, Rows::Equal);
+            let filled = fill((self.letters, kernel), self.sequences, room, RowPositions::Equal);
             assert!(filled.is_err(), "rows that are too short");
         }
     }
 
     /// A width of rows: for channels, a whole number of positions.
-    fn width(&self, kernel: &dyn Kernel<u32>, least: usize) -> usize {
+    fn width(&self, kernel: &dyn RowKernel<u32>, least: usize) -> usize {
         least + self.more * (kernel.size(2) - kernel.size(1)).max(1)
     }
 
@@ -136,7 +136,7 @@ impl Slow<'_> {
         } else {
             [1, length, width]
         };
-        let layout = one_hot::Layout::new(sizes, channels_first);
+        let layout = one_hot::OneHotLayout::new(sizes, channels_first);
         let found = one_hot::decode(self.letters, &floats[..length * width], layout);
         assert!(found.is_ok_and(|rows| rows.len() == 1 && rows[0].len() == length));
     }

@@ -18,14 +18,14 @@ mod row;
 mod shuffle;
 
 pub use augmentation::Augmentation;
-pub use batch::{Augmented, Sequences};
+pub use batch::{Augmented, AugmentInput};
 pub use chance::Chance;
 pub use complement::ReverseComplement;
 pub use cut::{Crop, CropMode, Shift};
 pub use mutate::{Mask, Mutate};
 pub use noise::QualityNoise;
 pub use replace::Replacement;
-pub use row::Row;
+pub use row::AugmentedRow;
 pub use shuffle::ShuffleKmers;
 
 #[cfg(test)]

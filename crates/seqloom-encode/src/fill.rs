@@ -5,10 +5,10 @@ mod block;
 use rayon::prelude::*;
 use seqloom_core::{Ragged, Result};
 
-pub use block::{Block, Kernel, Rows};
+pub use block::{RowBlock, RowKernel, RowPositions};
 
 use crate::Word;
-use crate::letters::{Counts, Letters};
+use crate::letters::{LetterCounts, LetterTable};
 
 /// Below this many output bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 18;
@@ -21,20 +21,20 @@ const ROWS: usize = 8;
 ///
 /// Inside a rayon pool the rows are shared among its threads.
 pub fn fill<T: Word>(
-    kernel: (&Letters, &dyn Kernel<T>),
+    kernel: (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],
-    rows: Rows<'_>,
-) -> Result<Counts> {
+    rows: RowPositions<'_>,
+) -> Result<LetterCounts> {
     T::fill_rows(kernel, sequences, out, rows)
 }
 
 pub(crate) fn fill_rows<T: Send>(
-    (letters, kernel): (&Letters, &dyn Kernel<T>),
+    (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],
-    rows: Rows<'_>,
-) -> Result<Counts> {
+    rows: RowPositions<'_>,
+) -> Result<LetterCounts> {
     let found = out.len();
     // Outside a pool rayon would build its global one.
     let alone = size_of_val(out) < WORTH_SHARING || rayon::current_thread_index().is_none();
@@ -42,11 +42,11 @@ pub(crate) fn fill_rows<T: Send>(
     let one = |block| kernel.fill_block(letters, block);
     let filled = block::cut(sequences, out, rows, each).and_then(|blocks| {
         if alone {
-            return blocks.into_iter().try_fold(Counts::default(), add(one));
+            return blocks.into_iter().try_fold(LetterCounts::default(), add(one));
         }
         let each = blocks.into_par_iter();
-        each.try_fold(Counts::default, add(one))
-            .try_reduce(Counts::default, |a, b| Some(a.plus(b)))
+        each.try_fold(LetterCounts::default, add(one))
+            .try_reduce(LetterCounts::default, |a, b| Some(a.plus(b)))
     });
     filled.ok_or_else(|| {
         let checked = block::check((letters, kernel), sequences, (found, rows));
@@ -54,7 +54,7 @@ pub(crate) fn fill_rows<T: Send>(
     })
 }
 
-/// Adds what was met in a block.
-fn add<B>(one: impl Fn(B) -> Option<Counts>) -> impl Fn(Counts, B) -> Option<Counts> {
+/// Adds the counts of a block.
+fn add<B>(one: impl Fn(B) -> Option<LetterCounts>) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {
     move |sum, block| one(block).map(|counts| sum.plus(counts))
 }

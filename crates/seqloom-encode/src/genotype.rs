@@ -33,5 +33,5 @@ mod value;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use kernels::Table;
+pub use kernels::CodeTable;
 pub use value::Genotype;

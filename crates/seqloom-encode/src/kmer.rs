@@ -5,13 +5,13 @@ mod four;
 use four::{Four, NONE};
 use seqloom_core::{Error, Result};
 
-use crate::fill::Kernel;
-use crate::letters::{Judge, Letters};
+use crate::fill::RowKernel;
+use crate::letters::{LetterChecker, LetterTable};
 use crate::{Frame, Word};
 
-/// Which words of a sequence are looked at, and how they are numbered.
+/// Which words of a sequence are encoded, and how they are numbered.
 #[derive(Clone, Debug)]
-pub struct Words {
+pub struct KmerWords {
     digits: [u8; 256],
     base: u64,
     k: usize,
@@ -23,10 +23,10 @@ pub struct Words {
     four: Option<Four>,
 }
 
-impl Words {
+impl KmerWords {
     /// Words of `k` letters, one at each `stride`-th position. A canonical word counts as the
     /// lesser of itself and its reverse complement.
-    pub fn new(letters: &Letters, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
+    pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
         let base = members.len() as u64;
         let pairs_up = matches!(members, b"ACGT" | b"ACGU");
@@ -107,7 +107,7 @@ struct Rolling {
 impl Rolling {
     /// Takes a digit in, and the one before the word out.
     #[inline(always)]
-    fn push(&mut self, words: &Words, digit: u8, gone: u8) {
+    fn push(&mut self, words: &KmerWords, digit: u8, gone: u8) {
         let is_member = digit != NONE;
         let digit = if is_member { u64::from(digit) } else { 0 };
         let gone = if gone == NONE { 0 } else { u64::from(gone) };
@@ -119,7 +119,7 @@ impl Rolling {
     }
 
     #[inline(always)]
-    fn number(&self, words: &Words) -> Option<u64> {
+    fn number(&self, words: &KmerWords) -> Option<u64> {
         let least = if words.is_canonical {
             self.forward.min(self.backward)
         } else {
@@ -137,7 +137,7 @@ fn fits(highest: u64, base: u64) -> bool {
 }
 
 /// The position of each byte among the members.
-fn digits(letters: &Letters) -> [u8; 256] {
+fn digits(letters: &LetterTable) -> [u8; 256] {
     let members = letters.members();
     letters.normal().map(|normal| {
         let position = members.iter().position(|member| *member == normal);
@@ -151,7 +151,7 @@ fn digits(letters: &Letters) -> [u8; 256] {
 #[derive(Clone, Debug)]
 pub struct Kmers<T> {
     /// Which words.
-    pub words: Words,
+    pub words: KmerWords,
     /// The token of the first word.
     pub first: u64,
     /// The token of a word that is not all members.
@@ -160,14 +160,14 @@ pub struct Kmers<T> {
     pub frame: Frame<T>,
 }
 
-impl<T: Word> Kernel<T> for Kmers<T> {
+impl<T: Word> RowKernel<T> for Kmers<T> {
     fn size(&self, letters: usize) -> usize {
         self.frame.size(self.words.count(letters))
     }
 
     #[inline(always)]
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
-        let is_plain = judge.judge(letters)?;
+    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+        let is_plain = checker.check(letters)?;
         let tokens = self.frame.around(row, self.words.count(letters.len()));
         if let Some(four) = self.words.four.filter(|_| is_plain) {
             self.fill_of_four(four, letters, tokens);
@@ -199,19 +199,19 @@ impl<T: Word> Kmers<T> {
 #[derive(Clone, Debug)]
 pub struct KmerCounts {
     /// Which words.
-    pub words: Words,
+    pub words: KmerWords,
     /// Whether the counts are floats.
     pub is_float: bool,
 }
 
-impl<T: Word> Kernel<T> for KmerCounts {
+impl<T: Word> RowKernel<T> for KmerCounts {
     fn size(&self, _: usize) -> usize {
         usize::try_from(self.words.different()).unwrap_or(usize::MAX)
     }
 
     #[inline(always)]
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
-        let is_plain = judge.judge(letters)?;
+    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+        let is_plain = checker.check(letters)?;
         row.fill(T::cut(0));
         self.words.each((letters, is_plain), |number| {
             let position = number.and_then(|number| usize::try_from(number).ok());

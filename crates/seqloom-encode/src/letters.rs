@@ -2,14 +2,14 @@
 
 mod build;
 mod expected;
-mod judge;
+mod checker;
 mod plain;
 mod table;
 mod verdict;
 
-pub use judge::{Counts, Judge};
-pub(crate) use plain::{CHUNK, Seen};
-pub use table::Letters;
+pub use checker::{LetterCounts, LetterChecker};
+pub(crate) use plain::{CHUNK, ChunkFlags};
+pub use table::LetterTable;
 
 #[cfg(test)]
 mod tests;

@@ -18,10 +18,10 @@ pub mod pack;
 mod policy;
 mod word;
 
-pub use fill::{Block, Kernel, Rows, fill};
+pub use fill::{RowBlock, RowKernel, RowPositions, fill};
 pub use frame::Frame;
-pub use kmer::{KmerCounts, Kmers, Words};
-pub use letters::{Counts, Judge, Letters};
+pub use kmer::{KmerCounts, Kmers, KmerWords};
+pub use letters::{LetterCounts, LetterChecker, LetterTable};
 pub use lookup::Lookup;
 pub use one_hot::OneHot;
 pub use policy::{Case, Policy, Rare, Symbols};

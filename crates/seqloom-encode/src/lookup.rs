@@ -2,8 +2,8 @@
 
 use seqloom_core::{Error, Result};
 
-use crate::fill::Kernel;
-use crate::letters::Judge;
+use crate::fill::RowKernel;
+use crate::letters::LetterChecker;
 use crate::{Frame, Word};
 
 /// One number for each letter.
@@ -26,17 +26,17 @@ impl<T: Word> Lookup<T> {
     }
 }
 
-impl<T: Word> Kernel<T> for Lookup<T> {
+impl<T: Word> RowKernel<T> for Lookup<T> {
     fn size(&self, letters: usize) -> usize {
         self.frame.size(letters)
     }
 
     #[inline(always)]
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let tokens = self.frame.around(row, letters.len());
         for (token, letter) in tokens.iter_mut().zip(letters) {
             *token = self.values[usize::from(*letter)];
         }
-        judge.judge(letters).map(drop)
+        checker.check(letters).map(drop)
     }
 }

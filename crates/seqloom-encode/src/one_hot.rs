@@ -6,18 +6,18 @@ mod layout;
 mod positions;
 
 pub use decode::decode;
-pub use layout::Layout;
+pub use layout::OneHotLayout;
 
 use seqloom_core::{Error, Result};
 
 use crate::Word;
-use crate::fill::Kernel;
-use crate::letters::{CHUNK, Judge, Letters};
+use crate::fill::RowKernel;
+use crate::letters::{CHUNK, LetterChecker, LetterTable};
 
 /// Every letter is a column of zeros with a one in it, or what its row says.
 #[derive(Clone, Debug)]
 pub struct OneHot<T> {
-    letters: Letters,
+    letters: LetterTable,
     one: T,
     /// What each byte puts into the channels.
     rows: Vec<T>,
@@ -29,7 +29,7 @@ pub struct OneHot<T> {
 
 impl<T: Word> OneHot<T> {
     /// `rows` has a number for each of 256 bytes and each member.
-    pub fn new(letters: &Letters, rows: Vec<T>, channels_first: bool) -> Result<Self> {
+    pub fn new(letters: &LetterTable, rows: Vec<T>, channels_first: bool) -> Result<Self> {
         let (members, count) = (letters.members(), rows.len());
         let width = members.len();
         let first = members.first().map(|member| usize::from(*member) * width);
@@ -79,20 +79,20 @@ impl<T: Word> OneHot<T> {
     }
 }
 
-impl<T: Word> Kernel<T> for OneHot<T> {
+impl<T: Word> RowKernel<T> for OneHot<T> {
     #[inline(always)]
     fn size(&self, letters: usize) -> usize {
         letters * self.width()
     }
 
     #[inline(always)]
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         if !self.channels_first {
             self.fill_positions(letters, row);
-            return judge.judge(letters).map(drop);
+            return checker.check(letters).map(drop);
         }
-        let seen = self.fill_channels(letters, row);
-        let is_plain = judge.tell(letters, &seen)?;
+        let flags = self.fill_channels(letters, row);
+        let is_plain = checker.count_flags(letters, &flags)?;
         if self.differs_somewhere && !is_plain {
             self.fill_differing(letters, row);
         }

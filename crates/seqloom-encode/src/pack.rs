@@ -4,19 +4,19 @@ use std::cmp::Reverse;
 
 use seqloom_core::{Error, Result};
 
-/// Which sequences make up the next row of at most `room` positions, in order: the
-/// first one, and then again and again the longest that still fits (of equals
-/// the one that came first). The first never waits, so none waits for ever.
-pub fn best_fit(lengths: &[i64], room: i64) -> Result<Vec<i64>> {
+/// Selects the sequences of the next row of at most `capacity` positions, and returns their
+/// indices in order. The first sequence is always selected, so none waits for ever. Then the
+/// longest that still fits is selected repeatedly (among equals the first).
+pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());
     };
-    if first > room || lengths.iter().any(|&length| length < 0) {
+    if first > capacity || lengths.iter().any(|&length| length < 0) {
         return Err(Error::argument(format!(
-            "lengths must lie from 0 to {room}, the first is {first}"
+            "lengths must lie from 0 to {capacity}, the first is {first}"
         )));
     }
-    let mut left = room - first;
+    let mut left = capacity - first;
     let mut by_length: Vec<(i64, i64)> = (1_i64..).zip(rest.iter().copied()).collect();
     by_length.sort_by_key(|&(_, length)| Reverse(length));
     let mut chosen = vec![0];

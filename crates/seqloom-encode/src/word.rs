@@ -2,8 +2,8 @@
 
 use seqloom_core::{Ragged, Result};
 
-use crate::fill::{self, Kernel, Rows};
-use crate::letters::{Counts, Letters};
+use crate::fill::{self, RowKernel, RowPositions};
+use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
 /// The bits of one number of an array, whatever its type: kernels copy them from tables.
@@ -21,15 +21,15 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     fn to_float(self) -> Self;
 
     /// A kernel for numbers of this type, which is compiled in this crate alone.
-    fn boxed(kernel: AnyKernel<Self>) -> Box<dyn Kernel<Self>>;
+    fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>>;
 
     /// Fills rows, as [`fill`](crate::fill) does.
     fn fill_rows(
-        kernel: (&Letters, &dyn Kernel<Self>),
+        kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,
         out: &mut [Self],
-        rows: Rows<'_>,
-    ) -> Result<Counts>;
+        rows: RowPositions<'_>,
+    ) -> Result<LetterCounts>;
 }
 
 /// One of the kernels.
@@ -66,7 +66,7 @@ macro_rules! word {
             }
 
             #[inline(never)]
-            fn boxed(kernel: AnyKernel<Self>) -> Box<dyn Kernel<Self>> {
+            fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>> {
                 match kernel {
                     AnyKernel::OneHot(kernel) => Box::new(kernel),
                     AnyKernel::Lookup(kernel) => Box::new(kernel),
@@ -77,11 +77,11 @@ macro_rules! word {
 
             #[inline(never)]
             fn fill_rows(
-                kernel: (&Letters, &dyn Kernel<Self>),
+                kernel: (&LetterTable, &dyn RowKernel<Self>),
                 sequences: &Ragged<'_>,
                 out: &mut [Self],
-                rows: Rows<'_>,
-            ) -> Result<Counts> {
+                rows: RowPositions<'_>,
+            ) -> Result<LetterCounts> {
                 fill::fill_rows(kernel, sequences, out, rows)
             }
         }

@@ -2,7 +2,7 @@
 
 use seqloom_core::Ragged;
 use seqloom_encode::augment::{Augmentation, Augmented, Sequences};
-use seqloom_encode::{Letters, OneHot, Policy, Rows, fill};
+use seqloom_encode::{LetterTable, OneHot, Policy, RowPositions, fill};
 
 const COUNT: usize = 1 << 20;
 
@@ -10,10 +10,10 @@ const COUNT: usize = 1 << 20;
 fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
     let data = vec![b'A'; COUNT];
     let sequences = Ragged::new(&data, &[0, 1 << 19, 1 << 20]).unwrap();
-    let letters = Letters::new("dna", Policy::default()).unwrap();
+    let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
     let mut out = vec![0; 4 * COUNT];
-    fill((&letters, &kernel), &sequences, &mut out, Rows::Equal).unwrap();
+    fill((&letters, &kernel), &sequences, &mut out, RowPositions::Equal).unwrap();
 
     let mut changed = Augmented::default();
     let each = Sequences::new(sequences, None, &[0; 4]).unwrap();

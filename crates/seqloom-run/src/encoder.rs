@@ -4,7 +4,7 @@ mod build;
 mod typed;
 
 use seqloom_core::{Ragged, Result};
-use seqloom_encode::{Letters, Rows};
+use seqloom_encode::{LetterTable, RowPositions};
 use seqloom_graph::{Dtype, Values};
 
 pub(crate) use self::typed::Place;
@@ -13,7 +13,7 @@ use self::typed::Typed;
 /// Turns the letters of records, or their qualities, into the numbers of a batch.
 #[derive(Debug)]
 pub struct Encoder {
-    letters: Letters,
+    letters: LetterTable,
     typed: Typed,
     dtype: Dtype,
     layout: Layout,
@@ -35,7 +35,7 @@ enum Layout {
 
 impl Encoder {
     /// The table of letters: what each byte means.
-    pub fn letters(&self) -> &Letters {
+    pub fn letters(&self) -> &LetterTable {
         &self.letters
     }
 
@@ -105,7 +105,7 @@ impl Encoder {
     pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
         let place = Place {
             size: self.typed.size(sequence.longest()),
-            rows: Rows::Equal,
+            rows: RowPositions::Equal,
         };
         let mut out = crate::array::none_of(self.dtype);
         self.fill(sequence, place, &mut out).err()

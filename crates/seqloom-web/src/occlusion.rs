@@ -4,7 +4,7 @@
 //! encoder takes none, each letter of the alphabet stands there once, and the change is the mean.
 
 use seqloom_core::{Error, Result};
-use seqloom_encode::Letters;
+use seqloom_encode::LetterTable;
 use seqloom_run::Predictor;
 use serde_json::json;
 
@@ -36,7 +36,7 @@ impl Cover {
         }
     }
 
-    fn of_letters(letters: &Letters) -> Self {
+    fn of_letters(letters: &LetterTable) -> Self {
         let refused = letters.refused();
         let codes = letters.ambiguities().iter();
         let codes = codes.filter(|(code, _)| !refused.contains(code));
@@ -163,13 +163,13 @@ mod tests {
     #[test]
     fn the_widest_code_that_is_taken_covers_and_else_all_letters() {
         let policy = seqloom_encode::Policy::default();
-        let dna = Letters::new("dna", policy).map(|it| Cover::of_letters(&it));
+        let dna = LetterTable::new("dna", policy).map(|it| Cover::of_letters(&it));
         assert_eq!(dna, Ok(Cover(b"N".to_vec())));
         let strict = seqloom_encode::Policy {
             codes: false,
             ..policy
         };
-        let strict = Letters::new("dna", strict).map(|it| Cover::of_letters(&it));
+        let strict = LetterTable::new("dna", strict).map(|it| Cover::of_letters(&it));
         assert_eq!(strict, Ok(Cover(b"ACGT".to_vec())));
     }
 }

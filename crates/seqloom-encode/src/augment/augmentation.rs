@@ -1,6 +1,6 @@
 //! One random change, or several in a row.
 
-use super::{Crop, Mask, Mutate, QualityNoise, ReverseComplement, Row, Shift, ShuffleKmers};
+use super::{Crop, Mask, Mutate, QualityNoise, ReverseComplement, AugmentedRow, Shift, ShuffleKmers};
 use seqloom_core::{Key, Result};
 
 /// One random change, or several in a row.
@@ -26,7 +26,7 @@ pub enum Augmentation {
 
 impl Augmentation {
     /// Changes one sequence.
-    pub fn apply(&self, row: &mut Row, key: Key) -> Result<()> {
+    pub fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         match self {
             Self::ReverseComplement(one) => return one.apply(row, key),
             Self::Mutate(one) => one.apply(row, key),
@@ -41,7 +41,7 @@ impl Augmentation {
     }
 }
 
-fn compose(members: &[Augmentation], row: &mut Row, key: Key) -> Result<()> {
+fn compose(members: &[Augmentation], row: &mut AugmentedRow, key: Key) -> Result<()> {
     (0_u32..)
         .zip(members)
         .try_for_each(|(position, member)| member.apply(row, Key(key.words([0, position]))))

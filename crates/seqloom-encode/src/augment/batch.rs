@@ -3,19 +3,19 @@
 use rayon::prelude::*;
 use seqloom_core::{Error, Key, Ragged, Result};
 
-use super::Row;
+use super::AugmentedRow;
 use super::augmentation::Augmentation;
 
-/// What a batch is made of: sequences, their qualities, and a key for each.
+/// The sequences of a batch, their qualities, and a random key for each.
 #[derive(Clone, Copy, Debug)]
-pub struct Sequences<'a> {
+pub struct AugmentInput<'a> {
     letters: Ragged<'a>,
     qualities: Option<Ragged<'a>>,
     /// Two words a sequence.
     keys: &'a [u32],
 }
 
-impl<'a> Sequences<'a> {
+impl<'a> AugmentInput<'a> {
     /// Checks that there is a key for each sequence and a quality for each letter.
     pub fn new(
         letters: Ragged<'a>,
@@ -53,7 +53,7 @@ impl<'a> Sequences<'a> {
         }
     }
 
-    fn load(&self, index: usize, row: &mut Row) -> Key {
+    fn load(&self, index: usize, row: &mut AugmentedRow) -> Key {
         let qualities = self.qualities.as_ref().map(|all| all.get(index));
         row.load(index, self.letters.get(index), qualities);
         Key([self.keys[2 * index], self.keys[2 * index + 1]])
@@ -84,7 +84,7 @@ impl Augmented {
         i64::try_from(self.letters.len()).unwrap_or(i64::MAX)
     }
 
-    fn push(&mut self, row: &Row) {
+    fn push(&mut self, row: &AugmentedRow) {
         self.letters.extend_from_slice(&row.letters);
         self.qualities.extend_from_slice(&row.qualities);
         self.offsets.push(self.end());
@@ -104,7 +104,7 @@ impl Augmentation {
     /// with more than one thread, in rayon's current pool.
     pub fn batch(
         &self,
-        sequences: &Sequences<'_>,
+        sequences: &AugmentInput<'_>,
         out: &mut Augmented,
         threads: usize,
     ) -> Result<()> {
@@ -128,7 +128,7 @@ impl Augmentation {
             .try_for_each(|part| part.map(|part| out.append(&part)))
     }
 
-    fn fresh_part(&self, sequences: &Sequences<'_>, bounds: (usize, usize)) -> Result<Augmented> {
+    fn fresh_part(&self, sequences: &AugmentInput<'_>, bounds: (usize, usize)) -> Result<Augmented> {
         let mut out = Augmented::default();
         out.clear();
         self.part(sequences, bounds, &mut out)?;
@@ -137,11 +137,11 @@ impl Augmentation {
 
     fn part(
         &self,
-        sequences: &Sequences<'_>,
+        sequences: &AugmentInput<'_>,
         (start, stop): (usize, usize),
         out: &mut Augmented,
     ) -> Result<()> {
-        let mut row = Row::default();
+        let mut row = AugmentedRow::default();
         (start..stop).try_for_each(|index| {
             let key = sequences.load(index, &mut row);
             self.apply(&mut row, key)?;

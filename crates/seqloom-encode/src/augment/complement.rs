@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Key, Result};
 
 use super::draw::Choices;
-use super::{Chance, Row};
+use super::{Chance, AugmentedRow};
 
 /// Letters and what stands opposite (Cornish-Bowden 1985); gaps and dots
 /// have no other side.
@@ -60,7 +60,7 @@ impl ReverseComplement {
         Ok(Self { chance, opposite })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) -> Result<()> {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         self.check(row)?;
         let [high, ..] = split(Choices::new(key).next());
         if self.chance.holds(high) {
@@ -75,7 +75,7 @@ impl ReverseComplement {
 
     /// A letter without another side is an error in either direction, so that
     /// it does not depend on the key.
-    fn check(&self, row: &Row) -> Result<()> {
+    fn check(&self, row: &AugmentedRow) -> Result<()> {
         let lone = |letter: &u8| self.opposite[usize::from(*letter)] == 0;
         match row.letters.iter().position(lone) {
             None => Ok(()),

@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::Row;
+use super::AugmentedRow;
 use super::draw::Choices;
 
 /// Which part of a longer sequence a crop keeps.
@@ -32,7 +32,7 @@ impl Crop {
         Ok(Self { length, mode })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
         let Some(spare) = row.letters.len().checked_sub(self.length) else {
             return;
         };
@@ -71,7 +71,7 @@ impl Shift {
         Ok(Self { most, fill })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
         let drawn = Choices::new(key).below(2 * self.most + 1);
         let (right, left) = (
             drawn.saturating_sub(self.most),
@@ -84,7 +84,7 @@ impl Shift {
     }
 }
 
-fn fill(row: &mut Row, letter: u8, right: usize, left: usize) {
+fn fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
     let length = row.letters.len();
     let (right, left) = (right.min(length), left.min(length));
     row.begin();
@@ -94,7 +94,7 @@ fn fill(row: &mut Row, letter: u8, right: usize, left: usize) {
     row.finish();
 }
 
-fn roll(row: &mut Row, right: usize, left: usize) {
+fn roll(row: &mut AugmentedRow, right: usize, left: usize) {
     for bytes in [&mut row.letters, &mut row.qualities] {
         let length = bytes.len().max(1);
         bytes.rotate_right(right % length);

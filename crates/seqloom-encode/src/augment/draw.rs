@@ -41,16 +41,16 @@ fn tail(index: u64) -> u32 {
 }
 
 /// Blocks side by side: all first words, all second words.
-type Words = [[u32; LANES]; 2];
+type CounterWords = [[u32; LANES]; 2];
 
 /// Makes words of counters.
 #[vectorized]
-fn blocks(key: Key, counts: Words) -> Words {
+fn blocks(key: Key, counts: CounterWords) -> CounterWords {
     words(key, counts)
 }
 
 #[inline(always)]
-fn words(key: Key, counts: Words) -> Words {
+fn words(key: Key, counts: CounterWords) -> CounterWords {
     let [mut first, mut second] = counts;
     for (first, second) in first.iter_mut().zip(&mut second) {
         [*first, *second] = key.words([*first, *second]);
@@ -61,7 +61,7 @@ fn words(key: Key, counts: Words) -> Words {
 /// The counters of neighbouring blocks. A group never crosses a border of 2^32:
 /// its first index is a multiple of its size.
 #[inline(always)]
-fn neighbours(purpose: u32, first: u64) -> Words {
+fn neighbours(purpose: u32, first: u64) -> CounterWords {
     let mut tails = [tail(first); LANES];
     for (lane, tail) in (0..).zip(&mut tails) {
         *tail += lane;
@@ -91,7 +91,7 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
 
 /// A letter about which its byte leaves something open.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenLetter {
     pub(super) position: usize,
     /// Its byte; after [`settle`] the 32 bits that decide about it.
     pub(super) number: u32,
@@ -100,10 +100,10 @@ pub(super) struct Open {
 }
 
 /// Letters whose details are worked out together.
-pub(super) type Group = [Open; LANES];
+pub(super) type OpenGroup = [OpenLetter; LANES];
 
 /// Works out the details of letters.
-pub(super) fn settle(key: Key, group: &mut Group) {
+pub(super) fn settle(key: Key, group: &mut OpenGroup) {
     let mut counts = [[0; LANES]; 2];
     for (lane, open) in group.iter().enumerate() {
         counts[0][lane] = head(DETAILS, open.position as u64);

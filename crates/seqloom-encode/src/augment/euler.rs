@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use super::draw::Choices;
 
 /// Which word begins at each position, and which edges leave each word.
-struct Graph {
+struct KmerGraph {
     words: Vec<usize>,
     /// The edges that leave word `v` are `edges[starts[v]..starts[v + 1]]`; an
     /// edge is the position of its first letter.
@@ -23,7 +23,7 @@ struct Graph {
 
 /// The order in which the positions of the letters follow each other now.
 pub(super) fn tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<usize> {
-    let mut graph = Graph::new(letters, width);
+    let mut graph = KmerGraph::new(letters, width);
     let tree = graph.tree(choices);
     graph.shuffle(&tree, choices);
     let mut order: Vec<usize> = (0..width).collect();
@@ -31,7 +31,7 @@ pub(super) fn tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<u
     order
 }
 
-impl Graph {
+impl KmerGraph {
     fn new(letters: &[u8], width: usize) -> Self {
         let words = number_words(letters, width);
         let leaving = &words[..words.len() - 1];

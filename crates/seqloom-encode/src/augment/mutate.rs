@@ -2,15 +2,15 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::{Group, Open, bytes, settle};
-use super::{Chance, Replacement, Row};
+use super::draw::{OpenGroup, OpenLetter, bytes, settle};
+use super::{Chance, Replacement, AugmentedRow};
 
-/// Letters are looked at so many at a time: in most groups nothing happens.
+/// The number of letters that are checked at once: in most groups nothing happens.
 const GROUP: usize = 32;
 
 /// Calls `act` for each letter whose byte `is_open`, with its 32 bits and its choice.
-pub(super) fn for_each_open(key: Key, bytes: &[u8], highest: u8, mut act: impl FnMut(Open)) {
-    let mut waiting = Waiting::new(key);
+pub(super) fn for_each_open(key: Key, bytes: &[u8], highest: u8, mut act: impl FnMut(OpenLetter)) {
+    let mut waiting = OpenQueue::new(key);
     for (first, group) in (0..).step_by(GROUP).zip(bytes.chunks(GROUP)) {
         if group.iter().fold(u8::MAX, |least, byte| least.min(*byte)) > highest {
             continue;
@@ -25,23 +25,23 @@ pub(super) fn for_each_open(key: Key, bytes: &[u8], highest: u8, mut act: impl F
 }
 
 /// Open letters, until there are enough to work out their details together.
-pub(super) struct Waiting {
+pub(super) struct OpenQueue {
     key: Key,
-    group: Group,
+    group: OpenGroup,
     count: usize,
 }
 
-impl Waiting {
+impl OpenQueue {
     pub(super) fn new(key: Key) -> Self {
         Self {
             key,
-            group: Group::default(),
+            group: OpenGroup::default(),
             count: 0,
         }
     }
 
-    pub(super) fn push(&mut self, position: usize, byte: u8, act: &mut impl FnMut(Open)) {
-        self.group[self.count] = Open {
+    pub(super) fn push(&mut self, position: usize, byte: u8, act: &mut impl FnMut(OpenLetter)) {
+        self.group[self.count] = OpenLetter {
             position,
             number: byte.into(),
             choice: 0,
@@ -52,7 +52,7 @@ impl Waiting {
         }
     }
 
-    pub(super) fn flush(&mut self, act: &mut impl FnMut(Open)) {
+    pub(super) fn flush(&mut self, act: &mut impl FnMut(OpenLetter)) {
         if self.count > 0 {
             settle(self.key, &mut self.group);
         }
@@ -74,7 +74,7 @@ impl Mask {
         Self { chance, letter }
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
         let Some(highest) = self.chance.highest_byte() else {
             return;
         };
@@ -89,7 +89,7 @@ impl Mask {
 
 /// What is done to a letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Event {
+enum LetterEvent {
     Substitute,
     Delete,
     Insert,
@@ -128,7 +128,7 @@ impl Mutate {
         })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
         let Some(highest) = self.any.highest_byte() else {
             return;
         };
@@ -141,7 +141,7 @@ impl Mutate {
         row.bytes = random;
     }
 
-    fn substitute(&self, row: &mut Row, key: Key, (random, highest): (&[u8], u8)) {
+    fn substitute(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
         for_each_open(key, random, highest, |open| {
             if self.any.holds(open.number) {
                 let letter = &mut row.letters[open.position];
@@ -150,7 +150,7 @@ impl Mutate {
         });
     }
 
-    fn rebuild(&self, row: &mut Row, key: Key, (random, highest): (&[u8], u8)) {
+    fn rebuild(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
         let mut done = 0;
         row.begin();
         for_each_open(key, random, highest, |open| {
@@ -164,18 +164,18 @@ impl Mutate {
         row.finish();
     }
 
-    fn event(&self, number: u32) -> Option<Event> {
+    fn event(&self, number: u32) -> Option<LetterEvent> {
         let events = [
-            (self.substitutions, Event::Substitute),
-            (self.losses, Event::Delete),
-            (self.any, Event::Insert),
+            (self.substitutions, LetterEvent::Substitute),
+            (self.losses, LetterEvent::Delete),
+            (self.any, LetterEvent::Insert),
         ];
         let found = events.into_iter().find(|(chance, _)| chance.holds(number));
         found.map(|(_, event)| event)
     }
 
     /// An inserted letter follows the one that it was drawn for, and has its quality.
-    fn change(&self, row: &mut Row, event: Event, open: Open) {
+    fn change(&self, row: &mut AugmentedRow, event: LetterEvent, open: OpenLetter) {
         let letter = row.letters[open.position];
         let quality = row
             .qualities
@@ -184,18 +184,18 @@ impl Mutate {
             .unwrap_or_default();
         let choice = open.choice;
         match event {
-            Event::Substitute => row.put(self.replacement.instead(letter, choice), quality, 1),
-            Event::Insert => {
+            LetterEvent::Substitute => row.put(self.replacement.instead(letter, choice), quality, 1),
+            LetterEvent::Insert => {
                 row.put(letter, quality, 1);
                 row.put(self.replacement.beside(letter, choice), quality, 1);
             }
-            Event::Delete => {}
+            LetterEvent::Delete => {}
         }
     }
 }
 
 /// One random byte a letter, in memory that goes back to the row afterwards.
-pub(super) fn fresh_bytes(row: &mut Row, key: Key) -> Vec<u8> {
+pub(super) fn fresh_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
     let mut random = std::mem::take(&mut row.bytes);
     bytes(key, row.letters.len(), &mut random);
     random

@@ -2,9 +2,9 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::draw::Open;
-use super::mutate::{Waiting, fresh_bytes};
-use super::{Chance, Replacement, Row};
+use super::draw::OpenLetter;
+use super::mutate::{OpenQueue, fresh_bytes};
+use super::{Chance, Replacement, AugmentedRow};
 
 /// The chance that a letter of quality Q is wrong, 10^(-Q / 10), in parts of
 /// 2^32 (for Q = 0 one part less); written out, so that no machine rounds it
@@ -44,7 +44,7 @@ impl QualityNoise {
         })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) -> Result<()> {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
         if !row.has_qualities {
             return Err(Error::argument(
                 "QualityNoise needs the qualities of the letters: pass quality= (or qualities=)",
@@ -56,10 +56,10 @@ impl QualityNoise {
         outcome
     }
 
-    fn substitute(&self, row: &mut Row, key: Key, random: &[u8]) -> Result<()> {
-        let mut waiting = Waiting::new(key);
+    fn substitute(&self, row: &mut AugmentedRow, key: Key, random: &[u8]) -> Result<()> {
+        let mut waiting = OpenQueue::new(key);
         let letters = &mut row.letters;
-        let mut act = |open: Open| {
+        let mut act = |open: OpenLetter| {
             let value = row.qualities[open.position] - self.offset;
             if Chance::of(WRONG[usize::from(value)]).holds(open.number) {
                 let letter = &mut letters[open.position];

@@ -5,7 +5,7 @@ use std::mem;
 /// The letters of a sequence and their qualities, in memory that is used again
 /// for the next sequence.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct AugmentedRow {
     /// The letters.
     pub letters: Vec<u8>,
     /// One quality for each letter, or nothing.
@@ -16,17 +16,17 @@ pub struct Row {
     pub record: usize,
     /// One random byte for each letter.
     pub(super) bytes: Vec<u8>,
-    pub(super) next: Next,
+    pub(super) next: NextRow,
 }
 
 /// The sequence that a row is about to become.
 #[derive(Debug, Default)]
-pub(super) struct Next {
+pub(super) struct NextRow {
     letters: Vec<u8>,
     qualities: Vec<u8>,
 }
 
-impl Row {
+impl AugmentedRow {
     /// Takes up another sequence.
     pub fn load(&mut self, record: usize, letters: &[u8], qualities: Option<&[u8]>) {
         self.record = record;

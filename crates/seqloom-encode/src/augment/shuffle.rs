@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::Row;
+use super::AugmentedRow;
 use super::draw::Choices;
 use super::euler;
 
@@ -21,7 +21,7 @@ impl ShuffleKmers {
         Ok(Self { k })
     }
 
-    pub(super) fn apply(&self, row: &mut Row, key: Key) {
+    pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
         let mut choices = Choices::new(key);
         if self.k == 1 {
             let mut order: Vec<usize> = (0..row.letters.len()).collect();

@@ -23,7 +23,7 @@ fn shuffle(k: usize) -> Augmentation {
 
 /// One sequence and its qualities, which are its positions.
 fn applied(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
-    let mut row = Row::default();
+    let mut row = AugmentedRow::default();
     let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
     row.load(0, letters, Some(&positions));
     augmentation.apply(&mut row, key).unwrap();
@@ -56,7 +56,7 @@ fn codes_are_complemented_and_keep_their_case() {
 #[test]
 fn a_letter_that_faces_nothing_is_an_error_whether_turned_or_not() {
     for probability in [0.0, 1.0] {
-        let mut row = Row::default();
+        let mut row = AugmentedRow::default();
         row.load(3, b"ACEG", None);
         let error = complement(probability)
             .apply(&mut row, Key([0, 0]))
@@ -110,7 +110,7 @@ fn a_substitution_always_changes_a_member_and_never_another_letter() {
 #[test]
 fn qualities_are_needed_by_what_follows_them() {
     let noise = QualityNoise::new(33, Replacement::new("dna").unwrap()).unwrap();
-    let mut row = Row::default();
+    let mut row = AugmentedRow::default();
     row.load(0, b"ACGT", None);
     assert!(noise.apply(&mut row, Key([0, 0])).is_err());
     row.load(0, b"ACGT", Some(b"!!! "));
@@ -158,7 +158,7 @@ proptest! {
         }
         let (mut data, mut qualities) = (Vec::new(), Vec::new());
         for (index, row) in rows.iter().enumerate() {
-            let mut one = Row::default();
+            let mut one = AugmentedRow::default();
             one.load(index, row, Some(row));
             all().apply(&mut one, Key([keys[2 * index], keys[2 * index + 1]])).unwrap();
             data.extend(one.letters);
@@ -166,7 +166,7 @@ proptest! {
         }
         let ragged = Ragged::new(&letters, &offsets).unwrap();
         let sequences =
-            Sequences::new(ragged, Some(ragged), &keys[..2 * rows.len()]).unwrap();
+            AugmentInput::new(ragged, Some(ragged), &keys[..2 * rows.len()]).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let mut out = Augmented::default();
         pool.install(|| all().batch(&sequences, &mut out, threads)).unwrap();

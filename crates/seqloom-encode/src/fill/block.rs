@@ -4,19 +4,19 @@ use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_macros::vectorized;
 
-use crate::letters::{Counts, Judge, Letters};
+use crate::letters::{LetterCounts, LetterChecker, LetterTable};
 
 /// Writes the letters of one sequence as the numbers of one row.
-pub trait Kernel<T: Send>: Send + Sync {
+pub trait RowKernel<T: Send>: Send + Sync {
     /// The least numbers of a row for so many letters.
     fn size(&self, letters: usize) -> usize;
 
-    /// Writes a whole row, which is at least as long as [`size`](Self::size) says, and has
-    /// the letters judged; nothing if one is refused.
-    fn fill(&self, judge: &mut Judge<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
+    /// Checks the letters and writes a whole row, which has at least [`size`](Self::size)
+    /// numbers; `None` if a letter is refused.
+    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
     /// Writes many rows; nothing if one is too short, or a letter is refused.
-    fn fill_block(&self, table: &Letters, block: Block<'_, T>) -> Option<Counts> {
+    fn fill_block(&self, table: &LetterTable, block: RowBlock<'_, T>) -> Option<LetterCounts> {
         write(self, table, block)
     }
 }
@@ -24,16 +24,16 @@ pub trait Kernel<T: Send>: Send + Sync {
 /// So many sequences ahead are asked for.
 const AHEAD: usize = 4;
 
-/// Where the rows of an array lie.
+/// The positions of the rows in an array.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
+pub enum RowPositions<'a> {
     /// All have one length.
     Equal,
     /// Row `i` lies from the i-th number to the next.
     At(&'a [i64]),
 }
 
-impl Rows<'_> {
+impl RowPositions<'_> {
     /// The numbers of the rows from one to another; nothing if there are no such rows.
     #[inline(always)]
     fn length(&self, (first, last): (usize, usize), equal: usize) -> Option<usize> {
@@ -45,13 +45,13 @@ impl Rows<'_> {
     }
 }
 
-/// Some of the sequences, and just their rows.
+/// A block of consecutive sequences, and their rows.
 #[derive(Debug)]
-pub struct Block<'a, T> {
+pub struct RowBlock<'a, T> {
     sequences: Ragged<'a>,
     /// The first of them, and the first that is no more of them.
     range: (usize, usize),
-    rows: Rows<'a>,
+    rows: RowPositions<'a>,
     equal: usize,
     out: &'a mut [T],
 }
@@ -61,15 +61,15 @@ pub struct Block<'a, T> {
 pub(super) fn cut<'a, T>(
     sequences: &Ragged<'a>,
     mut rest: &'a mut [T],
-    rows: Rows<'a>,
+    rows: RowPositions<'a>,
     each: usize,
-) -> Option<Vec<Block<'a, T>>> {
+) -> Option<Vec<RowBlock<'a, T>>> {
     let count = sequences.len();
     let equal = rest.len().checked_div(count).unwrap_or(0);
     let block = |first: usize| {
         let range = (first, count.min(first + each));
         let out = rest.split_off_mut(..rows.length(range, equal)?)?;
-        Some(Block {
+        Some(RowBlock {
             sequences: *sequences,
             range,
             rows,
@@ -84,9 +84,9 @@ pub(super) fn cut<'a, T>(
 
 /// Finds the row that does not fit.
 pub(super) fn check<T: Send>(
-    (letters, kernel): (&Letters, &dyn Kernel<T>),
+    (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
-    (found, rows): (usize, Rows<'_>),
+    (found, rows): (usize, RowPositions<'_>),
 ) -> Result<()> {
     let count = sequences.len();
     let equal = found.checked_div(count).unwrap_or(0);
@@ -118,22 +118,22 @@ fn too_long(record: usize, sequence: &[u8], (size, positions): (usize, usize)) -
 
 /// Writes a block; nothing if a row is too short, or a letter is refused.
 #[vectorized]
-pub(super) fn write<T: Send, K: Kernel<T> + ?Sized>(
+pub(super) fn write<T: Send, K: RowKernel<T> + ?Sized>(
     kernel: &K,
-    table: &Letters,
-    block: Block<'_, T>,
-) -> Option<Counts> {
+    table: &LetterTable,
+    block: RowBlock<'_, T>,
+) -> Option<LetterCounts> {
     let mut rest = block.out;
-    let mut judge = Judge::new(table);
+    let mut checker = LetterChecker::new(table);
     for record in block.range.0..block.range.1 {
         let length = block.rows.length((record, record + 1), block.equal)?;
         let row = rest.split_off_mut(..length)?;
         block.sequences.expect(record + AHEAD);
-        let letters = judge.strip(block.sequences.get(record));
+        let letters = checker.strip(block.sequences.get(record));
         if kernel.size(letters.len()) > row.len() {
             return None;
         }
-        kernel.fill(&mut judge, letters, row)?;
+        kernel.fill(&mut checker, letters, row)?;
     }
-    Some(judge.counts())
+    Some(checker.counts())
 }

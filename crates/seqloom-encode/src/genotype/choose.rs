@@ -8,7 +8,7 @@ use super::column;
 use super::square::{self, Square, WIDTH};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Genotype, Table};
+use super::{Genotype, CodeTable};
 
 /// So many positions are moved together: their bytes of sixteen lines stay in the first-level
 /// cache.
@@ -25,14 +25,14 @@ const FEWEST: usize = 6;
 
 /// The positions of a line that are wanted, in the order in which they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenPositions {
     /// The byte of each; a multiple of [`WIDTH`], filled up with 0.
     bytes: Vec<usize>,
     /// Its two bits in that byte.
     masks: Vec<u8>,
 }
 
-impl Chosen {
+impl ChosenPositions {
     /// Those at some positions of a line.
     pub fn new(positions: &[usize]) -> Self {
         let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
@@ -51,7 +51,7 @@ impl Chosen {
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
-        table: &Table<T>,
+        table: &CodeTable<T>,
         rows: &mut [&mut [T]],
         transposed: &mut Vec<[u8; WIDTH]>,
     ) {
@@ -80,7 +80,7 @@ impl Chosen {
         &self,
         flip: impl Fn(Square) -> Square,
         (lines, width): (&[&[u8]], usize),
-        table: &Table<T>,
+        table: &CodeTable<T>,
         (rows, transposed): (&mut [&mut [T]], &mut Vec<[u8; WIDTH]>),
     ) {
         let is_dense = width <= LONGEST.min(SPARSEST * self.masks.len());
@@ -97,7 +97,7 @@ impl Chosen {
 
     /// Decodes the positions of one line.
     #[inline(always)]
-    fn alone<T: Genotype>(&self, line: &[u8], table: &Table<T>, row: &mut [T]) {
+    fn alone<T: Genotype>(&self, line: &[u8], table: &CodeTable<T>, row: &mut [T]) {
         let mut piece = [0; PIECE];
         let pieces = self.bytes.chunks(PIECE).zip(self.masks.chunks(PIECE));
         for ((bytes, masks), out) in pieces.zip(row.chunks_mut(PIECE)) {
@@ -117,7 +117,7 @@ impl Chosen {
         &self,
         flip: &impl Fn(Square) -> Square,
         transposed: &[[u8; WIDTH]],
-        table: &Table<T>,
+        table: &CodeTable<T>,
         rows: &mut [&mut [T]],
     ) {
         let mut block = [[0; PIECE]; WIDTH];
@@ -171,7 +171,7 @@ fn transpose(
 
 /// Decodes the code that a mask leaves of each byte.
 #[inline(always)]
-fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &Table<T>, out: &mut [T]) {
+fn decode<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     for (byte, mask) in bytes.iter_mut().zip(masks) {
         let code = *byte & mask;
         let code = (code | code >> 4) & 0x0f;
@@ -191,7 +191,7 @@ mod tests {
         let lines: Vec<&[u8]> = bytes.chunks(stride).collect();
         let mut out = vec![0_i8; count * positions.len()];
         let mut rows: Vec<&mut [i8]> = out.chunks_mut(positions.len()).collect();
-        let (chosen, table) = (Chosen::new(positions), [2, -127, 1, 0]);
+        let (chosen, table) = (ChosenPositions::new(positions), [2, -127, 1, 0]);
         chosen.decode((&lines, stride), &table, &mut rows, &mut Vec::new());
         let pairs = lines
             .iter()
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn floats_have_their_codes_values() {
-        let (chosen, mut out) = (Chosen::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
+        let (chosen, mut out) = (ChosenPositions::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
         let lines: [&[u8]; 1] = [&[0b11_10_01_00]];
         let table = [0.5, 1.5, 2.5, 3.5];
         chosen.decode((&lines, 1), &table, &mut [&mut out], &mut Vec::new());

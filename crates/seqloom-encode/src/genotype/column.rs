@@ -7,7 +7,7 @@ use super::square::{Square, flip};
 use super::value::code;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Genotype, Table};
+use super::{Genotype, CodeTable};
 
 /// Transposes the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
 /// stand at `out[b * lines + l]`.
@@ -97,7 +97,7 @@ fn square(
 /// # Panics
 ///
 /// If there are fewer bytes than positions in `out`.
-pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &Table<T>, out: &mut [T]) {
+pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &CodeTable<T>, out: &mut [T]) {
     let bytes = &bytes[..out.len()];
     let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);
     let done = T::columns(bytes, shift, table, out);

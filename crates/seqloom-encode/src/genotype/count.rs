@@ -9,7 +9,7 @@ const WORD: usize = 8;
 
 /// How many genotypes have each code, in the order of the codes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct GenotypeCounts {
     /// Code 00.
     pub hom_a1: u32,
     /// Code 01.
@@ -22,13 +22,13 @@ pub struct Counts {
 
 /// Which positions of a line count: a group of individuals, never the padding.
 #[derive(Clone, Debug)]
-pub struct Mask {
+pub struct PositionMask {
     /// As a line has it, with the low bit of each position that counts.
     words: Vec<u64>,
     size: u32,
 }
 
-impl Mask {
+impl PositionMask {
     /// One word for each position that says whether it counts.
     pub fn new(is_counted: impl ExactSizeIterator<Item = bool>) -> Self {
         let mut words = vec![0; is_counted.len().div_ceil(4 * WORD)];
@@ -49,12 +49,12 @@ impl Mask {
 }
 
 /// Counts the genotypes of one line.
-pub fn count(line: &[u8], mask: &Mask) -> Counts {
+pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     if mask.size == 0 {
-        return Counts::default();
+        return GenotypeCounts::default();
     }
     let [low, high, both] = sums(line, mask).map(low_half);
-    Counts {
+    GenotypeCounts {
         hom_a1: mask.size - (low + high - both),
         missing: low - both,
         het: high - both,
@@ -70,7 +70,7 @@ const fn low_half(sum: u64) -> u32 {
 
 /// How many codes have the low bit, the high bit, and both.
 #[vectorized]
-fn sums(line: &[u8], mask: &Mask) -> [u64; 3] {
+fn sums(line: &[u8], mask: &PositionMask) -> [u64; 3] {
     let (words, rest) = line.as_chunks::<WORD>();
     let mut sums = [0; 3];
     for (word, mask) in words.iter().zip(&mask.words) {
@@ -182,13 +182,13 @@ mod tests {
         usize::from((line[position / 4] >> (position % 4 * 2)) & 3)
     }
 
-    fn slow(line: &[u8], is_counted: &[bool]) -> Counts {
+    fn slow(line: &[u8], is_counted: &[bool]) -> GenotypeCounts {
         let mut counts = [0; 4];
         for (position, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
             counts[code(line, position)] += 1;
         }
         let [hom_a1, missing, het, hom_a2] = counts;
-        Counts {
+        GenotypeCounts {
             hom_a1,
             missing,
             het,
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn padding_is_not_counted() {
-        let all = Mask::new([true; 5].into_iter());
+        let all = PositionMask::new([true; 5].into_iter());
         let found = count(&[0b0001_1011, 0b1111_1101], &all);
         assert_eq!(
             found,
-            Counts {
+            GenotypeCounts {
                 hom_a1: 1,
                 missing: 2,
                 het: 1,
@@ -230,7 +230,7 @@ mod tests {
         ) {
             let positions = (4 * line.len()).saturating_sub(padding);
             let wanted = &wanted[..positions];
-            let mask = Mask::new(wanted.iter().copied());
+            let mask = PositionMask::new(wanted.iter().copied());
             prop_assert_eq!(count(&line, &mask), slow(&line, wanted));
         }
 

@@ -5,17 +5,17 @@ use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
 /// The value of each code at each position, a slice for each code.
-pub type Tables<'a, T> = [&'a [T]; 4];
+pub type CodeTables<'a, T> = [&'a [T]; 4];
 
 /// A number of which one out of four is chosen without a branch: codes cannot be foretold.
-pub trait Choice: Copy + Send + Sync {
+pub trait CodeIndex: Copy + Send + Sync {
     /// The number of a code, whose bits are the lowest of `code`.
     fn choose(code: u32, values: [Self; 4]) -> Self;
 }
 
 macro_rules! choice {
     ($number:ty, $bits:ty, $to_bits:expr, $from_bits:expr) => {
-        impl Choice for $number {
+        impl CodeIndex for $number {
             #[inline(always)]
             fn choose(code: u32, values: [Self; 4]) -> Self {
                 let [a, b, c, d] = values.map($to_bits);
@@ -44,7 +44,7 @@ const RUN: usize = 16;
 ///
 /// If a line has fewer positions than the tables, or `out` is no row for each line.
 #[vectorized]
-pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out: &mut [T]) {
+pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, T>, out: &mut [T]) {
     let positions = tables[0].len();
     for first in (0..positions).step_by(TILE) {
         let last = positions.min(first + TILE);
@@ -58,7 +58,7 @@ pub fn decode<T: Choice>(lines: &[u8], stride: usize, tables: Tables<'_, T>, out
 
 /// Decodes some positions of one line.
 #[inline(always)]
-fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
+fn decode_part<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
     let (words, _) = codes.as_chunks::<{ RUN / 4 }>();
     let [first, second, third, fourth] = tables.map(|table| table.as_chunks::<RUN>().0);
     let runs = first.iter().zip(second).zip(third).zip(fourth);
@@ -79,7 +79,7 @@ fn decode_part<T: Choice>(codes: &[u8], tables: Tables<'_, T>, out: &mut [T]) {
 mod tests {
     use super::*;
 
-    fn agrees<T: Choice + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
+    fn agrees<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
         let (lines, stride) = (3, positions.div_ceil(4));
         let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let planes: [Vec<T>; 4] = std::array::from_fn(|code| {

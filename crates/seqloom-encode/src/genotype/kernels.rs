@@ -1,29 +1,29 @@
 //! The loops of each type, which know this machine's instructions.
 
 /// The value of each of the four codes.
-pub type Table<T> = [T; 4];
+pub type CodeTable<T> = [T; 4];
 
 /// Decodes what vectors can, and says how many positions that were.
 pub trait Kernels: Sized {
     /// Positions end to end.
-    fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize;
+    fn rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize;
 
     /// One position, `shift` bits up, of each byte.
-    fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize;
+    fn columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self]) -> usize;
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 mod plain {
-    use super::{Kernels, Table};
+    use super::{Kernels, CodeTable};
 
     macro_rules! plain {
         ($($number:ty),*) => {$(
             impl Kernels for $number {
-                fn rows(_: &[u8], _: &Table<Self>, _: &mut [Self]) -> usize {
+                fn rows(_: &[u8], _: &CodeTable<Self>, _: &mut [Self]) -> usize {
                     0
                 }
 
-                fn columns(_: &[u8], _: u32, _: &Table<Self>, _: &mut [Self]) -> usize {
+                fn columns(_: &[u8], _: u32, _: &CodeTable<Self>, _: &mut [Self]) -> usize {
                     0
                 }
             }

@@ -25,7 +25,7 @@ const WORTH_SHARING: usize = 1 << 18;
 
 /// A matrix of genotypes, and which of its axes become lines.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a, T> {
+pub struct GenotypeMatrix<'a, T> {
     /// All values, without gaps.
     pub values: &'a [T],
     /// How many rows and columns.
@@ -36,7 +36,7 @@ pub struct Matrix<'a, T> {
     pub lines_are_columns: bool,
 }
 
-impl<T> Matrix<'_, T> {
+impl<T> GenotypeMatrix<'_, T> {
     const fn lines(&self) -> usize {
         if self.lines_are_columns {
             self.shape.1
@@ -73,7 +73,7 @@ impl<T> Matrix<'_, T> {
 ///
 /// Inside a rayon pool the lines are shared among its threads.
 pub fn pack<T: Genotype + Display>(
-    matrix: Matrix<'_, T>,
+    matrix: GenotypeMatrix<'_, T>,
     count_a1: bool,
     out: &mut [u8],
 ) -> Result<()> {
@@ -87,7 +87,7 @@ pub fn pack<T: Genotype + Display>(
     let size = (BLOCK * stride).max(1);
     let one = |(number, out): (usize, &mut [u8])| {
         let first = number * BLOCK;
-        let work = Block {
+        let work = LineBlock {
             matrix,
             count_a1,
             first,
@@ -107,8 +107,8 @@ pub fn pack<T: Genotype + Display>(
 }
 
 /// Whole lines.
-struct Block<'a, T> {
-    matrix: Matrix<'a, T>,
+struct LineBlock<'a, T> {
+    matrix: GenotypeMatrix<'a, T>,
     count_a1: bool,
     first: usize,
     out: &'a mut [u8],
@@ -116,7 +116,7 @@ struct Block<'a, T> {
 
 /// Whether all values are genotypes.
 #[vectorized]
-fn pack_block<T: Genotype>(block: Block<'_, T>) -> bool {
+fn pack_block<T: Genotype>(block: LineBlock<'_, T>) -> bool {
     if block.matrix.is_along() {
         block.along()
     } else {
@@ -124,7 +124,7 @@ fn pack_block<T: Genotype>(block: Block<'_, T>) -> bool {
     }
 }
 
-impl<T: Genotype> Block<'_, T> {
+impl<T: Genotype> LineBlock<'_, T> {
     #[inline(always)]
     fn along(self) -> bool {
         let positions = self.matrix.positions();
@@ -210,7 +210,7 @@ fn join(codes: &[u8; 4 * BYTES], bytes: &mut [u8]) {
 }
 
 /// The error of the first value, in a block of lines, that is no genotype.
-fn refused<T: Genotype + Display>(matrix: &Matrix<'_, T>, first: usize) -> Error {
+fn refused<T: Genotype + Display>(matrix: &GenotypeMatrix<'_, T>, first: usize) -> Error {
     let last = matrix.lines().min(first + BLOCK);
     let positions =
         (first..last).flat_map(|line| (0..matrix.positions()).map(move |at| (line, at)));

@@ -11,10 +11,10 @@ use std::sync::LazyLock;
 #[cfg(target_arch = "x86_64")]
 use std::time::{Duration, Instant};
 
-/// The bytes of a line that are looked at together.
+/// The bytes of a line that are compared at once.
 const STEP: usize = 8;
 
-/// So many bytes behind the last line must be there: they are looked at, and not used.
+/// The number of bytes that must follow the last line: they are read and not used.
 pub const SLACK: usize = STEP;
 
 /// So many positions in a step are many.
@@ -22,8 +22,8 @@ const MANY: usize = 6;
 
 /// The positions of a line that are kept: ascending, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    steps: Vec<Step>,
+pub struct KeptPositions {
+    steps: Vec<ByteStep>,
     /// The steps that make up each eight bytes of the outcome: up to which.
     ends: Vec<usize>,
     count: usize,
@@ -31,7 +31,7 @@ pub struct Kept {
 
 /// What is kept of eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Step {
+struct ByteStep {
     /// Where they begin in the line.
     at: usize,
     /// Both bits of each position that is kept.
@@ -40,7 +40,7 @@ struct Step {
     shift: usize,
 }
 
-impl Kept {
+impl KeptPositions {
     /// Those at some positions, in any order, and for each position which of the kept ones it
     /// is; nothing if that is simply one after the other.
     pub fn new(positions: &[usize]) -> (Self, Option<Vec<usize>>) {
@@ -63,12 +63,12 @@ impl Kept {
                 let at = position / (4 * STEP) * STEP;
                 let mask = 3 << (2 * (position - 4 * at));
                 match steps[first..].last_mut() {
-                    Some(Step {
+                    Some(ByteStep {
                         at: last,
                         mask: all,
                         ..
                     }) if *last == at => *all |= mask,
-                    _ => steps.push(Step {
+                    _ => steps.push(ByteStep {
                         at,
                         mask,
                         shift: 2 * rank,
@@ -102,7 +102,7 @@ impl Kept {
     }
 
     /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
-    /// which has [`Kept::stride`] bytes.
+    /// which has [`KeptPositions::stride`] bytes.
     #[cfg(target_arch = "x86_64")]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
         match seqloom_core::simd::avx2().filter(|_| *IS_QUICK) {
@@ -115,7 +115,7 @@ impl Kept {
     }
 
     /// Moves the codes of a line, with [`SLACK`] more bytes behind it, together into `out`,
-    /// which has [`Kept::stride`] bytes.
+    /// which has [`KeptPositions::stride`] bytes.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
         self.moved(line, out, extract);
@@ -241,7 +241,7 @@ mod tests {
             (0..400).step_by(3).collect(),
             (0..200).map(|i| i * 7919 % 400).collect(),
         ] {
-            let (kept, ranks) = Kept::new(&positions);
+            let (kept, ranks) = KeptPositions::new(&positions);
             let mut out = vec![0; 3 * kept.stride()];
             for (line, out) in out.chunks_exact_mut(kept.stride().max(1)).enumerate() {
                 kept.line(&lines[line * stride..], out);

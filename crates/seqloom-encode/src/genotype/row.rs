@@ -1,14 +1,14 @@
 //! Positions that lie end to end.
 
 use super::value::code;
-use super::{Genotype, Table};
+use super::{Genotype, CodeTable};
 
 /// Decodes as many positions as `out` has, from the first of `codes`.
 ///
 /// # Panics
 ///
 /// If there are fewer codes than positions.
-pub fn decode<T: Genotype>(codes: &[u8], table: &Table<T>, out: &mut [T]) {
+pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
     let done = T::rows(codes, table, out);
     for (position, value) in out.iter_mut().enumerate().skip(done) {
@@ -20,7 +20,7 @@ pub fn decode<T: Genotype>(codes: &[u8], table: &Table<T>, out: &mut [T]) {
 mod tests {
     use super::*;
 
-    fn agrees<T: Genotype + std::fmt::Debug + Default>(table: &Table<T>) {
+    fn agrees<T: Genotype + std::fmt::Debug + Default>(table: &CodeTable<T>) {
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
         for positions in (0..70).chain([1000, 2047, 2048]) {
             let mut out = vec![T::default(); positions];

@@ -24,7 +24,7 @@ const WORD: usize = 32;
 const WORDS: usize = SIDE / WORD;
 
 /// The codes of one line of a tile.
-type Line = [u64; WORDS];
+type TileLine = [u64; WORDS];
 
 /// Transposes lines of `stride` bytes into lines of `width` bytes, one for each of the first
 /// positions: as many as `to` has. What is left of a line after the last code is 0.
@@ -47,7 +47,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         "more lines than there are positions"
     );
     let band = |(number, band): (usize, &mut [u8])| {
-        turn_band(Band {
+        turn_band(TransposeBand {
             from,
             stride,
             first: number * BAND / 4,
@@ -64,7 +64,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
 }
 
 /// Some positions of all lines, which become whole lines.
-struct Band<'a> {
+struct TransposeBand<'a> {
     from: &'a [u8],
     stride: usize,
     /// The byte of each line where the positions begin.
@@ -74,8 +74,8 @@ struct Band<'a> {
 }
 
 #[vectorized]
-fn turn_band(band: Band<'_>) {
-    let (mut tile, mut transposed) = ([Line::default(); SIDE], [Line::default(); SIDE]);
+fn turn_band(band: TransposeBand<'_>) {
+    let (mut tile, mut transposed) = ([TileLine::default(); SIDE], [TileLine::default(); SIDE]);
     for (number, lines) in band.from.chunks(SIDE * band.stride).enumerate() {
         let start = number * SIDE / 4;
         for (column, out) in band.to.chunks_mut(SIDE * band.width).enumerate() {
@@ -95,7 +95,7 @@ fn turn_band(band: Band<'_>) {
 
 /// Transposes a tile, 32 lines at a time.
 #[inline(always)]
-fn transpose_tile(tile: &mut [Line; SIDE], transposed: &mut [Line; SIDE]) {
+fn transpose_tile(tile: &mut [TileLine; SIDE], transposed: &mut [TileLine; SIDE]) {
     for (group, lines) in tile.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
         transpose_word(lines);
         spread(lines, group, transposed);
@@ -104,7 +104,7 @@ fn transpose_tile(tile: &mut [Line; SIDE], transposed: &mut [Line; SIDE]) {
 
 /// Copies a tile's part of each line; where there is none, codes are 0.
 #[inline(always)]
-fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [Line; SIDE]) {
+fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [TileLine; SIDE]) {
     let mut lines = lines.chunks_exact(stride);
     for words in tile {
         let bytes = lines.next().map_or(&[][..], |line| &line[first..]);
@@ -121,7 +121,7 @@ fn fetch(lines: &[u8], stride: usize, first: usize, tile: &mut [Line; SIDE]) {
 
 /// Transposes 32 lines, eight squares of 32 codes side by side.
 #[inline(always)]
-fn transpose_word(lines: &mut [Line; WORD]) {
+fn transpose_word(lines: &mut [TileLine; WORD]) {
     exchange::<16>(lines, 0x0000_0000_ffff_ffff);
     exchange::<8>(lines, 0x0000_ffff_0000_ffff);
     exchange::<4>(lines, 0x00ff_00ff_00ff_00ff);
@@ -131,7 +131,7 @@ fn transpose_word(lines: &mut [Line; WORD]) {
 
 /// Lines whose numbers differ by `APART` exchange codes that stand so far apart.
 #[inline(always)]
-fn exchange<const APART: usize>(lines: &mut [Line; WORD], mask: u64) {
+fn exchange<const APART: usize>(lines: &mut [TileLine; WORD], mask: u64) {
     for first in (0..WORD).filter(|number| number & APART == 0) {
         let (mut low, mut high) = (lines[first], lines[first + APART]);
         for (low, high) in low.iter_mut().zip(&mut high) {
@@ -145,7 +145,7 @@ fn exchange<const APART: usize>(lines: &mut [Line; WORD], mask: u64) {
 
 /// Lays each word where its line of the transposed tile wants it.
 #[inline(always)]
-fn spread(lines: &[Line; WORD], group: usize, transposed: &mut [Line; SIDE]) {
+fn spread(lines: &[TileLine; WORD], group: usize, transposed: &mut [TileLine; SIDE]) {
     for (column, positions) in transposed.as_chunks_mut::<WORD>().0.iter_mut().enumerate() {
         for (line, position) in lines.iter().zip(positions) {
             position[group] = line[column];
@@ -153,9 +153,9 @@ fn spread(lines: &[Line; WORD], group: usize, transposed: &mut [Line; SIDE]) {
     }
 }
 
-/// Writes a tile's line, as far as there is room for it.
+/// Writes a line of a tile, as far as it fits.
 #[inline(always)]
-fn store(codes: &Line, out: &mut [u8]) {
+fn store(codes: &TileLine, out: &mut [u8]) {
     if let Some(whole) = out.first_chunk_mut::<{ 8 * WORDS }>() {
         for (bytes, word) in whole.as_chunks_mut().0.iter_mut().zip(codes) {
             *bytes = word.to_le_bytes();

@@ -1,6 +1,6 @@
 //! What a code becomes.
 
-use super::kernels::{Kernels, Table};
+use super::kernels::{Kernels, CodeTable};
 
 /// A number that a genotype can become: `i8`, `f32` or `f64`.
 pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {
@@ -11,7 +11,7 @@ pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {
     fn copies(count: u8) -> Self;
 
     /// The value of each code, if A1 is counted, or if A2 is.
-    fn table(count_a1: bool) -> Table<Self> {
+    fn table(count_a1: bool) -> CodeTable<Self> {
         let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
         [
             Self::copies(a1),

@@ -4,7 +4,7 @@ use pulp::cast;
 use pulp::x86::V3;
 use seqloom_core::simd;
 
-use super::Table;
+use super::CodeTable;
 use super::kernels::Kernels;
 use super::square::{Square, WIDTH};
 
@@ -20,14 +20,14 @@ fn run(work: impl FnOnce(V3) -> usize) -> usize {
 macro_rules! kernels {
     ($number:ty, $rows:expr, $columns:expr) => {
         impl Kernels for $number {
-            fn rows(codes: &[u8], table: &Table<Self>, out: &mut [Self]) -> usize {
+            fn rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize {
                 run(
                     #[inline(always)]
                     |simd| $rows(simd, codes, table, out),
                 )
             }
 
-            fn columns(bytes: &[u8], shift: u32, table: &Table<Self>, out: &mut [Self]) -> usize {
+            fn columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self]) -> usize {
                 run(
                     #[inline(always)]
                     |simd| $columns(simd, (bytes, shift), table, out),
@@ -42,7 +42,7 @@ kernels!(f64, double_rows, double_columns);
 
 /// A table for 16 indices: code `c` stands at `c` and at `4 * c`.
 #[inline(always)]
-fn spread(simd: V3, table: &Table<i8>) -> std::arch::x86_64::__m256i {
+fn spread(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256i {
     let mut positions = [0_i8; 16];
     for (code, value) in table.iter().enumerate() {
         positions[code] = *value;
@@ -54,7 +54,7 @@ fn spread(simd: V3, table: &Table<i8>) -> std::arch::x86_64::__m256i {
 /// Eight bytes become thirty-two numbers: each byte is laid down four times, all but one code
 /// of it is masked out, and the code looked up where it stands.
 #[inline(always)]
-fn small_rows(simd: V3, codes: &[u8], table: &Table<i8>, out: &mut [i8]) -> usize {
+fn small_rows(simd: V3, codes: &[u8], table: &CodeTable<i8>, out: &mut [i8]) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);
     let values = spread(simd, table);
     let four: [u8; 32] = std::array::from_fn(|at| [0, 1, 2, 3, 4, 5, 6, 7][at / 4]);
@@ -76,7 +76,7 @@ fn small_rows(simd: V3, codes: &[u8], table: &Table<i8>, out: &mut [i8]) -> usiz
 
 /// Four bytes become sixteen numbers: a lane is shifted until its code is lowest.
 #[inline(always)]
-fn single_rows(simd: V3, codes: &[u8], table: &Table<f32>, out: &mut [f32]) -> usize {
+fn single_rows(simd: V3, codes: &[u8], table: &CodeTable<f32>, out: &mut [f32]) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);
     let values = avx._mm256_broadcast_ps(&cast(*table));
     let (low, high) = (
@@ -96,7 +96,7 @@ fn single_rows(simd: V3, codes: &[u8], table: &Table<f32>, out: &mut [f32]) -> u
 
 /// One byte becomes four numbers, each moved as two halves.
 #[inline(always)]
-fn double_rows(simd: V3, codes: &[u8], table: &Table<f64>, out: &mut [f64]) -> usize {
+fn double_rows(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f64]) -> usize {
     let avx2 = simd.avx2;
     let shifts = cast([0, 0, 2, 2, 4, 4, 6, 6]);
     let (outs, _) = out.as_chunks_mut::<4>();
@@ -109,7 +109,7 @@ fn double_rows(simd: V3, codes: &[u8], table: &Table<f64>, out: &mut [f64]) -> u
 
 /// The four numbers whose codes stand lowest in each pair of lanes.
 #[inline(always)]
-fn double(simd: V3, table: &Table<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
+fn double(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
     let avx2 = simd.avx2;
     let code = avx2._mm256_and_si256(codes, cast([3_i32; 8]));
     let half = avx2._mm256_or_si256(
@@ -124,7 +124,7 @@ fn double(simd: V3, table: &Table<f64>, codes: std::arch::x86_64::__m256i) -> [f
 fn small_columns(
     simd: V3,
     (bytes, shift): (&[u8], u32),
-    table: &Table<i8>,
+    table: &CodeTable<i8>,
     out: &mut [i8],
 ) -> usize {
     let avx2 = simd.avx2;
@@ -144,7 +144,7 @@ fn small_columns(
 fn single_columns(
     simd: V3,
     (bytes, shift): (&[u8], u32),
-    table: &Table<f32>,
+    table: &CodeTable<f32>,
     out: &mut [f32],
 ) -> usize {
     let (avx, avx2) = (simd.avx, simd.avx2);
@@ -164,7 +164,7 @@ fn single_columns(
 fn double_columns(
     simd: V3,
     (bytes, shift): (&[u8], u32),
-    table: &Table<f64>,
+    table: &CodeTable<f64>,
     out: &mut [f64],
 ) -> usize {
     let avx2 = simd.avx2;

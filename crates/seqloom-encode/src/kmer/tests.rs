@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use seqloom_core::Ragged;
 
-use super::{KmerCounts, Kmers, Words};
-use crate::{Frame, Kernel, Letters, Policy, Rows, fill};
+use super::{KmerCounts, Kmers, KmerWords};
+use crate::{Frame, RowKernel, LetterTable, Policy, RowPositions, fill};
 
 const FRAME: Frame<u64> = Frame {
     head: Some(900),
@@ -10,15 +10,15 @@ const FRAME: Frame<u64> = Frame {
     pad: 902,
 };
 
-fn letters() -> Letters {
-    Letters::new("dna", Policy::default()).unwrap()
+fn letters() -> LetterTable {
+    LetterTable::new("dna", Policy::default()).unwrap()
 }
 
-fn run(kernel: &dyn Kernel<u64>, sequence: &[u8], positions: usize) -> Vec<u64> {
+fn run(kernel: &dyn RowKernel<u64>, sequence: &[u8], positions: usize) -> Vec<u64> {
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets).unwrap();
     let mut out = vec![7; positions];
-    fill((&letters(), kernel), &all, &mut out, Rows::Equal).unwrap();
+    fill((&letters(), kernel), &all, &mut out, RowPositions::Equal).unwrap();
     out
 }
 
@@ -40,7 +40,7 @@ fn reverse_complement(word: &[u8]) -> Vec<u8> {
 
 #[test]
 fn tokens_stand_between_their_ends() {
-    let words = Words::new(&letters(), 2, 1, false).unwrap();
+    let words = KmerWords::new(&letters(), 2, 1, false).unwrap();
     let kernel = Kmers {
         words,
         first: 4,
@@ -53,7 +53,7 @@ fn tokens_stand_between_their_ends() {
 
 #[test]
 fn counts_become_floats_of_their_size() {
-    let words = Words::new(&letters(), 1, 1, false).unwrap();
+    let words = KmerWords::new(&letters(), 1, 1, false).unwrap();
     let kernel = KmerCounts {
         words,
         is_float: true,
@@ -65,10 +65,10 @@ fn counts_become_floats_of_their_size() {
 #[test]
 fn words_that_have_no_number_are_an_error() {
     for (k, stride, is_canonical) in [(0, 1, false), (3, 0, false), (32, 1, false)] {
-        assert!(Words::new(&letters(), k, stride, is_canonical).is_err());
+        assert!(KmerWords::new(&letters(), k, stride, is_canonical).is_err());
     }
-    let own = Letters::new("HEC", Policy::default()).unwrap();
-    assert!(Words::new(&own, 2, 1, true).is_err());
+    let own = LetterTable::new("HEC", Policy::default()).unwrap();
+    assert!(KmerWords::new(&own, 2, 1, true).is_err());
 }
 
 proptest! {
@@ -82,7 +82,7 @@ proptest! {
         if is_plain {
             sequence.retain(|letter| *letter != b'N');
         }
-        let words = Words::new(&letters(), k, stride, is_canonical).unwrap();
+        let words = KmerWords::new(&letters(), k, stride, is_canonical).unwrap();
         let count = words.count(sequence.len());
         let kernel = Kmers { words, first: 0, unknown: u64::MAX, frame: Frame { head: None, tail: None, pad: 0 } };
         let slow: Vec<u64> = sequence.windows(k).step_by(stride).map(|word| match number(word) {

@@ -3,12 +3,12 @@
 use seqloom_core::{Alphabet, Error, Result};
 
 use super::expected::Expected;
-use super::plain::Plain;
-use super::table::{Letters, STOP};
+use super::plain::MemberRuns;
+use super::table::{LetterTable, STOP};
 use super::verdict::{AMBIGUOUS, FOREIGN, LOWER, RARE, RNA, SYMBOL, is_foreign};
 use crate::{Case, Policy, Rare, Symbols};
 
-impl Letters {
+impl LetterTable {
     /// The letters of an alphabet (by name, or the letters themselves) under a policy.
     pub fn new(alphabet: &str, policy: Policy) -> Result<Self> {
         from_alphabet(alphabet, policy)
@@ -20,7 +20,7 @@ impl Letters {
     }
 }
 
-fn from_range(first: u8, last: u8, expected: &str) -> Letters {
+fn from_range(first: u8, last: u8, expected: &str) -> LetterTable {
     let mut letters = empty(Expected::new(expected.to_owned()));
     letters.members = (first..=last).collect();
     for byte in first..=last {
@@ -30,7 +30,7 @@ fn from_range(first: u8, last: u8, expected: &str) -> Letters {
     letters
 }
 
-fn from_alphabet(name: &str, policy: Policy) -> Result<Letters> {
+fn from_alphabet(name: &str, policy: Policy) -> Result<LetterTable> {
     let alphabet = Alphabet::new(name)?;
     check(&alphabet, policy)?;
     let mut letters = empty(Expected::new(taken(&alphabet, policy)));
@@ -46,13 +46,13 @@ fn from_alphabet(name: &str, policy: Policy) -> Result<Letters> {
     Ok(letters)
 }
 
-fn empty(expected: Expected) -> Letters {
-    Letters {
+fn empty(expected: Expected) -> LetterTable {
+    LetterTable {
         members: Vec::new(),
         ambiguities: &[],
         normal: [0; 256],
         verdicts: [FOREIGN; 256],
-        plain: Plain::new(|_| false, false),
+        plain: MemberRuns::new(|_| false, false),
         strips: false,
         expected,
     }
@@ -99,7 +99,7 @@ fn taken(alphabet: &Alphabet, policy: Policy) -> String {
     }
 }
 
-impl Letters {
+impl LetterTable {
     fn write(&mut self, byte: u8, normal: u8, verdict: u64) {
         self.normal[usize::from(byte)] = normal;
         self.verdicts[usize::from(byte)] = verdict;
@@ -166,7 +166,7 @@ impl Letters {
 
     fn see_plain(&mut self, folds: bool) {
         let verdicts = self.verdicts;
-        self.plain = Plain::new(|byte| verdicts[usize::from(byte)] == 0, folds);
+        self.plain = MemberRuns::new(|byte| verdicts[usize::from(byte)] == 0, folds);
     }
 
     /// Collects what may help, for each letter that is refused.

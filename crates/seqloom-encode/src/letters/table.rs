@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Ragged};
 
 use super::expected::Expected;
-use super::plain::{Plain, Seen};
+use super::plain::{MemberRuns, ChunkFlags};
 use super::verdict::is_foreign;
 
 /// A translated stop codon.
@@ -11,17 +11,17 @@ pub(crate) const STOP: u8 = b'*';
 
 /// One verdict for each of the 256 bytes, made once.
 #[derive(Clone, Debug)]
-pub struct Letters {
+pub struct LetterTable {
     pub(super) members: Vec<u8>,
     pub(super) ambiguities: &'static [(u8, &'static [u8])],
     pub(super) normal: [u8; 256],
     pub(super) verdicts: [u64; 256],
-    pub(super) plain: Plain,
+    pub(super) plain: MemberRuns,
     pub(super) strips: bool,
     pub(super) expected: Expected,
 }
 
-impl Letters {
+impl LetterTable {
     /// The members, in order: of the alphabet, then those that the policy keeps.
     pub fn members(&self) -> &[u8] {
         &self.members
@@ -75,10 +75,10 @@ impl Letters {
         self.plain.raised(chunk)
     }
 
-    /// Looks at every letter.
+    /// Compares every letter with the plain members.
     #[inline(always)]
-    pub(crate) fn look(&self, letters: &[u8]) -> Seen {
-        self.plain.look(letters)
+    pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
+        self.plain.scan(letters)
     }
 
     /// The error of the first letter that is refused: looked for in order, so that every

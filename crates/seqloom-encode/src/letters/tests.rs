@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 use seqloom_core::{Error, Ragged};
 
-use super::Letters;
-use crate::{Case, Frame, Lookup, Policy, Rare, Rows, Symbols, fill};
+use super::LetterTable;
+use crate::{Case, Frame, Lookup, Policy, Rare, RowPositions, Symbols, fill};
 
-fn letters(alphabet: &str, policy: Policy) -> Letters {
-    Letters::new(alphabet, policy).unwrap()
+fn letters(alphabet: &str, policy: Policy) -> LetterTable {
+    LetterTable::new(alphabet, policy).unwrap()
 }
 
 /// What each letter counts as, and how many of each kind were met.
-fn met(table: &Letters, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
+fn met(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
     let frame = Frame {
@@ -19,12 +19,12 @@ fn met(table: &Letters, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
     };
     let kernel = Lookup::new(table.normal(), frame)?;
     let mut out = vec![0; sequence.len()];
-    let counts = fill((table, &kernel), &all, &mut out, Rows::Equal)?;
+    let counts = fill((table, &kernel), &all, &mut out, RowPositions::Equal)?;
     Ok((out, counts.to_array()))
 }
 
 /// Where a letter is refused.
-fn refused(table: &Letters, sequence: &[u8]) -> Option<(usize, u8)> {
+fn refused(table: &LetterTable, sequence: &[u8]) -> Option<(usize, u8)> {
     match met(table, sequence) {
         Err(Error::Letter {
             position, letter, ..
@@ -57,7 +57,7 @@ fn kept_lower_case_may_be_a_letter_of_its_own() {
         ..Policy::default()
     };
     assert_eq!(met(&letters("Aa", keep), b"aA").unwrap().0, b"aA");
-    assert!(Letters::new("Aa", Policy::default()).is_err());
+    assert!(LetterTable::new("Aa", Policy::default()).is_err());
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn dna_reads_u_as_t_only_if_told() {
         met(&letters("dna", policy), b"Uu").unwrap(),
         (b"TT".to_vec(), [0, 1, 0, 0, 0, 2, 0])
     );
-    assert!(Letters::new("protein", policy).is_err());
-    assert!(Letters::new("rna", policy).is_err());
+    assert!(LetterTable::new("protein", policy).is_err());
+    assert!(LetterTable::new("rna", policy).is_err());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_letter_that_only_proteins_have_is_said_to_be_one() {
 
 #[test]
 fn a_range_takes_its_bytes_only() {
-    let scores = Letters::range(b'!', b'~', "a quality");
+    let scores = LetterTable::range(b'!', b'~', "a quality");
     assert_eq!(met(&scores, b"!*~").unwrap().0, b"!*~");
     assert_eq!(refused(&scores, b"! "), Some((1, b' ')));
 }

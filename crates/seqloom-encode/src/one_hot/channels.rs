@@ -4,7 +4,7 @@ use std::array;
 
 use super::OneHot;
 use crate::Word;
-use crate::letters::{CHUNK, Seen};
+use crate::letters::{CHUNK, ChunkFlags};
 
 /// Numbers that are written together: a line of the cache, where they have four bytes.
 const RUN: usize = 16;
@@ -13,10 +13,10 @@ const RUN: usize = 16;
 const LINE: usize = 64;
 
 impl<T: Word> OneHot<T> {
-    /// Writes a row as a comparison with each member gives it, and tells what was seen.
+    /// Writes a row by comparing the letters with each member; returns the flags of the letters.
     #[inline(always)]
-    pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> Seen {
-        let seen = self.letters.look(letters);
+    pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> ChunkFlags {
+        let flags = self.letters.scan(letters);
         let positions = self.positions(row);
         for (channel, member) in self.letters.members().iter().enumerate() {
             self.fill_channel(
@@ -26,7 +26,7 @@ impl<T: Word> OneHot<T> {
             );
         }
         self.fill_padding((letters.len(), positions), row);
-        seen
+        flags
     }
 
     /// The positions of a channel. A division costs as much as ten letters.

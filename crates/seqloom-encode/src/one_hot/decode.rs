@@ -2,15 +2,15 @@
 
 use seqloom_core::Result;
 
-use super::Layout;
-use crate::Letters;
+use super::OneHotLayout;
+use crate::LetterTable;
 
 /// The letters of each row of a C-contiguous array.
 ///
 /// The largest channel names the letter. Channels that share the largest value are read as
 /// the ambiguity code that stands for just them. A position of zeros, or one that no code stands
 /// for, becomes the code for any letter (`N`, `X`), or `-` in an alphabet that has none.
-pub fn decode(letters: &Letters, array: &[f32], layout: Layout) -> Result<Vec<Vec<u8>>> {
+pub fn decode(letters: &LetterTable, array: &[f32], layout: OneHotLayout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
     layout.check(width, array.len())?;
     let size = layout.length() * width;
@@ -18,7 +18,7 @@ pub fn decode(letters: &Letters, array: &[f32], layout: Layout) -> Result<Vec<Ve
     Ok(rows.map(|row| decode_one(letters, row, layout)).collect())
 }
 
-fn decode_one(letters: &Letters, row: &[f32], layout: Layout) -> Vec<u8> {
+fn decode_one(letters: &LetterTable, row: &[f32], layout: OneHotLayout) -> Vec<u8> {
     let width = letters.members().len();
     let at = |position, channel| row[layout.position(position, channel, width)];
     (0..layout.length())
@@ -26,7 +26,7 @@ fn decode_one(letters: &Letters, row: &[f32], layout: Layout) -> Vec<u8> {
         .collect()
 }
 
-fn letter(letters: &Letters, number: impl Fn(usize) -> f32) -> u8 {
+fn letter(letters: &LetterTable, number: impl Fn(usize) -> f32) -> u8 {
     let members = letters.members();
     let largest = (0..members.len()).map(&number).fold(0.0, f32::max);
     if largest <= 0.0 {
@@ -41,7 +41,7 @@ fn letter(letters: &Letters, number: impl Fn(usize) -> f32) -> u8 {
 }
 
 /// The ambiguity code that stands for just these channels.
-fn code(letters: &Letters, holds: impl Fn(usize) -> bool) -> u8 {
+fn code(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
     let fits = |stands_for: &[u8]| {
         let mut members = letters.members().iter().enumerate();
         members.all(|(channel, member)| stands_for.contains(member) == holds(channel))
@@ -53,7 +53,7 @@ fn code(letters: &Letters, holds: impl Fn(usize) -> bool) -> u8 {
 }
 
 /// The code that stands for the most members.
-fn any(letters: &Letters) -> u8 {
+fn any(letters: &LetterTable) -> u8 {
     let codes = letters.ambiguities().iter();
     codes
         .max_by_key(|(_, members)| members.len())

@@ -4,12 +4,12 @@ use seqloom_core::{Error, Result};
 
 /// The shape of a C-contiguous array of one-hot sequences, and the order of its axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct OneHotLayout {
     sizes: [usize; 3],
     channels_first: bool,
 }
 
-impl Layout {
+impl OneHotLayout {
     /// Sizes `(sequences, channels, positions)` with channels first, else
     /// `(sequences, positions, channels)`.
     pub fn new(sizes: [usize; 3], channels_first: bool) -> Self {

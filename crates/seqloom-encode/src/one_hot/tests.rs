@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 use seqloom_core::{Error, Ragged};
 
-use super::{Layout, OneHot, decode};
-use crate::{Letters, Policy, Rows, fill};
+use super::{OneHotLayout, OneHot, decode};
+use crate::{LetterTable, Policy, RowPositions, fill};
 
 /// Members as ones, and codes shared among what they stand for.
-fn rows(letters: &Letters) -> Vec<u32> {
+fn rows(letters: &LetterTable) -> Vec<u32> {
     let mut rows = vec![0; 256 * letters.members().len()];
     for (byte, normal) in letters.normal().iter().enumerate() {
         let code = letters
@@ -25,12 +25,12 @@ fn rows(letters: &Letters) -> Vec<u32> {
 
 /// One sequence in a row of so many positions.
 fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec<f32>, Error> {
-    let letters = Letters::new("dna", Policy::default())?;
+    let letters = LetterTable::new("dna", Policy::default())?;
     let kernel = OneHot::new(&letters, rows(&letters), channels_first)?;
     let mut out = vec![7; positions * 4];
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
-    fill((&letters, &kernel), &all, &mut out, Rows::Equal)?;
+    fill((&letters, &kernel), &all, &mut out, RowPositions::Equal)?;
     Ok(out.into_iter().map(f32::from_bits).collect())
 }
 
@@ -69,14 +69,14 @@ fn a_pool_gives_the_same_numbers_and_the_same_error() {
         .num_threads(3)
         .build()
         .unwrap();
-    let letters = Letters::new("dna", Policy::default()).unwrap();
+    let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, rows(&letters), true).unwrap();
     let mut data = b"ACGTNacgtn".repeat(4_000);
     let offsets: Vec<i64> = (0..=400).map(|record| record * 100).collect();
     let run = |data: &[u8]| {
         let mut out = vec![0; 4 * data.len()];
         let all = Ragged::new(data, &offsets)?;
-        let counts = fill((&letters, &kernel), &all, &mut out, Rows::Equal)?;
+        let counts = fill((&letters, &kernel), &all, &mut out, RowPositions::Equal)?;
         Ok::<_, Error>((out, counts))
     };
     assert_eq!(run(&data), pool.install(|| run(&data)));
@@ -95,10 +95,10 @@ fn dna() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn decodes_to_what_was_encoded(sequence in dna(), channels_first: bool) {
-        let letters = Letters::new("dna", Policy::default()).unwrap();
+        let letters = LetterTable::new("dna", Policy::default()).unwrap();
         let numbers = encode(&sequence, sequence.len(), channels_first).unwrap();
         let sizes = if channels_first { [1, 4, sequence.len()] } else { [1, sequence.len(), 4] };
-        let decoded = decode(&letters, &numbers, Layout::new(sizes, channels_first)).unwrap();
+        let decoded = decode(&letters, &numbers, OneHotLayout::new(sizes, channels_first)).unwrap();
         prop_assert_eq!(decoded, [sequence.to_ascii_uppercase()]);
     }
 

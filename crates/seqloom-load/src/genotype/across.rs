@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::{Genotype, Table, column};
+use seqloom_encode::genotype::{Genotype, CodeTable, column};
 
 use super::gather::{Gather, Positions};
 use super::picks::{Picks, Request};
@@ -144,7 +144,7 @@ struct Block<'a> {
 
 impl Block<'_> {
     /// Writes a part of every row.
-    fn write<T: Genotype>(&self, table: &Table<T>, rows: &mut [Row<'_, T>]) -> Result<()> {
+    fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [Row<'_, T>]) -> Result<()> {
         shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.part.len()).step_by(PIECE) {
                 let piece = start..self.part.len().min(start + PIECE);
@@ -157,7 +157,7 @@ impl Block<'_> {
     /// Writes a piece of neighbouring rows.
     fn strip<T: Genotype>(
         &self,
-        table: &Table<T>,
+        table: &CodeTable<T>,
         rows: &mut [Row<'_, T>],
         piece: Range<usize>,
         transposed: &mut Vec<u8>,

@@ -1,7 +1,7 @@
 //! A line of the file becomes a line of the result.
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::{Genotype, Table, column, row};
+use seqloom_encode::genotype::{Genotype, CodeTable, column, row};
 
 use super::gather::{Gather, Positions};
 use super::picks::{Picks, Request};
@@ -124,7 +124,7 @@ fn decode<'a, T: Genotype>(
 /// Decodes positions that lie end to end, of which the first is not always the first of a byte.
 fn straight<T: Genotype>(
     (codes, skipped): (&[u8], usize),
-    table: &Table<T>,
+    table: &CodeTable<T>,
     scratch: &mut Vec<T>,
     out: &mut [T],
 ) {

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::count::{self, Mask, count_positions};
-use seqloom_encode::genotype::each::{self, Choice, Tables};
+use seqloom_encode::genotype::count::{self, PositionMask, count_positions};
+use seqloom_encode::genotype::each::{self, CodeIndex, CodeTables};
 use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, BedLayout};
 
@@ -55,10 +55,10 @@ impl Codes {
     }
 
     /// Numbers of some lines, where each position has a table of its own.
-    pub fn decode<T: Choice>(
+    pub fn decode<T: CodeIndex>(
         &self,
         lines: &[usize],
-        tables: Tables<'_, T>,
+        tables: CodeTables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
         let (positions, stride) = (self.layout.positions(), self.layout.stride());
@@ -82,7 +82,7 @@ impl Codes {
     pub fn decode_lines<T: Genotype>(
         &self,
         lines: &[usize],
-        tables: Tables<'_, T>,
+        tables: CodeTables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
         let positions = self.layout.positions();
@@ -128,7 +128,7 @@ impl Codes {
 
     /// The same of each line, over all its positions.
     pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<[u32; KINDS]>> {
-        let all = Mask::new((0..self.layout.positions()).map(|_| true));
+        let all = PositionMask::new((0..self.layout.positions()).map(|_| true));
         let mut counts = vec![[0; KINDS]; lines.len()];
         let scratch = || vec![0; self.layout.stride()];
         shares::chunks(&mut counts, LINES, scratch, |scratch, number, counts| {

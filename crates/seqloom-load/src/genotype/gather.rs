@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::choose::Chosen;
-use seqloom_encode::genotype::pick::{Kept, SLACK};
+use seqloom_encode::genotype::choose::ChosenPositions;
+use seqloom_encode::genotype::pick::{KeptPositions, SLACK};
 
 use super::Picks;
 use super::picks::runs;
@@ -23,23 +23,23 @@ pub(super) enum Positions {
     /// All from one on.
     From(usize),
     /// Some, which are moved together; and which of them comes when, if not in their order.
-    Kept(Kept, Option<Vec<usize>>),
+    Kept(KeptPositions, Option<Vec<usize>>),
     /// Some, each by itself.
-    Chosen(Chosen),
+    Chosen(ChosenPositions),
 }
 
 impl Positions {
     /// Positions that are moved together.
     pub(super) fn kept(positions: &[usize]) -> Self {
-        let (kept, ranks) = Kept::new(positions);
+        let (kept, ranks) = KeptPositions::new(positions);
         Self::Kept(kept, ranks)
     }
 
     /// Positions that are moved together only if they ascend and are not far from each other.
     pub(super) fn chosen(positions: &[usize]) -> Self {
-        match Kept::new(positions) {
+        match KeptPositions::new(positions) {
             (kept, None) if kept.is_quick() => Self::Kept(kept, None),
-            _ => Self::Chosen(Chosen::new(positions)),
+            _ => Self::Chosen(ChosenPositions::new(positions)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which lines or positions are asked for.
 
-use seqloom_encode::genotype::Table;
+use seqloom_encode::genotype::CodeTable;
 use std::ops::Range;
 
 /// Some of the positions of an axis, in the order asked for.
@@ -78,7 +78,7 @@ pub struct Request<T> {
     /// Which positions of each.
     pub positions: Picks,
     /// What each code becomes.
-    pub table: Table<T>,
+    pub table: CodeTable<T>,
 }
 
 #[cfg(test)]

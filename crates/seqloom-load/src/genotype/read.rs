@@ -2,7 +2,7 @@
 
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::{Genotype, Table};
+use seqloom_encode::genotype::{Genotype, CodeTable};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout, Major};
 
@@ -28,7 +28,7 @@ pub enum Order {
 pub fn read<T: Genotype>(
     (bed, layout): (&Bed, BedLayout),
     (individuals, variants): (Picks, Picks),
-    (table, order): (Table<T>, Order),
+    (table, order): (CodeTable<T>, Order),
     out: &mut [T],
     check: bool,
 ) -> Result<()> {
@@ -59,7 +59,7 @@ pub fn read<T: Genotype>(
 pub fn decode_held<T: Genotype>(
     held: Held<'_>,
     positions: Picks,
-    table: Table<T>,
+    table: CodeTable<T>,
     along: bool,
     out: &mut [T],
 ) -> Result<()> {

@@ -10,7 +10,7 @@ mod lines;
 use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::count::{Counts, Mask};
+use seqloom_encode::genotype::count::{GenotypeCounts, PositionMask};
 use seqloom_plink::padding;
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout, Major};
@@ -30,7 +30,7 @@ pub struct Survey {
     layout: BedLayout,
     group_of: Vec<usize>,
     /// Of each group, its positions in a line that is a variant.
-    masks: Vec<Mask>,
+    masks: Vec<PositionMask>,
     padding: PaddingCheck,
     next: usize,
 }
@@ -45,7 +45,7 @@ impl Survey {
                 "expected a group for each of {wanted} individuals, found {found}"
             )));
         }
-        let mask = |group| Mask::new(group_of.iter().map(|of| *of == group));
+        let mask = |group| PositionMask::new(group_of.iter().map(|of| *of == group));
         Ok(Self {
             masks: (0..groups.max(1)).map(mask).collect(),
             layout,
@@ -91,7 +91,7 @@ impl Survey {
 }
 
 /// Counts in the order of the codes.
-const fn by_code(counts: Counts) -> [u32; CODES] {
+const fn by_code(counts: GenotypeCounts) -> [u32; CODES] {
     [counts.hom_a1, counts.missing, counts.het, counts.hom_a2]
 }
 

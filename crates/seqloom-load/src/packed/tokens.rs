@@ -1,9 +1,9 @@
 //! Letters to tokens, many windows at once.
 
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{Counts, Kernel, Letters, Rows as Bounds, fill};
+use seqloom_encode::{LetterCounts, RowKernel, LetterTable, RowPositions, fill};
 
-use crate::gather::Rows;
+use crate::gather::RaggedRows;
 
 /// Tokens of several windows end to end, and where those of each begin.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ pub trait Tokenise: Send {
 
     /// Writes the tokens of some windows into `out`. After an error, `out` has those before
     /// the first window that is refused.
-    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> Result<()>;
+    fn tokenise(&mut self, windows: &RaggedRows, out: &mut Tokens) -> Result<()>;
 
     /// Letters met since the last call that are not plain, by kind.
     fn met(&mut self) -> [i64; 7] {
@@ -59,10 +59,10 @@ pub trait Tokenise: Send {
 /// Writes tokens by a kernel, as [`Tokenise::tokenise`] says. Nothing is taken as absent:
 /// that was done before the record was cut.
 pub fn fill_rows(
-    (letters, kernel): (&Letters, &dyn Kernel<u32>),
-    windows: &Rows,
+    (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
+    windows: &RaggedRows,
     out: &mut Tokens,
-) -> Result<Counts> {
+) -> Result<LetterCounts> {
     let done = fill_first((letters, kernel), windows, usize::MAX, out);
     if let Err(Error::Letter { record, .. }) = &done {
         fill_first((letters, kernel), windows, *record, out)?;
@@ -72,11 +72,11 @@ pub fn fill_rows(
 
 /// Writes the tokens of the first few windows.
 fn fill_first(
-    (letters, kernel): (&Letters, &dyn Kernel<u32>),
-    windows: &Rows,
+    (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
+    windows: &RaggedRows,
     count: usize,
     out: &mut Tokens,
-) -> Result<Counts> {
+) -> Result<LetterCounts> {
     let last = windows.offsets.len().min(count.saturating_add(1));
     let sequences = Ragged::new(&windows.data, &windows.offsets[..last])?;
     let size = |letters: &[u8]| i64::try_from(kernel.size(letters.len())).unwrap_or(i64::MAX);
@@ -95,7 +95,7 @@ fn fill_first(
         (letters, kernel),
         &sequences,
         tokens,
-        Bounds::At(&out.offsets),
+        RowPositions::At(&out.offsets),
     )
 }
 

@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use seqloom_core::{Key, Ragged, Result, BufferPool};
 use seqloom_encode::augment::{
     Augmentation, Augmented, Chance, Crop, CropMode, Mask, Mutate, QualityNoise, Replacement,
-    ReverseComplement, Row, Sequences, Shift, ShuffleKmers,
+    ReverseComplement, AugmentedRow, AugmentInput, Shift, ShuffleKmers,
 };
 use seqloom_macros::native;
 
@@ -122,7 +122,7 @@ impl Augmenter {
         quality: Option<Cow<'py, [u8]>>,
     ) -> PyResult<One<'py>> {
         let row = pool::run(py, 1, || {
-            let mut row = Row::default();
+            let mut row = AugmentedRow::default();
             row.load(0, &letters, quality.as_deref());
             let applied = self.augmentation.apply(&mut row, Key(key.into()));
             applied.map(|()| row)
@@ -146,7 +146,7 @@ impl Augmenter {
         let changed = pool::run(py, threads, || {
             let among = |data| Ragged::new(data, starts);
             let qualities = qualities.map(among).transpose()?;
-            let sequences = Sequences::new(among(letters)?, qualities, keys)?;
+            let sequences = AugmentInput::new(among(letters)?, qualities, keys)?;
             let mut out = self.room();
             self.augmentation.batch(&sequences, &mut out, threads)?;
             Ok(out)

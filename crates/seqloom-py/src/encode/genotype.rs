@@ -7,7 +7,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use seqloom_encode::genotype::Genotype;
-use seqloom_encode::genotype::pack::{Matrix, pack};
+use seqloom_encode::genotype::pack::{GenotypeMatrix, pack};
 use seqloom_macros::native;
 
 use crate::pool;
@@ -43,7 +43,7 @@ fn pack_into<T: Genotype + Element + Display>(
     let shape = values.dims();
     let is_fortran = !values.is_c_contiguous();
     let values = values.try_readonly()?;
-    let matrix = Matrix {
+    let matrix = GenotypeMatrix {
         values: values.as_slice()?,
         shape: (shape[0], shape[1]),
         is_fortran,

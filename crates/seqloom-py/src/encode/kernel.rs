@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
-    AnyKernel, Counts, Frame, Kernel, KmerCounts, Kmers, Lookup, OneHot, Rows, Word, Words, fill,
+    AnyKernel, LetterCounts, Frame, RowKernel, KmerCounts, Kmers, Lookup, OneHot, RowPositions, Word, KmerWords, fill,
 };
 use seqloom_macros::native;
 
@@ -18,10 +18,10 @@ use crate::{error, pool};
 
 /// A kernel for numbers of one, two, four or eight bytes.
 enum Typed {
-    One(Box<dyn Kernel<u8>>),
-    Two(Box<dyn Kernel<u16>>),
-    Four(Box<dyn Kernel<u32>>),
-    Eight(Box<dyn Kernel<u64>>),
+    One(Box<dyn RowKernel<u8>>),
+    Two(Box<dyn RowKernel<u16>>),
+    Four(Box<dyn RowKernel<u32>>),
+    Eight(Box<dyn RowKernel<u64>>),
 }
 
 /// An array of unsigned integers, which stand for numbers of their size.
@@ -109,7 +109,7 @@ impl SequenceKernel {
         first: u64,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
-        let words = Words::new(&letters.get().inner, k, stride, canonical);
+        let words = KmerWords::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
         let typed = typed!(like, Kmers, |_like| Kmers {
             words,
@@ -132,7 +132,7 @@ impl SequenceKernel {
         canonical: bool,
         is_float: bool,
     ) -> PyResult<Self> {
-        let words = Words::new(&letters.get().inner, k, stride, canonical);
+        let words = KmerWords::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
         let typed = typed!(like, KmerCounts, |_like| KmerCounts { words, is_float });
         Self::new(letters, typed)
@@ -172,7 +172,7 @@ impl SequenceKernel {
         let call = Call {
             letters: &self.letters.get().inner,
             sequences: raise(py, Ragged::new(data.as_slice()?, offsets.as_slice()?))?,
-            rows: starts.map_or(Rows::Equal, Rows::At),
+            rows: starts.map_or(RowPositions::Equal, RowPositions::At),
             threads,
         };
         let counts = match &self.typed {
@@ -187,22 +187,22 @@ impl SequenceKernel {
 
 impl SequenceKernel {
     /// Writes all sequences into equal rows of numbers, without the interpreter.
-    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut Memory) -> Result<Counts> {
+    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut Memory) -> Result<LetterCounts> {
         let letters = &self.letters.get().inner;
         match &self.typed {
-            Typed::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal),
-            Typed::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal),
+            Typed::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
+            Typed::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
             Typed::Four(kernel) => {
-                fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal)
+                fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
             }
             Typed::Eight(kernel) => {
-                fill((letters, &**kernel), sequences, out.numbers(), Rows::Equal)
+                fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
             }
         }
     }
 
     /// The letters, and the kernel where its numbers have four bytes.
-    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::Letters, &dyn Kernel<u32>)> {
+    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::Letters, &dyn RowKernel<u32>)> {
         match &self.typed {
             Typed::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
             _ => None,
@@ -218,14 +218,14 @@ impl SequenceKernel {
 struct Call<'a> {
     letters: &'a seqloom_encode::Letters,
     sequences: Ragged<'a>,
-    rows: Rows<'a>,
+    rows: RowPositions<'a>,
     threads: usize,
 }
 
 impl Call<'_> {
     fn fill<T: Word + Element>(
         &self,
-        kernel: &dyn Kernel<T>,
+        kernel: &dyn RowKernel<T>,
         out: &Bound<'_, PyUntypedArray>,
     ) -> PyResult<[i64; 7]> {
         let py = out.py();
@@ -236,7 +236,7 @@ impl Call<'_> {
         let mut out = out.try_readwrite()?;
         let numbers = out.as_slice_mut()?;
         let work = || fill((self.letters, kernel), &self.sequences, numbers, self.rows);
-        pool::run(py, self.threads, work).map(Counts::to_array)
+        pool::run(py, self.threads, work).map(LetterCounts::to_array)
     }
 }
 

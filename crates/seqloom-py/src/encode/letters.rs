@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::Ragged;
-use seqloom_encode::one_hot::{self, Layout};
+use seqloom_encode::one_hot::{self, OneHotLayout};
 use seqloom_encode::{self as encode, Policy};
 use seqloom_macros::native;
 
@@ -106,7 +106,7 @@ impl Letters {
         channels_first: bool,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let shape = array.shape();
-        let layout = Layout::new(std::array::from_fn(|axis| shape[axis]), channels_first);
+        let layout = OneHotLayout::new(std::array::from_fn(|axis| shape[axis]), channels_first);
         let numbers = array.as_slice()?;
         let rows = pool::run(py, 1, || one_hot::decode(&self.inner, numbers, layout))?;
         Ok(rows.iter().map(|row| PyBytes::new(py, row)).collect())

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use seqloom_core::workers::{Job, Workers};
 use seqloom_core::{Error, Result};
-use seqloom_encode::Counts;
+use seqloom_encode::LetterCounts;
 use seqloom_load::gather::Rows;
 use seqloom_macros::native;
 
@@ -28,7 +28,7 @@ struct Batch {
     /// Ids, if they are copied: those of columns that stay can be had later.
     names: Option<Rows>,
     /// Nothing before the work, or where it has panicked.
-    answer: Option<Result<Counts>>,
+    answer: Option<Result<LetterCounts>>,
 }
 
 /// Memory with the numbers; letters met that are not plain, if there were any; ids, if they
@@ -85,7 +85,7 @@ impl Batch {
         })
     }
 
-    fn make(&mut self) -> Result<Counts> {
+    fn make(&mut self) -> Result<LetterCounts> {
         if let Some(names) = &mut self.names {
             *names = self.columns.names(&self.rows)?;
         }

@@ -3,7 +3,7 @@
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::{Error, Result};
-use seqloom_encode::Letters;
+use seqloom_encode::LetterTable;
 use seqloom_load::gather::Rows;
 use seqloom_load::packed::{Tokenise, Tokens, fill_rows};
 
@@ -15,7 +15,7 @@ pub(super) enum Tokeniser {
     Kernel {
         kernel: Py<SequenceKernel>,
         /// The kernel's letters, of which no stop is taken as absent.
-        letters: Box<Letters>,
+        letters: Box<LetterTable>,
         met: [i64; 7],
     },
     Function(Py<PyAny>),

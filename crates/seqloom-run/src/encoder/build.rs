@@ -5,7 +5,7 @@ use std::path::Path;
 use seqloom_core::Result;
 use seqloom_core::number::as_u64;
 use seqloom_encode::{
-    AnyKernel, Frame, Kernel, KmerCounts, Kmers, Letters, Lookup, OneHot, Policy, Word, Words,
+    AnyKernel, Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, Policy, Word, KmerWords,
 };
 use seqloom_graph::Dtype;
 use serde_json::{Number, Value};
@@ -68,10 +68,10 @@ fn read_dtype(kernel: &Object<'_>) -> Result<Dtype> {
 }
 
 /// The letters under their policy, or the range of a quality.
-fn read_letters(object: &Object<'_>) -> Result<Letters> {
+fn read_letters(object: &Object<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
         let (first, last) = (byte(object, "first")?, byte(object, "last")?);
-        return Ok(Letters::range(first, last, object.text("expected")?));
+        return Ok(LetterTable::range(first, last, object.text("expected")?));
     }
     let policy = || -> Result<Policy> {
         Ok(Policy {
@@ -82,7 +82,7 @@ fn read_letters(object: &Object<'_>) -> Result<Letters> {
             symbols: object.text("symbols")?.parse()?,
         })
     };
-    let letters = Letters::new(object.text("alphabet")?, policy()?);
+    let letters = LetterTable::new(object.text("alphabet")?, policy()?);
     letters.map_err(|error| object.fault(error))
 }
 
@@ -92,12 +92,12 @@ fn byte(object: &Object<'_>, key: &str) -> Result<u8> {
 }
 
 /// A kernel, and how its numbers lie.
-type Made<T> = (Box<dyn Kernel<T>>, Layout);
+type Made<T> = (Box<dyn RowKernel<T>>, Layout);
 
 /// What a kernel is made of.
 struct Plan<'a> {
     kernel: &'a Object<'a>,
-    letters: &'a Letters,
+    letters: &'a LetterTable,
     dtype: Dtype,
 }
 
@@ -155,7 +155,7 @@ impl Plan<'_> {
     }
 
     /// The token of the first word; those of all words are numbers of the type.
-    fn first(&self, words: &Words) -> Result<u64> {
+    fn first(&self, words: &KmerWords) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
             Dtype::Int64 => i64::MAX,
@@ -177,10 +177,10 @@ impl Plan<'_> {
         }
     }
 
-    fn words_of_letters(&self) -> Result<Words> {
+    fn words_of_letters(&self) -> Result<KmerWords> {
         let (k, stride) = (self.kernel.size("k")?, self.kernel.size("stride")?);
         let is_canonical = self.kernel.flag("canonical")?;
-        self.say(Words::new(self.letters, k, stride, is_canonical))
+        self.say(KmerWords::new(self.letters, k, stride, is_canonical))
     }
 
     /// Padding and the unknown token, and those at both ends where there are such.

@@ -4,15 +4,15 @@ use std::fmt;
 
 use bytemuck::cast_slice_mut;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{Kernel, Letters, Rows, Word, fill};
+use seqloom_encode::{RowKernel, LetterTable, RowPositions, Word, fill};
 use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;
 
 /// A kernel for numbers of four or eight bytes.
 pub(super) enum Typed {
-    Four(Box<dyn Kernel<u32>>),
-    Eight(Box<dyn Kernel<u64>>),
+    Four(Box<dyn RowKernel<u32>>),
+    Eight(Box<dyn RowKernel<u64>>),
 }
 
 impl fmt::Debug for Typed {
@@ -36,7 +36,7 @@ impl Typed {
     /// Writes all sequences into an array of the kernel's type.
     pub(super) fn fill(
         &self,
-        letters: &Letters,
+        letters: &LetterTable,
         sequences: &Ragged<'_>,
         place: Place<'_>,
         out: &mut Values,
@@ -69,14 +69,14 @@ fn misfit(dtype: Dtype) -> Error {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) size: usize,
-    pub(crate) rows: Rows<'a>,
+    pub(crate) rows: RowPositions<'a>,
 }
 
 impl Place<'_> {
     /// Lets a kernel write bits into the memory of numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,
-        kernel: (&Letters, &dyn Kernel<T>),
+        kernel: (&LetterTable, &dyn RowKernel<T>),
         sequences: &Ragged<'_>,
         out: &mut Vec<N>,
     ) -> Result<()> {

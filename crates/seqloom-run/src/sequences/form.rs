@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::Rows;
+use seqloom_encode::RowPositions;
 use seqloom_graph::{Dtype, Layout, Limits, Manifest};
 
 use super::order::{Cut, Order};
@@ -184,7 +184,7 @@ impl Filled<'_> {
                 _ => {
                     array.shape = self.form.encoder.shape(count, width);
                     let size = self.require_memory(array)?;
-                    self.encode(size, Rows::Equal, array)?;
+                    self.encode(size, RowPositions::Equal, array)?;
                 }
             }
         }
@@ -211,7 +211,7 @@ impl Filled<'_> {
                 _ => {
                     array.shape = vec![size];
                     self.require_memory(array)?;
-                    self.encode(size, Rows::At(segments), array)?;
+                    self.encode(size, RowPositions::At(segments), array)?;
                 }
             }
         }
@@ -235,7 +235,7 @@ impl Filled<'_> {
         )))
     }
 
-    fn encode(&self, size: usize, rows: Rows<'_>, array: &mut Array) -> Result<()> {
+    fn encode(&self, size: usize, rows: RowPositions<'_>, array: &mut Array) -> Result<()> {
         let place = Place { size, rows };
         let encoder = &self.form.encoder;
         encoder.fill(&self.letters, place, &mut array.values)

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// One value after another, as the format says.
-fn slowly(matrix: &Matrix<'_, f64>, count_a1: bool) -> Vec<u8> {
+fn slowly(matrix: &GenotypeMatrix<'_, f64>, count_a1: bool) -> Vec<u8> {
     let stride = matrix.positions().div_ceil(4);
     let mut out = vec![0; matrix.lines() * stride];
     for line in 0..matrix.lines() {
@@ -22,14 +22,14 @@ fn slowly(matrix: &Matrix<'_, f64>, count_a1: bool) -> Vec<u8> {
     out
 }
 
-fn packed<T: Genotype + Display>(matrix: Matrix<'_, T>, count_a1: bool) -> Result<Vec<u8>> {
+fn packed<T: Genotype + Display>(matrix: GenotypeMatrix<'_, T>, count_a1: bool) -> Result<Vec<u8>> {
     let mut out = vec![0xff; matrix.lines() * matrix.positions().div_ceil(4)];
     pack(matrix, count_a1, &mut out)?;
     Ok(out)
 }
 
-fn matrix<T>(values: &[T], shape: (usize, usize), orders: (bool, bool)) -> Matrix<'_, T> {
-    Matrix {
+fn matrix<T>(values: &[T], shape: (usize, usize), orders: (bool, bool)) -> GenotypeMatrix<'_, T> {
+    GenotypeMatrix {
         values,
         shape,
         is_fortran: orders.0,

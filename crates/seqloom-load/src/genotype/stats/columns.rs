@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::count::{Mask, count, count_positions};
+use seqloom_encode::genotype::count::{PositionMask, count, count_positions};
 use seqloom_plink::Bed;
 
 use super::{BLOCK, CODES, LINES, Survey};
@@ -85,7 +85,7 @@ struct Column {
     bytes: Range<usize>,
     /// Positions of the first byte that belong to variants before.
     skipped: usize,
-    mask: Mask,
+    mask: PositionMask,
 }
 
 impl Column {
@@ -94,7 +94,7 @@ impl Column {
         let positions = 4 * bytes.start..4 * bytes.end;
         Self {
             skipped: variants.start - positions.start,
-            mask: Mask::new(positions.map(|position| variants.contains(&position))),
+            mask: PositionMask::new(positions.map(|position| variants.contains(&position))),
             bytes,
         }
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::Genotype;
-use seqloom_encode::genotype::each::Choice;
+use seqloom_encode::genotype::each::CodeIndex;
 use seqloom_load::genotype::codes::{Codes, KINDS};
 use seqloom_load::genotype::content::content;
 use seqloom_load::genotype::lay::Plan;
@@ -250,7 +250,7 @@ impl GenotypeCodes {
 }
 
 impl GenotypeCodes {
-    fn fill<T: Genotype + Choice + Element>(
+    fn fill<T: Genotype + CodeIndex + Element>(
         &self,
         py: Python<'_>,
         (lines, by_line, threads): (&[usize], bool, usize),

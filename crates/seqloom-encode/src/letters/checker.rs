@@ -1,7 +1,7 @@
-//! Counting what is met, and finding what is refused.
+//! The check of letters by a table, which counts letters by kind and finds refused ones.
 
-use super::plain::{CHUNK, Seen, count_lower};
-use super::table::Letters;
+use super::plain::{CHUNK, ChunkFlags, count_lower};
+use super::table::LetterTable;
 use super::verdict::is_foreign;
 use seqloom_core::Ragged;
 use seqloom_core::simd::dispatch;
@@ -9,15 +9,15 @@ use seqloom_macros::vectorized;
 
 /// The kind of lower case.
 const LOWERS: usize = 1;
-/// The kind of a stop that was taken as absent, which no verdict tells.
+/// The kind of a stop that was taken as absent, for which there is no verdict.
 const STOPS: usize = 4;
 const KINDS: usize = 7;
 
 /// How many letters were not plain members, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts([u64; KINDS]);
+pub struct LetterCounts([u64; KINDS]);
 
-impl Counts {
+impl LetterCounts {
     /// Ambiguity codes; lower case that is folded or masked; rare residues; symbols; stops
     /// taken as absent; U read as T; foreign letters, which never get so far.
     pub fn to_array(self) -> [i64; KINDS] {
@@ -37,24 +37,24 @@ impl Counts {
     }
 }
 
-/// What judges sequences by a table, and counts what is met. The counts stay in one position:
-/// handing them on from row to row would wait for the numbers to leave the processor.
+/// Checks sequences by a table, and counts letters by kind. All rows share the counts: to
+/// return them for each row would make the next row wait for them.
 #[derive(Debug)]
-pub struct Judge<'a> {
-    table: &'a Letters,
-    counts: Counts,
+pub struct LetterChecker<'a> {
+    table: &'a LetterTable,
+    counts: LetterCounts,
 }
 
-impl<'a> Judge<'a> {
-    pub(crate) fn new(table: &'a Letters) -> Self {
+impl<'a> LetterChecker<'a> {
+    pub(crate) fn new(table: &'a LetterTable) -> Self {
         Self {
             table,
-            counts: Counts::default(),
+            counts: LetterCounts::default(),
         }
     }
 
     /// How many letters were not plain.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> LetterCounts {
         self.counts
     }
 
@@ -68,27 +68,28 @@ impl<'a> Judge<'a> {
         letters
     }
 
-    /// Whether every letter of a sequence is a member, but for its case; nothing if one is
-    /// refused.
+    /// Returns whether every letter of a sequence is a member, apart from its case; `None` if
+    /// a letter is refused.
     #[inline(always)]
-    pub(crate) fn judge(&mut self, letters: &[u8]) -> Option<bool> {
-        let seen = self.table.plain.look(letters);
-        self.tell(letters, &seen)
+    pub(crate) fn check(&mut self, letters: &[u8]) -> Option<bool> {
+        let flags = self.table.plain.scan(letters);
+        self.count_flags(letters, &flags)
     }
 
-    /// The same, once a kernel has looked at every letter.
+    /// Does the same from the flags that a kernel has set for the letters.
     #[inline(always)]
-    pub(crate) fn tell(&mut self, letters: &[u8], seen: &Seen) -> Option<bool> {
-        if seen.is_odd() {
+    pub(crate) fn count_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
+        if flags.has_other() {
             return self.sum(letters).then_some(false);
         }
-        if seen.is_lower() {
+        if flags.has_lower() {
             self.counts.0[LOWERS] += count_lower(letters);
         }
         Some(true)
     }
 
-    /// Counts by the table, for what the vectors do not know; says whether all is taken.
+    /// Counts letters by the table, if the flags do not suffice; returns whether none is
+    /// refused.
     #[inline(never)]
     fn sum(&mut self, letters: &[u8]) -> bool {
         letters.chunks(CHUNK).all(|chunk| {
@@ -100,7 +101,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-impl Letters {
+impl LetterTable {
     /// The first sequence with a letter that is refused.
     pub fn refused_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
         find_refused(self, sequences)
@@ -109,8 +110,8 @@ impl Letters {
 
 /// The first sequence with a letter that is refused.
 #[vectorized]
-fn find_refused(table: &Letters, sequences: &Ragged<'_>) -> Option<usize> {
-    let mut judge = Judge::new(table);
+fn find_refused(table: &LetterTable, sequences: &Ragged<'_>) -> Option<usize> {
+    let mut checker = LetterChecker::new(table);
     let mut rows = sequences.iter();
-    rows.position(|row| judge.judge(table.stripped(row)).is_none())
+    rows.position(|row| checker.check(table.stripped(row)).is_none())
 }
