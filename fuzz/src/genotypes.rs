@@ -5,7 +5,7 @@ use std::path::Path;
 use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::codes::Codes;
 use seqloom_load::genotype::stats::{CODES, Survey};
-use seqloom_load::genotype::{Order, Picks, read};
+use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
 use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_plink::{Bed, BedLayout, Major, padding};
@@ -137,14 +137,31 @@ impl Slow<'_> {
             Picks::all(self.layout.variants),
         );
         let beyond = (Picks::at(vec![self.layout.individuals, 0]), all.1.clone());
-        for order in [Order::Variants, Order::Individuals] {
+        for order in [MatrixOrder::Variants, MatrixOrder::Individuals] {
             self.compare::<i8>(bed, &all, order);
             self.compare::<f32>(bed, &some, order);
             self.compare::<f64>(bed, &(some.0.clone(), all.1.clone()), order);
             self.compare::<i8>(bed, &(all.0.clone(), some.1.clone()), order);
-            let mut room = vec![0_i8; 2 * self.layout.variants];
-            let (table, of) = (i8::table(true), beyond.clone());
-            assert!(read((bed.0, self.layout), of, (table, order), &mut room, false).is_err());
+            let mut out = vec![0_i8; 2 * self.layout.variants];
+            let request = self.request::<i8>((bed.0, false), &beyond, order);
+            assert!(read(request, &mut out).is_err());
+        }
+    }
+
+    fn request<'a, T: Genotype>(
+        &self,
+        (bed, check): (&'a Bed, bool),
+        (individuals, variants): &(Picks, Picks),
+        order: MatrixOrder,
+    ) -> GenotypeRequest<'a, T> {
+        GenotypeRequest {
+            bed,
+            layout: self.layout,
+            individuals: individuals.clone(),
+            variants: variants.clone(),
+            table: T::table(check),
+            order,
+            check,
         }
     }
 
@@ -152,12 +169,12 @@ impl Slow<'_> {
         &self,
         (bed, check): (&Bed, bool),
         picks: &(Picks, Picks),
-        order: Order,
+        order: MatrixOrder,
     ) {
         let (rows, columns) = (positions(&picks.0), positions(&picks.1));
         let mut found = vec![T::MISSING; rows.len() * columns.len()];
-        let (table, of) = (T::table(check), picks.clone());
-        let outcome = read((bed, self.layout), of, (table, order), &mut found, check);
+        let table = T::table(check);
+        let outcome = read(self.request((bed, check), picks, order), &mut found);
         assert!(outcome.is_ok() || check, "{outcome:?}");
         if outcome.is_err() {
             return;
@@ -165,8 +182,8 @@ impl Slow<'_> {
         for (row, individual) in rows.iter().enumerate() {
             for (column, variant) in columns.iter().enumerate() {
                 let at = match order {
-                    Order::Variants => column * rows.len() + row,
-                    Order::Individuals => row * columns.len() + column,
+                    MatrixOrder::Variants => column * rows.len() + row,
+                    MatrixOrder::Individuals => row * columns.len() + column,
                 };
                 let wanted = table[self.code(*individual, *variant)];
                 assert!(is_same(found[at], wanted));

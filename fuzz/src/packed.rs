@@ -5,9 +5,9 @@ use std::path::Path;
 
 use seqloom_core::{self as core, BufferPool};
 use seqloom_encode::{Frame, LetterTable, Lookup, Policy};
-use seqloom_load::gather::Rows;
+use seqloom_load::gather::RaggedRows;
 use seqloom_load::packed::{
-    Cut, Failure, Files, Input, Packed, Place, Rule, Stream, Tokenise, Tokens, fill_rows,
+    WindowCutter, PackingFailure, RecordFiles, SequenceFile, PackedBatch, ResumePoint, PackingRule, BatchStream, Tokenise, WindowTokens, fill_rows,
 };
 use seqloom_sequences::ReaderOptions;
 
@@ -22,13 +22,13 @@ pub fn run(mut choices: Choices<'_>) {
     let path = scratch::write("packed", &records.file(packing));
     let rule = rule(&mut choices);
     let alphabet = ["iupac", "dna"][choices.below(2)];
-    let stream = |place: Place| {
-        let input = Input {
+    let stream = |place: ResumePoint| {
+        let input = SequenceFile {
             path: path.clone(),
             index: None,
         };
-        let files = Files::new(vec![input], ReaderOptions::default(), place.from, None);
-        Stream::new(
+        let files = RecordFiles::new(vec![input], ReaderOptions::default(), place.from, None);
+        BatchStream::new(
             files,
             rule,
             Tokeniser::new(alphabet),
@@ -36,10 +36,10 @@ pub fn run(mut choices: Choices<'_>) {
             BufferPool::default(),
         )
     };
-    let (batches, end) = all(stream(Place::default()));
+    let (batches, end) = all(stream(ResumePoint::default()));
     check(&batches, &records.all, rule, end.is_ok());
     if let Some(chosen) = choices.below(batches.len() + 1).checked_sub(1) {
-        let (rest, again) = all(stream(batches[chosen].place.clone()));
+        let (rest, again) = all(stream(batches[chosen].resume_point.clone()));
         assert_eq!(
             rest.iter().map(keys).collect::<Vec<_>>(),
             batches[chosen + 1..].iter().map(keys).collect::<Vec<_>>()
@@ -51,21 +51,21 @@ pub fn run(mut choices: Choices<'_>) {
 }
 
 /// Goes on from a place that no stream gave.
-fn go_on_anywhere(path: &Path, rule: Rule, choices: &mut Choices<'_>) {
+fn go_on_anywhere(path: &Path, rule: PackingRule, choices: &mut Choices<'_>) {
     let mut small = || choices.byte() as u64 % 12;
-    let mut place = Place {
+    let mut place = ResumePoint {
         next: (small(), small()),
-        ..Place::default()
+        ..ResumePoint::default()
     };
     place.from.record = small();
     place.from.ordinal = small();
     place.waiting = (0..small() % 4).map(|_| (small(), small())).collect();
-    let input = Input {
+    let input = SequenceFile {
         path: path.to_path_buf(),
         index: None,
     };
-    let files = Files::new(vec![input], ReaderOptions::default(), place.from, Some(small()));
-    let _ = all(Stream::new(
+    let files = RecordFiles::new(vec![input], ReaderOptions::default(), place.from, Some(small()));
+    let _ = all(BatchStream::new(
         files,
         rule,
         Tokeniser::new("iupac"),
@@ -74,19 +74,19 @@ fn go_on_anywhere(path: &Path, rule: Rule, choices: &mut Choices<'_>) {
     ));
 }
 
-fn rule(choices: &mut Choices<'_>) -> Rule {
+fn rule(choices: &mut Choices<'_>) -> PackingRule {
     let most = (choices.one_in(2)).then(|| 1 + choices.below(300));
     let overlap = choices.below(most.unwrap_or(50));
-    Rule {
-        room: 1 + choices.below(2000),
+    PackingRule {
+        capacity: 1 + choices.below(2000),
         window: choices.below(9),
-        cut: Cut::new(most, overlap).expect("the overlap is below the most"),
+        cut: WindowCutter::new(most, overlap).expect("the overlap is below the most"),
         keeps_empty: !choices.one_in(4),
     }
 }
 
 /// Every batch, and the hash of the content or why there is no more.
-fn all(mut stream: Stream<Tokeniser>) -> (Vec<Packed>, Result<u64, Failure>) {
+fn all(mut stream: BatchStream<Tokeniser>) -> (Vec<PackedBatch>, Result<u64, PackingFailure>) {
     let mut batches = Vec::new();
     loop {
         match stream.next_batch() {
@@ -97,7 +97,7 @@ fn all(mut stream: Stream<Tokeniser>) -> (Vec<Packed>, Result<u64, Failure>) {
     }
 }
 
-fn keys(batch: &Packed) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
+fn keys(batch: &PackedBatch) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
     (
         batch.ordinals.clone(),
         batch.starts.clone(),
@@ -106,10 +106,10 @@ fn keys(batch: &Packed) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
 }
 
 /// What is kept of all windows makes up the records, each once.
-fn check(batches: &[Packed], records: &[Record], rule: Rule, is_whole: bool) {
+fn check(batches: &[PackedBatch], records: &[Record], rule: PackingRule, is_whole: bool) {
     let mut parts = BTreeMap::new();
     for batch in batches {
-        assert!(batch.tokens.len() <= rule.room && batch.tokens.len() == batch.positions.len());
+        assert!(batch.tokens.len() <= rule.capacity && batch.tokens.len() == batch.positions.len());
         for row in 0..batch.ordinals.len() {
             let bounds = batch.bounds[row] as usize..batch.bounds[row + 1] as usize;
             let positions = &batch.positions[bounds.clone()];
@@ -152,7 +152,7 @@ impl Tokeniser {
 }
 
 impl Tokenise for Tokeniser {
-    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> core::Result<()> {
+    fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> core::Result<()> {
         fill_rows((&self.0, &self.1), windows, out).map(drop)
     }
 }

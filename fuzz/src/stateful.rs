@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_index::{Building, Index, IndexState, build_in_memory, open_reader};
-use seqloom_load::packed::{Files, Input, Origin};
+use seqloom_load::packed::{RecordFiles, SequenceFile, Origin};
 use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use crate::choices::Choices;
@@ -51,7 +51,7 @@ struct Machine {
     index: Arc<Index>,
     /// A reader, and the record that it reads next.
     reader: Option<(Reader, usize)>,
-    files: Option<(Files, usize)>,
+    files: Option<(RecordFiles, usize)>,
 }
 
 impl Machine {
@@ -178,10 +178,10 @@ impl Machine {
     }
 
     /// The file from a record on, with its index or without.
-    fn files_from(&self, choices: &mut Choices<'_>) -> (Files, usize) {
+    fn files_from(&self, choices: &mut Choices<'_>) -> (RecordFiles, usize) {
         let record = choices.below(self.records.len() + 1);
         let index = (choices.one_in(2)).then(|| Arc::clone(&self.index));
-        let input = Input {
+        let input = SequenceFile {
             path: self.path.clone(),
             index,
         };
@@ -191,7 +191,7 @@ impl Machine {
             ordinal: record as u64,
         };
         (
-            Files::new(vec![input], ReaderOptions::default(), origin, None),
+            RecordFiles::new(vec![input], ReaderOptions::default(), origin, None),
             record,
         )
     }

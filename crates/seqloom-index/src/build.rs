@@ -57,7 +57,7 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
             .and_then(|text| scan_text(text, format, &mut rows, building)),
     };
     let found = found.map_err(|found| {
-        if building.is_stopped() {
+        if building.stop.check().is_err() {
             translate(path, found)
         } else {
             explain(path, found)

@@ -5,21 +5,21 @@ use seqloom_core::{Error, Result};
 /// To copy fewer bytes than this, a second thread takes more time than it saves.
 const WORTH_SHARING: usize = 1 << 20;
 
-/// Most ids are not longer than so many bytes: the room that is made for each.
+/// The number of bytes that are reserved for each id; most ids are not longer.
 const ID: usize = 32;
 
-/// Rows end to end, and where each begins.
+/// Concatenated rows of bytes, and the offset of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct RaggedRows {
     /// The rows' bytes.
     pub data: Vec<u8>,
     /// One more than there are rows.
     pub offsets: Vec<i64>,
 }
 
-impl Rows {
+impl RaggedRows {
     /// Adds rows behind the others.
-    pub fn append(&mut self, rows: &Columns<'_>) -> Result<()> {
+    pub fn append(&mut self, rows: &RaggedView<'_>) -> Result<()> {
         let full = |_| Error::full("the records do not fit into memory");
         let (first, last) = match rows.offsets {
             [first, .., last] => (*first, *last),
@@ -48,14 +48,14 @@ impl Rows {
     }
 }
 
-/// The rows to pick from, which the caller owns: end to end, with the offset of each.
+/// Borrowed rows of bytes, concatenated, and the offset of each.
 #[derive(Clone, Copy, Debug)]
-pub struct Columns<'a> {
+pub struct RaggedView<'a> {
     data: &'a [u8],
     offsets: &'a [i64],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> RaggedView<'a> {
     /// Takes data and offsets unchecked: a row outside of the data is an error when picked.
     pub const fn new(data: &'a [u8], offsets: &'a [i64]) -> Self {
         Self { data, offsets }
@@ -84,7 +84,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Copies rows in the order asked for, by the threads of the current pool, if any.
-    pub fn gather(&self, rows: &[i64]) -> Result<Rows> {
+    pub fn gather(&self, rows: &[i64]) -> Result<RaggedRows> {
         let offsets = self.offsets_of(rows)?;
         let total = offsets.last().copied().unwrap_or_default();
         let mut data = Vec::new();
@@ -100,17 +100,17 @@ impl<'a> Columns<'a> {
             data.resize(total, 0);
             self.copy_in_threads(rows, &mut data)?;
         }
-        Ok(Rows { data, offsets })
+        Ok(RaggedRows { data, offsets })
     }
 
     /// Each row up to its first blank: the ids, where rows are headers.
-    pub fn first_words(&self) -> Result<Rows> {
+    pub fn first_words(&self) -> Result<RaggedRows> {
         self.first_words_of((0..self.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX)))
     }
 
     /// The first words of some rows, in the order asked for.
-    pub fn first_words_of(&self, rows: impl ExactSizeIterator<Item = i64>) -> Result<Rows> {
-        let mut words = Rows {
+    pub fn first_words_of(&self, rows: impl ExactSizeIterator<Item = i64>) -> Result<RaggedRows> {
+        let mut words = RaggedRows {
             data: Vec::with_capacity(self.data.len().min(ID * rows.len())),
             offsets: Vec::with_capacity(rows.len() + 1),
         };
@@ -174,8 +174,8 @@ mod tests {
 
     use super::*;
 
-    fn columns(rows: &[Vec<u8>]) -> Rows {
-        let mut all = Rows::default();
+    fn columns(rows: &[Vec<u8>]) -> RaggedRows {
+        let mut all = RaggedRows::default();
         all.offsets.push(0);
         for row in rows {
             all.data.extend(row);
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_row_beyond_the_end_is_an_error_that_names_the_size() {
         let all = columns(&[b"AC".to_vec()]);
-        let found = Columns::new(&all.data, &all.offsets);
+        let found = RaggedView::new(&all.data, &all.offsets);
         for row in [1, -1, i64::MAX] {
             let error = found.gather(&[0, row]).unwrap_err().to_string();
             assert_eq!(error, format!("sequence {row} of 1"));
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn offsets_that_leave_the_data_are_an_error() {
         for offsets in [&[0, 9][..], &[-3, 1], &[2, 1], &[]] {
-            assert!(Columns::new(b"ACGT", offsets).gather(&[0]).is_err());
+            assert!(RaggedView::new(b"ACGT", offsets).gather(&[0]).is_err());
         }
     }
 
@@ -205,7 +205,7 @@ mod tests {
     fn large_rows_are_the_same_in_a_pool() {
         let rows: Vec<Vec<u8>> = (0..9).map(|i| vec![b'A' + i; 300_000]).collect();
         let (all, picked) = (columns(&rows), [8, 0, 3, 3, 7, 1]);
-        let found = Columns::new(&all.data, &all.offsets);
+        let found = RaggedView::new(&all.data, &all.offsets);
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(2)
             .build()
@@ -219,21 +219,21 @@ mod tests {
     #[test]
     fn rows_are_added_behind_the_others() {
         let parts = [&[b"AC".to_vec(), b"".to_vec()][..], &[], &[b"GGT".to_vec()]];
-        let mut all = Rows::default();
+        let mut all = RaggedRows::default();
         for part in parts {
             let part = columns(part);
-            let part = Columns::new(&part.data, &part.offsets);
+            let part = RaggedView::new(&part.data, &part.offsets);
             all.append(&part).unwrap();
         }
         assert_eq!(all, columns(&parts.concat()));
-        assert!(all.append(&Columns::new(b"A", &[0, 2])).is_err());
+        assert!(all.append(&RaggedView::new(b"A", &[0, 2])).is_err());
     }
 
     #[test]
     fn a_first_word_ends_at_the_first_blank() {
         let headers = [&b"a one"[..], b"  b\tc", b"", b" ", b"d\x0be"].map(<[u8]>::to_vec);
         let all = columns(&headers);
-        let words = Columns::new(&all.data, &all.offsets).first_words();
+        let words = RaggedView::new(&all.data, &all.offsets).first_words();
         let wanted = [&b"a"[..], b"b", b"", b"", b"d"].map(<[u8]>::to_vec);
         assert_eq!(words.unwrap(), columns(&wanted));
     }
@@ -248,7 +248,7 @@ mod tests {
             let picks: Vec<usize> = picks.iter().map(|pick| pick.index(rows.len())).collect();
             let wanted: Vec<Vec<u8>> = picks.iter().map(|&pick| rows[pick].clone()).collect();
             let numbers: Vec<i64> = picks.iter().map(|&pick| i64::try_from(pick).unwrap()).collect();
-            let found = Columns::new(&all.data, &all.offsets).gather(&numbers).unwrap();
+            let found = RaggedView::new(&all.data, &all.offsets).gather(&numbers).unwrap();
             prop_assert_eq!(found, columns(&wanted));
         }
     }

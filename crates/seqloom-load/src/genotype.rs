@@ -8,7 +8,7 @@
 //! across   a line of the file becomes a column: many lines are transposed together
 //! read     which of the two, and what is checked
 //! stats    how often each genotype occurs
-//! lay      lines laid down anew, in memory or in a file (sink), transposed where needed (transpose)
+//! lay      lines in another order, in memory or in a file (sink), transposed if needed (transpose)
 //! codes    such lines: their numbers, by a table for each position, and their counts
 //! content  what names the content of a file
 //! ```
@@ -21,7 +21,7 @@ pub mod sink;
 pub mod source;
 pub mod stats;
 pub mod transpose;
-pub mod watch;
+pub mod progress;
 
 mod across;
 mod along;
@@ -29,8 +29,8 @@ mod gather;
 mod picks;
 mod shares;
 
-pub use picks::{Picks, Request};
-pub use read::{Order, read};
+pub use picks::{LineRequest, Picks};
+pub use read::{GenotypeRequest, MatrixOrder, read};
 
 #[cfg(test)]
 mod lay_tests;

@@ -204,7 +204,7 @@ class BedFile:
         """
     def read(self, shape: tuple[builtins.int, builtins.int], iid: typing.Optional[numpy.typing.NDArray[numpy.int64]], sid: typing.Optional[numpy.typing.NDArray[numpy.int64]], out: numpy.typing.NDArray[typing.Any], *, count_a1: builtins.bool, check: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Fills `out`, an array of int8, float32 or float64 in C or Fortran order;
+        Fills `out`, an array of int8, float32 or float64 in C or Fortran order.
         """
     def check_tail(self, shape: tuple[builtins.int, builtins.int]) -> None:
         r"""
@@ -361,12 +361,12 @@ class GenotypeWatch:
 @typing.final
 class IndexProgress:
     r"""
-    How far the making of an index has come; another thread may ask, and stop it.
+    The progress of making an index, which another thread may read and cancel.
     """
     @property
     def bytes(self) -> builtins.int:
         r"""
-        How many bytes of text were looked through so far.
+        The number of bytes of text that were scanned so far.
         """
     def __new__(cls) -> IndexProgress: ...
     def stop(self) -> None:

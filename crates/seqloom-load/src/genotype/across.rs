@@ -8,10 +8,10 @@ use std::ops::Range;
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, CodeTable, column};
 
-use super::gather::{Gather, Positions};
-use super::picks::{Picks, Request};
-use super::shares::{self, Bytes, Row};
-use super::source::Source;
+use super::gather::{Gather, LinePositions};
+use super::picks::{Picks, LineRequest};
+use super::shares::{self, Bytes, NumberedRow};
+use super::source::LineSource;
 
 /// So many bytes of a file are transposed together, and at least so many lines.
 const BLOCK: usize = 1 << 22;
@@ -25,15 +25,15 @@ const STRIP: usize = 4 * column::WIDTH;
 
 /// Fills `out`, in which a row is a position and has a number for each line.
 pub(super) fn read<T: Genotype>(
-    source: &impl Source,
-    request: &Request<T>,
+    source: &impl LineSource,
+    request: &LineRequest<T>,
     out: &mut [T],
 ) -> Result<()> {
     let count = request.lines.len();
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, Positions::kept);
+    let gather = Gather::new(source, &request.positions, LinePositions::kept);
     let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
     let lines = (BLOCK / gather.width().max(1) / LINES * LINES)
         .max(LINES)
@@ -43,7 +43,7 @@ pub(super) fn read<T: Genotype>(
         let part = first..count.min(first + lines);
         let block = &mut bytes.all()[..part.len() * stride];
         fetch(&gather, &request.lines, (first, stride), block)?;
-        let block = Block {
+        let block = FetchedLines {
             lines: block,
             stride,
             part,
@@ -54,30 +54,30 @@ pub(super) fn read<T: Genotype>(
 }
 
 /// The bytes from one line of a block to the next.
-fn stride(gather: &Gather<'_, impl Source>) -> usize {
+fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
     match &gather.positions {
-        Positions::Kept(kept, _) => kept.stride(),
+        LinePositions::Kept(kept, _) => kept.stride(),
         _ => gather.width(),
     }
 }
 
 /// The rows of the result, in the order of their positions.
 fn rows<'a, T>(
-    gather: &Gather<'_, impl Source>,
+    gather: &Gather<'_, impl LineSource>,
     out: &'a mut [T],
     count: usize,
-) -> Vec<Row<'a, T>> {
+) -> Vec<NumberedRow<'a, T>> {
     let rows = out.chunks_exact_mut(count);
     match &gather.positions {
-        Positions::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
-        Positions::From(first) => (*first..).zip(rows).collect(),
+        LinePositions::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
+        LinePositions::From(first) => (*first..).zip(rows).collect(),
         _ => rows.enumerate().collect(),
     }
 }
 
 /// Fetches a block, share by share.
 fn fetch(
-    gather: &Gather<'_, impl Source>,
+    gather: &Gather<'_, impl LineSource>,
     lines: &Picks,
     (first, stride): (usize, usize),
     block: &mut [u8],
@@ -94,7 +94,7 @@ fn fetch(
         Picks::Some(lines) => {
             let slots = block.chunks_exact_mut(stride);
             let mut slots = shares::rows(&lines[first..][..slots.len()], slots);
-            let fill = |(): &mut (), _, slots: &mut [Row<'_, u8>]| some(gather, slots);
+            let fill = |(): &mut (), _, slots: &mut [NumberedRow<'_, u8>]| some(gather, slots);
             shares::chunks(&mut slots, share, || (), fill)
         }
     }
@@ -102,16 +102,16 @@ fn fetch(
 
 /// Fetches lines that follow each other.
 fn consecutive(
-    gather: &Gather<'_, impl Source>,
+    gather: &Gather<'_, impl LineSource>,
     first: usize,
     stride: usize,
     out: &mut [u8],
 ) -> Result<()> {
-    let Positions::Kept(kept, _) = &gather.positions else {
+    let LinePositions::Kept(kept, _) = &gather.positions else {
         return gather.fetch(first, out);
     };
     let (count, width) = (out.len() / stride, gather.width());
-    let mut bytes = Bytes::take(gather.room(count))?;
+    let mut bytes = Bytes::take(gather.size_of_lines(count))?;
     let fetched = bytes.all();
     gather.fetch(first, &mut fetched[..count * width])?;
     let lines = (0..count).map(|line| &fetched[line * width..]);
@@ -121,30 +121,30 @@ fn consecutive(
 }
 
 /// Fetches some lines in the order of the file, wherever they are wanted.
-fn some(gather: &Gather<'_, impl Source>, slots: &mut [Row<'_, u8>]) -> Result<()> {
+fn some(gather: &Gather<'_, impl LineSource>, slots: &mut [NumberedRow<'_, u8>]) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
-    let mut bytes = Bytes::take(gather.room_of(&numbers))?;
+    let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
     let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
     lines
         .zip(slots)
         .for_each(|(line, (_, slot))| match &gather.positions {
-            Positions::Kept(kept, _) => kept.line(line, slot),
+            LinePositions::Kept(kept, _) => kept.line(line, slot),
             _ => slot.copy_from_slice(&line[..slot.len()]),
         });
     Ok(())
 }
 
-/// Some lines, in memory.
-struct Block<'a> {
+/// A block of lines that were fetched.
+struct FetchedLines<'a> {
     lines: &'a [u8],
     stride: usize,
     /// Where they stand in a row of the result.
     part: Range<usize>,
 }
 
-impl Block<'_> {
+impl FetchedLines<'_> {
     /// Writes a part of every row.
-    fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [Row<'_, T>]) -> Result<()> {
+    fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [NumberedRow<'_, T>]) -> Result<()> {
         shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.part.len()).step_by(PIECE) {
                 let piece = start..self.part.len().min(start + PIECE);
@@ -158,7 +158,7 @@ impl Block<'_> {
     fn strip<T: Genotype>(
         &self,
         table: &CodeTable<T>,
-        rows: &mut [Row<'_, T>],
+        rows: &mut [NumberedRow<'_, T>],
         piece: Range<usize>,
         transposed: &mut Vec<u8>,
     ) {

@@ -3,10 +3,10 @@
 use seqloom_core::Result;
 use seqloom_encode::genotype::{Genotype, CodeTable, column, row};
 
-use super::gather::{Gather, Positions};
-use super::picks::{Picks, Request};
-use super::shares::{self, Bytes, Row};
-use super::source::Source;
+use super::gather::{Gather, LinePositions};
+use super::picks::{Picks, LineRequest};
+use super::shares::{self, Bytes, NumberedRow};
+use super::source::LineSource;
 
 /// So many bytes of a file are read at once.
 const SHARE: usize = 1 << 18;
@@ -15,15 +15,15 @@ const LINES: usize = 1 << 12;
 
 /// Fills `out`, line by line.
 pub(super) fn read<T: Genotype>(
-    source: &impl Source,
-    request: &Request<T>,
+    source: &impl LineSource,
+    request: &LineRequest<T>,
     out: &mut [T],
 ) -> Result<()> {
     let row = request.positions.len();
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, Positions::chosen);
+    let gather = Gather::new(source, &request.positions, LinePositions::chosen);
     let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
     let share = (SHARE / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
@@ -34,8 +34,8 @@ pub(super) fn read<T: Genotype>(
 
 /// Decodes lines that follow each other, from one on.
 fn consecutive<T: Genotype>(
-    gather: &Gather<'_, impl Source>,
-    request: &Request<T>,
+    gather: &Gather<'_, impl LineSource>,
+    request: &LineRequest<T>,
     (start, share): (usize, usize),
     out: &mut [T],
 ) -> Result<()> {
@@ -43,10 +43,10 @@ fn consecutive<T: Genotype>(
     shares::chunks(
         out,
         share * row,
-        Scratch::default,
+        LineScratch::default,
         |scratch, number, out| {
             let count = out.len() / row;
-            let mut bytes = Bytes::take(gather.room(count))?;
+            let mut bytes = Bytes::take(gather.size_of_lines(count))?;
             let fetched = bytes.all();
             gather.fetch(start + number * share, &mut fetched[..count * width])?;
             let lines = (0..count).map(|line| &fetched[line * width..]);
@@ -63,30 +63,30 @@ fn consecutive<T: Genotype>(
 
 /// Decodes lines in the order of the file, wherever they are wanted.
 fn some<T: Genotype>(
-    gather: &Gather<'_, impl Source>,
-    request: &Request<T>,
+    gather: &Gather<'_, impl LineSource>,
+    request: &LineRequest<T>,
     (lines, share): (&[usize], usize),
     out: &mut [T],
 ) -> Result<()> {
     let mut rows = shares::rows(lines, out.chunks_exact_mut(request.positions.len()));
-    shares::chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
+    shares::chunks(&mut rows, share, LineScratch::default, |scratch, _, rows| {
         let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
-        let mut bytes = Bytes::take(gather.room_of(&numbers))?;
+        let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
         let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
-        let rows = rows.iter_mut().map(|(_, row): &mut Row<'_, T>| &mut **row);
+        let rows = rows.iter_mut().map(|(_, row): &mut NumberedRow<'_, T>| &mut **row);
         decode(gather, request, lines.zip(rows), scratch);
         Ok(())
     })
 }
 
-/// Memory that is used again.
-struct Scratch<T> {
+/// Buffers that a thread reuses.
+struct LineScratch<T> {
     numbers: Vec<T>,
     codes: Vec<u8>,
     transposed: Vec<[u8; column::WIDTH]>,
 }
 
-impl<T> Default for Scratch<T> {
+impl<T> Default for LineScratch<T> {
     fn default() -> Self {
         Self {
             numbers: Vec::new(),
@@ -98,22 +98,22 @@ impl<T> Default for Scratch<T> {
 
 /// Decodes lines, each into a row.
 fn decode<'a, T: Genotype>(
-    gather: &Gather<'_, impl Source>,
-    request: &Request<T>,
+    gather: &Gather<'_, impl LineSource>,
+    request: &LineRequest<T>,
     lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,
-    scratch: &mut Scratch<T>,
+    scratch: &mut LineScratch<T>,
 ) {
     match &gather.positions {
-        Positions::From(first) => lines.for_each(|(line, out)| {
+        LinePositions::From(first) => lines.for_each(|(line, out)| {
             let position = (&line[first / 4..], first % 4);
             straight(position, &request.table, &mut scratch.numbers, out);
         }),
-        Positions::Kept(kept, _) => lines.for_each(|(line, out)| {
+        LinePositions::Kept(kept, _) => lines.for_each(|(line, out)| {
             scratch.codes.resize(kept.stride(), 0);
             kept.line(line, &mut scratch.codes);
             row::decode(&scratch.codes, &request.table, out);
         }),
-        Positions::Chosen(chosen) => {
+        LinePositions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
             let lines = (&lines[..], gather.width());
             chosen.decode(lines, &request.table, &mut rows, &mut scratch.transposed);

@@ -24,12 +24,12 @@ pub const KINDS: usize = 3;
 #[derive(Debug)]
 pub struct Codes {
     layout: BedLayout,
-    position: Position,
+    storage: LineStorage,
 }
 
-/// Where lines are.
+/// The storage of lines.
 #[derive(Debug)]
-enum Position {
+enum LineStorage {
     Memory(Vec<u8>),
     /// With sums, each line is compared with its own when it is read.
     File(Bed, Option<Vec<u64>>),
@@ -37,16 +37,16 @@ enum Position {
 
 impl Codes {
     /// Lines in memory, end to end.
-    pub fn held(layout: BedLayout, lines: Vec<u8>) -> Self {
-        let position = Position::Memory(lines);
-        Self { layout, position }
+    pub fn in_memory(layout: BedLayout, lines: Vec<u8>) -> Self {
+        let storage = LineStorage::Memory(lines);
+        Self { layout, storage }
     }
 
     /// Lines of a file, with the sum of each where sums were kept.
     pub fn of_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
-        let position = Position::File(bed, sums);
-        Ok(Self { layout, position })
+        let storage = LineStorage::File(bed, sums);
+        Ok(Self { layout, storage })
     }
 
     /// Where they stand.
@@ -62,8 +62,8 @@ impl Codes {
         out: &mut [T],
     ) -> Result<()> {
         let (positions, stride) = (self.layout.positions(), self.layout.stride());
-        self.check_room(lines.len() * positions, out.len())?;
-        self.check_room(4 * positions, tables.iter().map(|table| table.len()).sum())?;
+        self.check_size(lines.len() * positions, out.len())?;
+        self.check_size(4 * positions, tables.iter().map(|table| table.len()).sum())?;
         shares::chunks(
             out,
             LINES * positions,
@@ -86,8 +86,8 @@ impl Codes {
         out: &mut [T],
     ) -> Result<()> {
         let positions = self.layout.positions();
-        self.check_room(lines.len() * positions, out.len())?;
-        self.check_room(
+        self.check_size(lines.len() * positions, out.len())?;
+        self.check_size(
             4 * lines.len(),
             tables.iter().map(|table| table.len()).sum(),
         )?;
@@ -102,7 +102,7 @@ impl Codes {
     /// The codes of some lines, end to end.
     pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
-        self.check_room(lines.len() * stride, out.len())?;
+        self.check_size(lines.len() * stride, out.len())?;
         shares::chunks(
             out,
             LINES * stride,
@@ -161,22 +161,22 @@ impl Codes {
                 let message = format!("line {line} of {count}");
                 return Err(Error::OutOfRange { message });
             }
-            match &self.position {
-                Position::Memory(lines) => out.copy_from_slice(&lines[line * stride..][..stride]),
-                Position::File(bed, sums) => {
+            match &self.storage {
+                LineStorage::Memory(lines) => out.copy_from_slice(&lines[line * stride..][..stride]),
+                LineStorage::File(bed, sums) => {
                     bed.lines(&self.layout, *line, out)?;
                     compare(bed, sums.as_deref(), *line, out)?;
                 }
             }
         }
         // A copy has a sum for each line; a user's own file may be written by somebody.
-        match &self.position {
-            Position::File(bed, None) => bed.unchanged(),
+        match &self.storage {
+            LineStorage::File(bed, None) => bed.unchanged(),
             _ => Ok(()),
         }
     }
 
-    fn check_room(&self, wanted: usize, found: usize) -> Result<()> {
+    fn check_size(&self, wanted: usize, found: usize) -> Result<()> {
         if wanted == found {
             return Ok(());
         }

@@ -5,20 +5,20 @@ use seqloom_core::Result;
 use seqloom_plink::Bed;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::watch::Watch;
+use super::progress::Progress;
 
 /// Bytes that are hashed together.
 const CHUNK: u64 = 1 << 20;
 
 /// Hashes a file: the same for the same bytes, on every machine and any number of threads.
-pub fn content(bed: &Bed, watch: &Watch) -> Result<u128> {
+pub fn content(bed: &Bed, progress: &Progress) -> Result<u128> {
     let size = bed.size()?;
     let one = |number: u64| -> Result<[u8; 16]> {
         let start = number * CHUNK;
         let length = usize::try_from(CHUNK.min(size - start)).unwrap_or(0);
         let mut bytes = vec![0; length];
         bed.read(start, &mut bytes)?;
-        watch.add(length)?;
+        progress.add(length)?;
         Ok(xxh3_128(&bytes).to_le_bytes())
     };
     let count = size.div_ceil(CHUNK);

@@ -8,18 +8,18 @@ use seqloom_encode::genotype::pick::{KeptPositions, SLACK};
 
 use super::Picks;
 use super::picks::runs;
-use super::source::{Source, window};
+use super::source::{LineSource, window};
 
 /// The lines of a source, and the bytes of them that are fetched.
 pub(super) struct Gather<'s, S> {
     source: &'s S,
     window: Range<usize>,
     /// Which positions of a fetched line are wanted.
-    pub(super) positions: Positions,
+    pub(super) positions: LinePositions,
 }
 
-/// Positions of a line.
-pub(super) enum Positions {
+/// The wanted positions of a line.
+pub(super) enum LinePositions {
     /// All from one on.
     From(usize),
     /// Some, which are moved together; and which of them comes when, if not in their order.
@@ -28,7 +28,7 @@ pub(super) enum Positions {
     Chosen(ChosenPositions),
 }
 
-impl Positions {
+impl LinePositions {
     /// Positions that are moved together.
     pub(super) fn kept(positions: &[usize]) -> Self {
         let (kept, ranks) = KeptPositions::new(positions);
@@ -44,12 +44,12 @@ impl Positions {
     }
 }
 
-impl<'s, S: Source> Gather<'s, S> {
-    pub(super) fn new(source: &'s S, positions: &Picks, some: fn(&[usize]) -> Positions) -> Self {
+impl<'s, S: LineSource> Gather<'s, S> {
+    pub(super) fn new(source: &'s S, positions: &Picks, some: fn(&[usize]) -> LinePositions) -> Self {
         let window = window(source.stride(), &positions.hull());
         let first = 4 * window.start;
         let positions = match positions {
-            Picks::Range(range) => Positions::From(range.start - first),
+            Picks::Range(range) => LinePositions::From(range.start - first),
             Picks::Some(index) => {
                 let index: Vec<usize> = index.iter().map(|at| at - first).collect();
                 some(&index)
@@ -74,23 +74,24 @@ impl<'s, S: Source> Gather<'s, S> {
         each.clamp(1, self.gap() + 1)
     }
 
-    /// The bytes that so many lines take.
-    pub(super) fn room(&self, lines: usize) -> usize {
+    /// Returns the bytes that this number of lines takes.
+    pub(super) fn size_of_lines(&self, lines: usize) -> usize {
         lines * self.width() + SLACK
     }
 
-    /// The bytes that some lines take, and those between them.
-    pub(super) fn room_of(&self, lines: &[usize]) -> usize {
-        self.room(runs(lines, self.gap()).map(reach).sum())
+    /// Returns the bytes that some lines take, with the lines between them.
+    pub(super) fn size_of_runs(&self, lines: &[usize]) -> usize {
+        self.size_of_lines(runs(lines, self.gap()).map(reach).sum())
     }
 
     /// Fetches lines that follow each other; they lie end to end.
     pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
         self.source.fetch(first, self.window.clone(), bytes)?;
-        self.look(first, bytes)
+        self.check_padding(first, bytes)
     }
 
-    /// Fetches some lines into [`Gather::room_of`] bytes, and gives each with what is behind it.
+    /// Fetches some lines into [`Gather::size_of_runs`] bytes. Returns the bytes from the
+    /// beginning of each line to the end.
     pub(super) fn fetch_some<'b>(
         &self,
         lines: &[usize],
@@ -102,7 +103,7 @@ impl<'s, S: Source> Gather<'s, S> {
             self.source.fetch(run[0], self.window.clone(), out)?;
             for line in run {
                 let start = (line - run[0]) * self.width();
-                self.look(*line, &out[start..][..self.width()])?;
+                self.check_padding(*line, &out[start..][..self.width()])?;
                 starts.push(at + start);
             }
             at += out.len();
@@ -111,9 +112,9 @@ impl<'s, S: Source> Gather<'s, S> {
         Ok(starts.into_iter().map(|start| &bytes[start..]).collect())
     }
 
-    fn look(&self, first: usize, lines: &[u8]) -> Result<()> {
+    fn check_padding(&self, first: usize, lines: &[u8]) -> Result<()> {
         if self.is_whole() {
-            self.source.look(first, lines)
+            self.source.check_padding(first, lines)
         } else {
             Ok(())
         }

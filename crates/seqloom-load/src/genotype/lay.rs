@@ -5,20 +5,20 @@ use seqloom_encode::genotype::repack::repack;
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 use super::shares::{self, Bytes};
-use super::sink::Sink;
-use super::source::{Checked, Source};
+use super::sink::LineSink;
+use super::source::{BedSource, LineSource};
 use super::transpose::Transpose;
-use super::watch::Watch;
+use super::progress::Progress;
 
 /// About so many bytes are laid down together.
 const BLOCK: usize = 16 << 20;
 
-/// What is laid down, and how.
+/// A file to be written in another order, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan<'a> {
+pub struct Relayout<'a> {
     /// The file.
     pub bed: &'a Bed,
-    /// Where its lines stand.
+    /// The layout of the file.
     pub layout: BedLayout,
     /// What a line shall be.
     pub major: Major,
@@ -26,13 +26,13 @@ pub struct Plan<'a> {
     /// variants, all are laid down.
     pub variants: Option<&'a [usize]>,
     /// The bytes of memory that the work may take.
-    pub room: usize,
-    /// Who watches.
-    pub watch: &'a Watch,
+    pub max_bytes: usize,
+    /// The progress of the work.
+    pub progress: &'a Progress,
 }
 
-impl Plan<'_> {
-    /// Where the lines will stand.
+impl Relayout<'_> {
+    /// Returns the layout of the result.
     pub fn layout(&self) -> BedLayout {
         BedLayout {
             major: self.major,
@@ -41,9 +41,8 @@ impl Plan<'_> {
         }
     }
 
-    /// Lays all lines down. With `check`, what the last bytes of lines tell about the tables
-    /// is heeded.
-    pub fn run(&self, sink: &mut impl Sink, check: bool) -> Result<()> {
+    /// Writes all lines to a sink. With `check`, validates the padding of lines.
+    pub fn run(&self, sink: &mut impl LineSink, check: bool) -> Result<()> {
         self.bed.measure(&self.layout)?;
         if check {
             padding::check(self.bed, &self.layout)?;
@@ -61,13 +60,13 @@ impl Plan<'_> {
             bed: self.bed,
             layout: self.layout,
             lines: self.variants,
-            room: self.room,
-            watch: self.watch,
+            max_bytes: self.max_bytes,
+            progress: self.progress,
         }
     }
 
-    /// Lays lines down that stay lines.
-    fn straight(&self, sink: &mut impl Sink) -> Result<()> {
+    /// Writes lines that stay lines.
+    fn straight(&self, sink: &mut impl LineSink) -> Result<()> {
         let (stride, width) = (self.layout.stride().max(1), self.layout().stride());
         let block = (BLOCK / stride).max(1);
         for first in (0..self.layout.lines()).step_by(block) {
@@ -84,13 +83,13 @@ impl Plan<'_> {
 
     /// Reads a line, and picks what is wanted of it.
     fn line(&self, number: usize, line: &mut [u8], out: &mut [u8]) -> Result<()> {
-        let source = Checked {
+        let source = BedSource {
             bed: self.bed,
             layout: self.layout,
             padding: None,
             stop: None,
         };
-        self.watch.add(line.len())?;
+        self.progress.add(line.len())?;
         let Some(variants) = self.variants else {
             return source.fetch(number, 0..out.len(), out);
         };

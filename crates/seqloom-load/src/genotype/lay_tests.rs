@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::codes::Codes;
-use super::lay::Plan;
-use super::sink::{Memory, Written};
-use super::watch::Watch;
+use super::lay::Relayout;
+use super::sink::{MemorySink, BedSink};
+use super::progress::Progress;
 
 /// A file with codes that look random.
-struct Example {
+struct RelayoutExample {
     path: PathBuf,
     layout: BedLayout,
     lines: Vec<u8>,
 }
 
-impl Example {
+impl RelayoutExample {
     fn new(major: Major, individuals: usize, variants: usize) -> Self {
         let layout = BedLayout {
             major,
@@ -68,42 +68,42 @@ impl Example {
         self.lines[line * self.layout.stride() + position / 4] >> (2 * (position % 4)) & 3
     }
 
-    fn check(&self, major: Major, variants: Option<&[usize]>, room: usize) {
-        let (bed, watch) = (Bed::open(&self.path, true).unwrap(), Watch::default());
-        let plan = Plan {
+    fn check(&self, major: Major, variants: Option<&[usize]>, max_bytes: usize) {
+        let (bed, progress) = (Bed::open(&self.path, true).unwrap(), Progress::default());
+        let relayout = Relayout {
             bed: &bed,
             layout: self.layout,
             major,
             variants,
-            room,
-            watch: &watch,
+            max_bytes,
+            progress: &progress,
         };
-        let wanted = plan.layout();
+        let wanted = relayout.layout();
         let expected = self.expected(wanted, variants);
-        let mut memory = Memory::new(&wanted).unwrap();
-        plan.run(&mut memory, true).unwrap();
+        let mut memory = MemorySink::new(&wanted).unwrap();
+        relayout.run(&mut memory, true).unwrap();
         assert!(memory.into_lines() == expected, "{wanted} in memory");
-        self.check_written(&plan, &expected);
+        self.check_written(&relayout, &expected);
     }
 
-    fn check_written(&self, plan: &Plan<'_>, expected: &[u8]) {
+    fn check_written(&self, relayout: &Relayout<'_>, expected: &[u8]) {
         let path = self.path.with_extension("copy");
-        let mut file = Written::create(&path, plan.layout()).unwrap();
-        plan.run(&mut file, true).unwrap();
+        let mut file = BedSink::create(&path, relayout.layout()).unwrap();
+        relayout.run(&mut file, true).unwrap();
         let sums = file.finish().unwrap();
         assert!(fs::read(&path).unwrap()[3..] == *expected);
         let copy = Bed::open(&path, true).unwrap();
-        let codes = Codes::of_file(copy, plan.layout(), Some(sums)).unwrap();
-        let lines: Vec<usize> = (0..plan.layout().lines()).rev().collect();
+        let codes = Codes::of_file(copy, relayout.layout(), Some(sums)).unwrap();
+        let lines: Vec<usize> = (0..relayout.layout().lines()).rev().collect();
         let mut found = vec![0; expected.len()];
         codes.gather(&lines, &mut found).unwrap();
-        let stride = plan.layout().stride();
+        let stride = relayout.layout().stride();
         assert!(found.chunks(stride).rev().eq(expected.chunks(stride)));
         fs::remove_file(path).unwrap();
     }
 }
 
-impl Drop for Example {
+impl Drop for RelayoutExample {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -114,7 +114,7 @@ fn lines_are_laid_down_by_individual_and_by_variant() {
     let picked = [4, 0, 4, 2];
     for major in [Major::Individual, Major::Variant] {
         for (individuals, variants) in [(1, 5), (6, 5), (9, 8), (70, 261)] {
-            let example = Example::new(major, individuals, variants);
+            let example = RelayoutExample::new(major, individuals, variants);
             example.check(Major::Individual, None, 0);
             example.check(Major::Individual, Some(&picked), 0);
             example.check(Major::Variant, None, 0);
@@ -124,14 +124,14 @@ fn lines_are_laid_down_by_individual_and_by_variant() {
 
 #[test]
 fn a_matrix_of_several_tiles_is_turned_whole() {
-    let example = Example::new(Major::Variant, 601, 33_001);
+    let example = RelayoutExample::new(Major::Variant, 601, 33_001);
     example.check(Major::Individual, None, 0);
     example.check(Major::Individual, None, 4 << 20);
 }
 
 #[test]
 fn a_line_that_was_changed_is_refused() {
-    let example = Example::new(Major::Individual, 6, 9);
+    let example = RelayoutExample::new(Major::Individual, 6, 9);
     let bed = Bed::open(&example.path, true).unwrap();
     let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();
     let error = codes.gather(&[0], &mut [0; 3]).unwrap_err().to_string();
@@ -140,17 +140,17 @@ fn a_line_that_was_changed_is_refused() {
 
 #[test]
 fn a_work_that_is_stopped_ends_with_an_error() {
-    let example = Example::new(Major::Variant, 8, 300);
-    let (bed, watch) = (Bed::open(&example.path, true).unwrap(), Watch::default());
-    watch.stop();
-    let plan = Plan {
+    let example = RelayoutExample::new(Major::Variant, 8, 300);
+    let (bed, progress) = (Bed::open(&example.path, true).unwrap(), Progress::default());
+    progress.stop();
+    let relayout = Relayout {
         bed: &bed,
         layout: example.layout,
         major: Major::Individual,
         variants: None,
-        room: 0,
-        watch: &watch,
+        max_bytes: 0,
+        progress: &progress,
     };
-    let mut memory = Memory::new(&plan.layout()).unwrap();
-    assert!(plan.run(&mut memory, false).is_err());
+    let mut memory = MemorySink::new(&relayout.layout()).unwrap();
+    assert!(relayout.run(&mut memory, false).is_err());
 }

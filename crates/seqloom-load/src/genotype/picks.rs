@@ -1,4 +1,4 @@
-//! Which lines or positions are asked for.
+//! The selection of lines and positions.
 
 use seqloom_encode::genotype::CodeTable;
 use std::ops::Range;
@@ -18,7 +18,7 @@ impl Picks {
         Self::Range(0..count)
     }
 
-    /// Those at some positions, which are seen to be consecutive where they are.
+    /// Selects positions. Consecutive ones become a range.
     pub fn at(positions: Vec<usize>) -> Self {
         let Some(&first) = positions.first() else {
             return Self::Range(0..0);
@@ -70,9 +70,9 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
     lines.chunk_by(follows)
 }
 
-/// What is asked of lines of codes.
+/// The selected lines and positions, and the value of each code.
 #[derive(Clone, Debug)]
-pub struct Request<T> {
+pub struct LineRequest<T> {
     /// Which lines.
     pub lines: Picks,
     /// Which positions of each.

@@ -6,76 +6,88 @@ use seqloom_encode::genotype::{Genotype, CodeTable};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout, Major};
 
-use super::picks::Request;
-use super::source::{Checked, Held, Source};
+use super::picks::LineRequest;
+use super::source::{BedSource, MemorySource, LineSource};
 use super::{Picks, across, along};
 
-/// How a result lies in memory.
+/// The memory layout of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum MatrixOrder {
     /// All individuals of a variant together.
     Variants,
     /// All variants of an individual together.
     Individuals,
 }
 
-/// Reads some individuals and variants of a file into `out`, by the threads of the current
-/// pool.
-///
-/// The file's length is compared with the layout before and after; with `check`, so are the
-/// bits that fill lines up, and the last positions of a whole file (see
-/// [`seqloom_plink::padding`]).
-pub fn read<T: Genotype>(
-    (bed, layout): (&Bed, BedLayout),
-    (individuals, variants): (Picks, Picks),
-    (table, order): (CodeTable<T>, Order),
-    out: &mut [T],
-    check: bool,
-) -> Result<()> {
-    bounds("individual", &individuals, layout.individuals)?;
-    bounds("variant", &variants, layout.variants)?;
+/// The genotypes to read from a file.
+#[derive(Clone, Debug)]
+pub struct GenotypeRequest<'a, T> {
+    /// The file.
+    pub bed: &'a Bed,
+    /// The layout of the file.
+    pub layout: BedLayout,
+    /// The individuals to read.
+    pub individuals: Picks,
+    /// The variants to read.
+    pub variants: Picks,
+    /// The value of each code.
+    pub table: CodeTable<T>,
+    /// The memory layout of the result.
+    pub order: MatrixOrder,
+    /// Whether to validate the padding of lines, and the last positions of a whole file (see
+    /// [`seqloom_plink::padding`]).
+    pub check: bool,
+}
+
+/// Reads some individuals and variants of a file into `out`, with the threads of the current
+/// pool. Compares the file's length with the layout before and after.
+pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Result<()> {
+    let (bed, layout) = (request.bed, request.layout);
+    bounds("individual", &request.individuals, layout.individuals)?;
+    bounds("variant", &request.variants, layout.variants)?;
     let (lines, positions) = match layout.major {
-        Major::Variant => (variants, individuals),
-        Major::Individual => (individuals, variants),
+        Major::Variant => (request.variants, request.individuals),
+        Major::Individual => (request.individuals, request.variants),
     };
-    let source = Checked {
+    let source = BedSource {
         bed,
         layout,
-        padding: check.then(PaddingCheck::default),
+        padding: request.check.then(PaddingCheck::default),
         stop: Some(Stop::current()),
     };
-    let request = Request {
+    let along = (request.order == MatrixOrder::Variants) == (layout.major == Major::Variant);
+    let table = request.table;
+    let request = LineRequest {
         lines,
         positions,
         table,
     };
-    let along = (order == Order::Variants) == (layout.major == Major::Variant);
     decode(&source, &request, along, out)?;
     bed.measure(&layout)?;
     source.padding.map_or(Ok(()), |padding| padding.validate(bed, &layout))
 }
 
-/// Decodes lines that are in memory: positions by `index`, all lines.
-pub fn decode_held<T: Genotype>(
-    held: Held<'_>,
+/// Decodes some positions of all lines that are in memory.
+pub fn decode_memory<T: Genotype>(
+    source: MemorySource<'_>,
     positions: Picks,
     table: CodeTable<T>,
     along: bool,
     out: &mut [T],
 ) -> Result<()> {
-    bounds("position", &positions, 4 * held.stride)?;
-    let lines = held.lines.len().checked_div(held.stride).unwrap_or(0);
-    let request = Request {
+    bounds("position", &positions, 4 * source.stride)?;
+    let lines = source.lines.len().checked_div(source.stride).unwrap_or(0);
+    let request = LineRequest {
         lines: Picks::all(lines),
         positions,
         table,
     };
-    decode(&held, &request, along, out)
+    decode(&source, &request, along, out)
 }
 
 fn decode<T: Genotype>(
-    source: &impl Source,
-    request: &Request<T>,
+    source: &impl LineSource,
+    request: &LineRequest<T>,
     along: bool,
     out: &mut [T],
 ) -> Result<()> {

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::Picks;
-use super::read::{Order, decode_held, read};
-use super::source::Held;
+use super::read::{GenotypeRequest, MatrixOrder, decode_memory, read};
+use super::source::MemorySource;
 use seqloom_encode::genotype::Genotype;
 
 /// A file with codes that look random, and where each stands.
-struct Example {
+struct ReadExample {
     path: PathBuf,
     layout: BedLayout,
     lines: Vec<u8>,
 }
 
-impl Example {
+impl ReadExample {
     fn new(major: Major, individuals: usize, variants: usize) -> Self {
         let layout = BedLayout {
             major,
@@ -58,22 +58,23 @@ impl Example {
         let bed = Bed::open(&self.path, true).unwrap();
         let table = [2, -127, 1, 0].map(T::from);
         let (rows, columns) = (list(&picks.0), list(&picks.1));
-        for order in [Order::Variants, Order::Individuals] {
+        for order in [MatrixOrder::Variants, MatrixOrder::Individuals] {
             let mut out = vec![T::default(); rows.len() * columns.len()];
-            let positions = (picks.0.clone(), picks.1.clone());
-            read(
-                (&bed, self.layout),
-                positions,
-                (table, order),
-                &mut out,
-                true,
-            )
-            .unwrap();
+            let request = GenotypeRequest {
+                bed: &bed,
+                layout: self.layout,
+                individuals: picks.0.clone(),
+                variants: picks.1.clone(),
+                table,
+                order,
+                check: true,
+            };
+            read(request, &mut out).unwrap();
             for (i, &individual) in rows.iter().enumerate() {
                 for (j, &variant) in columns.iter().enumerate() {
                     let at = match order {
-                        Order::Variants => j * rows.len() + i,
-                        Order::Individuals => i * columns.len() + j,
+                        MatrixOrder::Variants => j * rows.len() + i,
+                        MatrixOrder::Individuals => i * columns.len() + j,
                     };
                     let expected = table[self.code(individual, variant)];
                     assert_eq!(out[at], expected, "{individual}, {variant}, {order:?}");
@@ -83,7 +84,7 @@ impl Example {
     }
 }
 
-impl Drop for Example {
+impl Drop for ReadExample {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -104,7 +105,7 @@ fn some(count: usize, of: usize) -> Picks {
 fn every_pick_of_either_layout_in_either_order_is_the_file() {
     for major in [Major::Variant, Major::Individual] {
         for (individuals, variants) in [(1, 1), (5, 130), (67, 70), (130, 3)] {
-            let example = Example::new(major, individuals, variants);
+            let example = ReadExample::new(major, individuals, variants);
             for rows in [
                 Picks::all(individuals),
                 Picks::Range(individuals / 2..individuals),
@@ -127,7 +128,7 @@ fn every_pick_of_either_layout_in_either_order_is_the_file() {
 
 #[test]
 fn a_result_larger_than_the_caches_is_the_file() {
-    let example = Example::new(Major::Variant, 3001, 1503);
+    let example = ReadExample::new(Major::Variant, 3001, 1503);
     for rows in [Picks::all(3001), Picks::Range(2..2990), some(2000, 3001)] {
         example.agrees::<i8>(&(rows, Picks::all(1503)));
     }
@@ -135,7 +136,7 @@ fn a_result_larger_than_the_caches_is_the_file() {
 
 #[test]
 fn a_few_positions_of_long_lines_are_read_alone() {
-    let example = Example::new(Major::Variant, 40_000, 9);
+    let example = ReadExample::new(Major::Variant, 40_000, 9);
     for rows in [
         Picks::Range(20_001..20_006),
         some(3, 4),
@@ -147,14 +148,14 @@ fn a_few_positions_of_long_lines_are_read_alone() {
 
 #[test]
 fn lines_in_memory_are_the_file() {
-    let example = Example::new(Major::Variant, 70, 66);
-    let held = Held {
+    let example = ReadExample::new(Major::Variant, 70, 66);
+    let source = MemorySource {
         lines: &example.lines,
         stride: example.layout.stride(),
     };
     for along in [true, false] {
         let mut out = vec![0_i8; 70 * 66];
-        decode_held(held, Picks::all(70), [0, 1, 2, 3], along, &mut out).unwrap();
+        decode_memory(source, Picks::all(70), [0, 1, 2, 3], along, &mut out).unwrap();
         for individual in 0..70 {
             for variant in 0..66 {
                 let at = if along {
@@ -171,22 +172,17 @@ fn lines_in_memory_are_the_file() {
 
 #[test]
 fn a_position_that_is_not_there_is_an_error() {
-    let example = Example::new(Major::Variant, 5, 6);
+    let example = ReadExample::new(Major::Variant, 5, 6);
     let bed = Bed::open(&example.path, true).unwrap();
-    let picks = (Picks::at(vec![5]), Picks::all(6));
-    let table = i8::table(true);
-    let mut out = [0; 6];
-    let error = read(
-        (&bed, example.layout),
-        picks,
-        (table, Order::Variants),
-        &mut out,
-        true,
-    );
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("5 is out of bounds")
-    );
+    let request = GenotypeRequest {
+        bed: &bed,
+        layout: example.layout,
+        individuals: Picks::at(vec![5]),
+        variants: Picks::all(6),
+        table: i8::table(true),
+        order: MatrixOrder::Variants,
+        check: true,
+    };
+    let error = read(request, &mut [0; 6]).unwrap_err().to_string();
+    assert!(error.contains("5 is out of bounds"));
 }

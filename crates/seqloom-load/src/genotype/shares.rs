@@ -9,15 +9,15 @@ use seqloom_core::buffer_pool::BufferPool;
 use seqloom_core::{Error, Result};
 
 /// Memory for the lines of one share, used again by the next one.
-static LINES: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
+static LINE_BUFFERS: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
 
-/// Bytes from the shelf, which go back to it.
+/// Bytes from the buffer pool, which are put back when they are dropped.
 pub(super) struct Bytes(Vec<u8>);
 
 impl Bytes {
     /// So many bytes, of any content.
     pub(super) fn take(size: usize) -> Result<Self> {
-        let mut bytes = LINES.take();
+        let mut bytes = LINE_BUFFERS.take();
         bytes
             .try_reserve(size.saturating_sub(bytes.len()))
             .map_err(|_| Error::full(format!("no memory for {size} bytes of genotypes")))?;
@@ -32,18 +32,18 @@ impl Bytes {
 
 impl Drop for Bytes {
     fn drop(&mut self) {
-        LINES.put(std::mem::take(&mut self.0));
+        LINE_BUFFERS.put(std::mem::take(&mut self.0));
     }
 }
 
-/// Where a line or a position goes to, behind its number.
-pub(super) type Row<'a, T> = (usize, &'a mut [T]);
+/// The number of a line or position, and its destination.
+pub(super) type NumberedRow<'a, T> = (usize, &'a mut [T]);
 
-/// Where lines or positions go to, in the order of their numbers.
+/// Returns lines or positions with their destinations, sorted by number.
 pub(super) fn rows<'a, T>(
     numbers: &[usize],
     rows: impl Iterator<Item = &'a mut [T]>,
-) -> Vec<Row<'a, T>> {
+) -> Vec<NumberedRow<'a, T>> {
     let mut rows: Vec<_> = numbers.iter().copied().zip(rows).collect();
     if !numbers.is_sorted() {
         rows.sort_unstable_by_key(|(number, _)| *number);
@@ -51,9 +51,9 @@ pub(super) fn rows<'a, T>(
     rows
 }
 
-/// Cuts `out` into chunks of `size`, each told its number, and fills them side by side.
-/// Outside a pool the calling thread does it: rayon would build its global pool. What may
-/// end the work of this thread is asked before each chunk.
+/// Fills chunks of `size` in parallel; `fill` gets the number of each. Outside a pool the
+/// calling thread fills them, because rayon would build its global pool. Checks before each
+/// chunk whether the work was cancelled.
 pub(super) fn chunks<T: Send, S>(
     out: &mut [T],
     size: usize,
@@ -62,8 +62,8 @@ pub(super) fn chunks<T: Send, S>(
 ) -> Result<()> {
     let (size, stop) = (size.max(1), Stop::current());
     let fill = |scratch: &mut S, number: usize, chunk: &mut [T]| {
-        let told = stop.check();
-        told.map_err(|error| Error::io(Path::new("genotypes"), &error))?;
+        let running = stop.check();
+        running.map_err(|error| Error::io(Path::new("genotypes"), &error))?;
         fill(scratch, number, chunk)
     };
     if out.len() <= size || rayon::current_thread_index().is_none() {
@@ -83,9 +83,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_told_stop_ends_the_work_before_the_next_share() {
+    fn cancelled_work_ends_before_the_next_chunk() {
         let (stop, mut done) = (Stop::default(), [0; 100]);
-        let told = stop.clone();
+        let handle = stop.clone();
         let ended = stop.during(|| {
             chunks(
                 &mut done,
@@ -94,7 +94,7 @@ mod tests {
                 |(), number, chunk| {
                     chunk.fill(1);
                     if number == 2 {
-                        told.stop();
+                        handle.stop();
                     }
                     Ok(())
                 },

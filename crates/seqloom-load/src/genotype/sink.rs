@@ -1,4 +1,4 @@
-//! Where lines of codes are laid down: in memory, or in a file with a sum for each line.
+//! The destination of lines of codes: memory, or a file with a checksum for each line.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -18,21 +18,21 @@ pub const PIECE: usize = 4096;
 /// Lines that a thread lays down at once.
 const LINES: usize = 64;
 
-/// Takes parts of lines.
-pub trait Sink {
+/// Receives parts of lines.
+pub trait LineSink {
     /// Takes `width` bytes of each of some lines, which begin at byte `at` of a line.
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
 }
 
 /// Lines in memory, end to end.
 #[derive(Debug)]
-pub struct Memory {
+pub struct MemorySink {
     lines: Vec<u8>,
     stride: usize,
 }
 
-impl Memory {
-    /// Room for so many lines.
+impl MemorySink {
+    /// Allocates memory for all lines.
     pub fn new(layout: &BedLayout) -> Result<Self> {
         let (stride, mut lines) = (layout.stride(), Vec::new());
         let size = stride.saturating_mul(layout.lines());
@@ -49,7 +49,7 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
+impl LineSink for MemorySink {
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
         let (stride, each) = (self.stride, LINES * width);
         let count = tile.len().checked_div(width).unwrap_or(0);
@@ -67,14 +67,14 @@ impl Sink for Memory {
 
 /// Lines in a file, which is a `.bed`.
 #[derive(Debug)]
-pub struct Written {
+pub struct BedSink {
     path: PathBuf,
     file: File,
     layout: BedLayout,
     sums: Vec<u64>,
 }
 
-impl Written {
+impl BedSink {
     /// Makes a file, or writes over one.
     pub fn create(path: &Path, layout: BedLayout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
@@ -98,7 +98,7 @@ impl Written {
     }
 }
 
-impl Sink for Written {
+impl LineSink for BedSink {
     fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
         let count = tile.len().checked_div(width).unwrap_or(0);
         let (file, layout, path) = (&self.file, &self.layout, &self.path);

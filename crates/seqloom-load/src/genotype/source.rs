@@ -8,41 +8,42 @@ use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout};
 
 /// Lines that can be fetched by number, by many threads.
-pub trait Source: Sync {
+pub trait LineSource: Sync {
     /// The bytes of a line.
     fn stride(&self) -> usize;
 
     /// Fills `out` with some bytes of consecutive lines, end to end; `first` is the first line.
     fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
 
-    /// Looks at whole lines that were fetched and are wanted, end to end.
-    fn look(&self, _first: usize, _lines: &[u8]) -> Result<()> {
+    /// Checks the padding of consecutive whole lines that were fetched and are wanted.
+    fn check_padding(&self, _first: usize, _lines: &[u8]) -> Result<()> {
         Ok(())
     }
 
-    /// So many lines between two wanted ones are fetched with them sooner than left out.
+    /// The number of unwanted lines between two wanted ones up to which one read of all is
+    /// faster than two reads.
     fn gap(&self) -> usize {
         0
     }
 }
 
-/// The lines of a file, whose last bytes are looked at in passing.
+/// The lines of a file, whose padding is checked when they are read.
 #[derive(Debug)]
-pub struct Checked<'a> {
+pub struct BedSource<'a> {
     /// The file.
     pub bed: &'a Bed,
-    /// Where its lines stand.
+    /// The layout of the file.
     pub layout: BedLayout,
-    /// What the last bytes tell; nothing where nobody wants to know.
+    /// The check of the padding, if it is wanted.
     pub padding: Option<PaddingCheck>,
-    /// What may end the reading; nothing where the caller has a way of its own.
+    /// The token that cancels the read; `None` if the caller checks for cancellation.
     pub stop: Option<Stop>,
 }
 
-/// Between so many bytes that nobody asked for, it is quicker to read what is before and behind them by itself.
+/// Two wanted ranges of bytes that are further apart than this are read separately.
 const GAP: usize = 4096;
 
-impl Source for Checked<'_> {
+impl LineSource for BedSource<'_> {
     fn stride(&self) -> usize {
         self.layout.stride()
     }
@@ -53,15 +54,15 @@ impl Source for Checked<'_> {
             let start = |line| self.layout.start(line) + bytes.start as u64;
             let mut lines = out.chunks_mut(width.max(1)).enumerate();
             return lines.try_for_each(|(line, out)| {
-                self.go_on()?;
+                self.check_cancelled()?;
                 self.bed.read(start(first + line), out)
             });
         }
-        self.go_on()?;
+        self.check_cancelled()?;
         self.bed.lines(&self.layout, first, out)
     }
 
-    fn look(&self, first: usize, lines: &[u8]) -> Result<()> {
+    fn check_padding(&self, first: usize, lines: &[u8]) -> Result<()> {
         match &self.padding {
             Some(padding) => padding.add_lines(self.bed, &self.layout, first, lines),
             None => Ok(()),
@@ -73,24 +74,24 @@ impl Source for Checked<'_> {
     }
 }
 
-impl Checked<'_> {
-    /// An error, if somebody has told the read to end.
-    fn go_on(&self) -> Result<()> {
-        let told = self.stop.as_ref().map_or(Ok(()), Stop::check);
-        told.map_err(|error| Error::io(self.bed.path(), &error))
+impl BedSource<'_> {
+    /// Returns an error if the read was cancelled.
+    fn check_cancelled(&self) -> Result<()> {
+        let running = self.stop.as_ref().map_or(Ok(()), Stop::check);
+        running.map_err(|error| Error::io(self.bed.path(), &error))
     }
 }
 
 /// Lines that are in memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Held<'a> {
+pub struct MemorySource<'a> {
     /// The lines, end to end.
     pub lines: &'a [u8],
     /// The bytes of a line.
     pub stride: usize,
 }
 
-impl Source for Held<'_> {
+impl LineSource for MemorySource<'_> {
     fn stride(&self) -> usize {
         self.stride
     }

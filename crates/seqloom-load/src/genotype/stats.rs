@@ -58,7 +58,7 @@ impl Survey {
     /// Counts the next variants: for each of them, for each group, the four codes. To each
     /// individual's number in `missing` is added how often it is missing in them.
     ///
-    /// With `check`, what the last bytes of lines tell about the tables is heeded.
+    /// With `check`, validates the padding of lines.
     pub fn advance(
         &mut self,
         bed: &Bed,
@@ -81,7 +81,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Judges the last positions by what was seen of them.
+    /// Validates the padding of all lines, and the last positions.
     fn validate(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.padding.validate(bed, &self.layout),

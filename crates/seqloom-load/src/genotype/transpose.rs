@@ -14,9 +14,9 @@ use seqloom_encode::genotype::transpose::transpose;
 use seqloom_plink::{Bed, BedLayout};
 
 use super::shares;
-use super::sink::{PIECE, Sink};
-use super::source::{Checked, Source};
-use super::watch::Watch;
+use super::sink::{PIECE, LineSink};
+use super::source::{BedSource, LineSource};
+use super::progress::Progress;
 
 /// Lines of a tile are a multiple of this: what they become are whole pieces.
 const LINES: usize = 4 * PIECE;
@@ -32,19 +32,19 @@ const READ: usize = 256;
 pub struct Transpose<'a> {
     /// The file.
     pub bed: &'a Bed,
-    /// Where its lines stand.
+    /// The layout of the file.
     pub layout: BedLayout,
     /// The lines that are wanted; nothing where all are.
     pub lines: Option<&'a [usize]>,
     /// The bytes that tiles may take.
-    pub room: usize,
-    /// Who watches.
-    pub watch: &'a Watch,
+    pub max_bytes: usize,
+    /// The progress of the work.
+    pub progress: &'a Progress,
 }
 
 impl Transpose<'_> {
     /// Gives the transposed lines to a sink, in tiles.
-    pub fn run(&self, sink: &mut impl Sink) -> Result<()> {
+    pub fn run(&self, sink: &mut impl LineSink) -> Result<()> {
         let (lines, columns) = self.tile();
         let stride = self.layout.stride();
         let mut tiles = (Vec::new(), Vec::new());
@@ -65,8 +65,8 @@ impl Transpose<'_> {
 
     /// The lines of a tile, and the bytes of each.
     fn tile(&self) -> (usize, usize) {
-        // One half of the room is for the tile, the other for the transposed one.
-        let (half, stride) = (self.room / 2, self.layout.stride().max(1));
+        // One half of the memory is for the tile, the other for the transposed one.
+        let (half, stride) = (self.max_bytes / 2, self.layout.stride().max(1));
         let lines = (half / stride / LINES * LINES).max(LINES).min(self.count());
         let columns = half / lines.max(1) / COLUMNS * COLUMNS;
         (lines, columns.max(COLUMNS).min(stride))
@@ -78,12 +78,12 @@ impl Transpose<'_> {
         lines: Range<usize>,
         bytes: &Range<usize>,
         (tile, transposed): &mut (Vec<u8>, Vec<u8>),
-        sink: &mut impl Sink,
+        sink: &mut impl LineSink,
     ) -> Result<()> {
         let (height, width) = (bytes.len(), lines.len().div_ceil(4));
         resize(tile, lines.len() * height)?;
         let read = |(): &mut (), number: usize, out: &mut [u8]| {
-            self.watch.add(out.len())?;
+            self.progress.add(out.len())?;
             self.read(lines.start + number * READ, bytes, out)
         };
         shares::chunks(tile, READ * height, || (), read)?;
@@ -95,7 +95,7 @@ impl Transpose<'_> {
 
     /// Reads some bytes of wanted lines; those that follow each other in the file at once.
     fn read(&self, first: usize, bytes: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
-        let source = Checked {
+        let source = BedSource {
             bed: self.bed,
             layout: self.layout,
             padding: None,
@@ -116,7 +116,7 @@ impl Transpose<'_> {
     }
 }
 
-/// Makes room for a tile.
+/// Resizes the buffer of a tile.
 fn resize(tile: &mut Vec<u8>, size: usize) -> Result<()> {
     let full = |_| Error::full(format!("no memory for {size} bytes of genotypes"));
     tile.try_reserve_exact(size.saturating_sub(tile.len()))

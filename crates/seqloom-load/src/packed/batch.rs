@@ -4,13 +4,13 @@ use std::iter;
 
 use seqloom_core::{Result, BufferPool};
 
-use super::place::Place;
-use super::row::Row;
-use crate::gather::Rows;
+use super::resume_point::ResumePoint;
+use super::row::TokenRow;
+use crate::gather::RaggedRows;
 
-/// Windows end to end, and what is known of each.
+/// Concatenated windows, and the facts about each.
 #[derive(Debug)]
-pub struct Packed {
+pub struct PackedBatch {
     /// The tokens of all windows.
     pub tokens: Vec<u32>,
     /// The number of each token within its window.
@@ -20,7 +20,7 @@ pub struct Packed {
     /// The tokens of the longest window.
     pub longest: usize,
     /// The ids of their records.
-    pub ids: Rows,
+    pub ids: RaggedRows,
     /// The numbers of their records over all files.
     pub ordinals: Vec<i64>,
     /// Their first letters.
@@ -31,35 +31,35 @@ pub struct Packed {
     pub keep: Vec<i32>,
     /// Letters that are not plain, by kind, among what was read since the last batch.
     pub met: [i64; 7],
-    /// Where the stream goes on behind the batch.
-    pub place: Place,
+    /// Where the stream resumes after this batch.
+    pub resume_point: ResumePoint,
 }
 
-impl Packed {
+impl PackedBatch {
     /// Copies rows into memory that was used before.
-    pub(super) fn new(rows: &[Row], buffer_pool: &BufferPool<u32>) -> Result<Self> {
+    pub(super) fn new(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<Self> {
         let (tokens, positions) = join(rows, buffer_pool)?;
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let column = |of: fn(&Row) -> usize| rows.iter().map(|row| whole(of(row))).collect();
+        let column = |of: fn(&TokenRow) -> usize| rows.iter().map(|row| whole(of(row))).collect();
         Ok(Self {
             tokens,
             positions,
             bounds: bounds(rows),
-            longest: rows.iter().map(Row::size).max().unwrap_or_default(),
+            longest: rows.iter().map(TokenRow::size).max().unwrap_or_default(),
             ids: ids(rows),
             ordinals: rows.iter().map(|row| row.key().0.cast_signed()).collect(),
-            starts: column(|row| row.about.window.start),
-            lengths: column(|row| row.about.letters),
+            starts: column(|row| row.info.window.start),
+            lengths: column(|row| row.info.letters),
             keep: rows.iter().flat_map(keep).collect(),
             met: [0; 7],
-            place: Place::default(),
+            resume_point: ResumePoint::default(),
         })
     }
 }
 
 /// The tokens of all rows, and their numbers within each.
-fn join(rows: &[Row], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
-    let total = rows.iter().map(Row::size).sum();
+fn join(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
+    let total = rows.iter().map(TokenRow::size).sum();
     let (mut tokens, mut positions) = (empty(total, buffer_pool)?, empty(total, buffer_pool)?);
     for row in rows {
         tokens.extend_from_slice(&row.tokens);
@@ -78,7 +78,7 @@ fn empty(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
     Ok(vector)
 }
 
-fn bounds(rows: &[Row]) -> Vec<i32> {
+fn bounds(rows: &[TokenRow]) -> Vec<i32> {
     let ends = rows.iter().scan(0_usize, |end, row| {
         *end += row.size();
         Some(small(*end))
@@ -86,19 +86,19 @@ fn bounds(rows: &[Row]) -> Vec<i32> {
     iter::once(0).chain(ends).collect()
 }
 
-fn ids(rows: &[Row]) -> Rows {
-    let mut ids = Rows::default();
+fn ids(rows: &[TokenRow]) -> RaggedRows {
+    let mut ids = RaggedRows::default();
     ids.offsets.push(0);
     for row in rows {
-        ids.data.extend_from_slice(&row.about.id);
+        ids.data.extend_from_slice(&row.info.id);
         ids.offsets
             .push(i64::try_from(ids.data.len()).unwrap_or(i64::MAX));
     }
     ids
 }
 
-fn keep(row: &Row) -> [i32; 2] {
-    let (start, stop) = row.about.window.keep;
+fn keep(row: &TokenRow) -> [i32; 2] {
+    let (start, stop) = row.info.window.keep;
     [small(start), small(stop)]
 }
 

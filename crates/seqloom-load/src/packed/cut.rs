@@ -2,9 +2,9 @@
 
 use seqloom_core::{Error, Result};
 
-/// How records are cut into windows.
+/// Cuts records into windows.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub struct WindowCutter {
     most: usize,
     overlap: usize,
 }
@@ -22,7 +22,7 @@ pub struct Window {
     pub next: Option<usize>,
 }
 
-impl Cut {
+impl WindowCutter {
     /// Windows of at most so many letters (nothing: records stay whole), whose neighbours
     /// share `overlap` letters.
     pub fn new(most: Option<usize>, overlap: usize) -> Result<Self> {
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    fn all(cut: Cut, letters: usize) -> Vec<Window> {
+    fn all(cut: WindowCutter, letters: usize) -> Vec<Window> {
         let mut windows = vec![cut.window(letters, 0)];
         while let Some(start) = windows.last().and_then(|window| window.next) {
             windows.push(cut.window(letters, start));
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_record_that_fits_is_one_window() {
-        let cut = Cut::new(Some(10), 3).unwrap();
+        let cut = WindowCutter::new(Some(10), 3).unwrap();
         let whole = |letters| Window {
             start: 0,
             stop: letters,
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn an_overlap_as_long_as_a_window_is_an_error() {
-        assert!(Cut::new(Some(4), 4).is_err());
-        assert!(Cut::new(None, 4).is_ok());
+        assert!(WindowCutter::new(Some(4), 4).is_err());
+        assert!(WindowCutter::new(None, 4).is_ok());
     }
 
     proptest! {
@@ -96,7 +96,7 @@ mod tests {
         fn kept_letters_cover_a_record_once_and_neighbours_share_the_overlap(
             most in 1_usize..40, overlap in 0_usize..40, letters in 0_usize..300,
         ) {
-            let cut = Cut::new(Some(most), overlap % most).unwrap();
+            let cut = WindowCutter::new(Some(most), overlap % most).unwrap();
             let windows = all(cut, letters);
             let kept: Vec<usize> = windows
                 .iter()
@@ -113,7 +113,7 @@ mod tests {
         fn each_letter_is_kept_where_it_lies_farther_from_the_edge(
             most in 2_usize..20, overlap in 0_usize..10, letters in 0_usize..100,
         ) {
-            let windows = all(Cut::new(Some(most), overlap % (most / 2 + 1)).unwrap(), letters);
+            let windows = all(WindowCutter::new(Some(most), overlap % (most / 2 + 1)).unwrap(), letters);
             for pair in windows.windows(2) {
                 for letter in pair[1].start..pair[0].stop {
                     let (left, right) = (pair[0].stop - 1 - letter, letter - pair[1].start);

@@ -17,35 +17,35 @@ const BYTES: usize = 1 << 19;
 
 /// A file, and its index where it is known.
 #[derive(Clone)]
-pub struct Input {
+pub struct SequenceFile {
     /// The path as it was given.
     pub path: PathBuf,
     /// With it the file is read from any record on.
     pub index: Option<Arc<Index>>,
 }
 
-/// Records of files, from any on.
-pub struct Files {
-    inputs: Vec<Input>,
+/// Reads the records of files, from any record on.
+pub struct RecordFiles {
+    inputs: Vec<SequenceFile>,
     options: ReaderOptions,
     /// The next record.
     at: Origin,
     /// The number of the first record of the file that is not read.
     stop: u64,
-    open: Option<Open>,
+    open: Option<FileAccess>,
 }
 
-/// What a file is read through.
-enum Open {
+/// How a file is read.
+enum FileAccess {
     /// From one record to the next; so many are left out first.
     Reader(Box<Reader>, u64),
     /// By the numbers of the records.
     Index(Arc<Index>),
 }
 
-impl Files {
+impl RecordFiles {
     /// Begins at a record. `stop` ends the last file before the record of that number.
-    pub fn new(inputs: Vec<Input>, options: ReaderOptions, at: Origin, stop: Option<u64>) -> Self {
+    pub fn new(inputs: Vec<SequenceFile>, options: ReaderOptions, at: Origin, stop: Option<u64>) -> Self {
         Self {
             inputs,
             options,
@@ -81,9 +81,9 @@ impl Files {
         Ok(None)
     }
 
-    fn open(&self, input: &Input) -> Result<Open> {
+    fn open(&self, input: &SequenceFile) -> Result<FileAccess> {
         let record = self.at.record;
-        let reader = |reader, skipped| Ok(Open::Reader(Box::new(reader), skipped));
+        let reader = |reader, skipped| Ok(FileAccess::Reader(Box::new(reader), skipped));
         let Some(index) = &input.index else {
             return reader(open_reader(&input.path, &self.options)?, record);
         };
@@ -93,28 +93,28 @@ impl Files {
                 return reader(found, 0);
             }
         }
-        Ok(Open::Index(Arc::clone(index)))
+        Ok(FileAccess::Index(Arc::clone(index)))
     }
 
-    fn read_from(&mut self, open: Open, input: &Input, batch: &mut Batch) -> Result<bool> {
+    fn read_from(&mut self, open: FileAccess, input: &SequenceFile, batch: &mut Batch) -> Result<bool> {
         let left = self.stop.saturating_sub(self.at.record);
         if left == 0 {
             return Ok(false);
         }
         match open {
-            Open::Reader(mut reader, skipped) => {
+            FileAccess::Reader(mut reader, skipped) => {
                 pass(&mut reader, skipped, batch)?;
                 let most = RECORDS.min(usize::try_from(left).unwrap_or(RECORDS));
                 let is_more = reader.read_into(batch, most, BYTES)?;
                 if !is_more && self.stop < u64::MAX {
                     return Err(few(&input.path));
                 }
-                self.open = is_more.then_some(Open::Reader(reader, 0));
+                self.open = is_more.then_some(FileAccess::Reader(reader, 0));
                 Ok(is_more)
             }
-            Open::Index(index) => {
+            FileAccess::Index(index) => {
                 *batch = fetch(&index, self.at.record, self.stop)?;
-                self.open = Some(Open::Index(index)).filter(|_| !batch.is_empty());
+                self.open = Some(FileAccess::Index(index)).filter(|_| !batch.is_empty());
                 Ok(!batch.is_empty())
             }
         }

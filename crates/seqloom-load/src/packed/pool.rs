@@ -1,30 +1,31 @@
-//! What waits to be packed.
+//! The windows that wait to be packed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
 
-use super::row::Row;
+use super::row::TokenRow;
 
-/// Windows that wait, and which of them make up a batch: the one that has waited longest, and
-/// then again and again the longest that still fits (of equals the one that came first).
+/// The windows that wait. A batch consists of the oldest one, and then repeatedly of the
+/// longest one that still fits (among equals the first).
 #[derive(Debug)]
-pub struct Pool {
-    room: usize,
+pub struct WindowPool {
+    capacity: usize,
     window: usize,
     tokens: usize,
     /// In the order they came in; nothing where one was taken.
-    rows: VecDeque<Option<Row>>,
+    rows: VecDeque<Option<TokenRow>>,
     /// The number of the first of them.
     first: u64,
     /// Sizes and numbers of all that wait.
     sizes: BTreeSet<(usize, Reverse<u64>)>,
 }
 
-impl Pool {
-    /// Batches of at most `room` tokens, chosen among at least `window` that wait.
-    pub fn new(room: usize, window: usize) -> Self {
+impl WindowPool {
+    /// Makes a pool for batches of at most `capacity` tokens, chosen among at least `window`
+    /// windows.
+    pub fn new(capacity: usize, window: usize) -> Self {
         Self {
-            room,
+            capacity,
             window,
             tokens: 0,
             rows: VecDeque::new(),
@@ -44,7 +45,7 @@ impl Pool {
     }
 
     /// Lets one wait, which is not larger than a batch.
-    pub fn add(&mut self, row: Row) {
+    pub fn add(&mut self, row: TokenRow) {
         let number = self.first + self.rows.len() as u64;
         self.tokens += row.size();
         self.sizes.insert((row.size(), Reverse(number)));
@@ -53,19 +54,19 @@ impl Pool {
 
     /// Whether enough wait to choose among: so many, and tokens for two batches.
     pub fn is_full(&self) -> bool {
-        self.len() >= self.window && self.tokens >= self.room.saturating_mul(2)
+        self.len() >= self.window && self.tokens >= self.capacity.saturating_mul(2)
     }
 
     /// Those that wait, in the order they came in.
-    pub fn iter(&self) -> impl Iterator<Item = &Row> {
+    pub fn iter(&self) -> impl Iterator<Item = &TokenRow> {
         self.rows.iter().flatten()
     }
 
     /// Takes out a batch, in the order they came in.
-    pub fn take(&mut self) -> Vec<Row> {
+    pub fn take(&mut self) -> Vec<TokenRow> {
         let mut chosen = self.choose();
         chosen.sort_unstable();
-        let rows: Vec<Row> = chosen
+        let rows: Vec<TokenRow> = chosen
             .iter()
             .filter_map(|number| self.pull(*number))
             .collect();
@@ -73,7 +74,7 @@ impl Pool {
             self.rows.pop_front();
             self.first += 1;
         }
-        self.tokens -= rows.iter().map(Row::size).sum::<usize>();
+        self.tokens -= rows.iter().map(TokenRow::size).sum::<usize>();
         rows
     }
 
@@ -83,7 +84,7 @@ impl Pool {
             return Vec::new();
         };
         let mut found = Some((oldest.size(), Reverse(self.first)));
-        let (mut left, mut chosen) = (self.room, Vec::new());
+        let (mut left, mut chosen) = (self.capacity, Vec::new());
         while let Some(entry) = found {
             self.sizes.remove(&entry);
             left = left.saturating_sub(entry.0);
@@ -93,7 +94,7 @@ impl Pool {
         chosen
     }
 
-    fn pull(&mut self, number: u64) -> Option<Row> {
+    fn pull(&mut self, number: u64) -> Option<TokenRow> {
         let position = usize::try_from(number - self.first).ok()?;
         self.rows.get_mut(position)?.take()
     }

@@ -35,9 +35,9 @@ impl Origin {
     }
 }
 
-/// What is known of a window but its tokens.
+/// The facts about a window, apart from its tokens.
 #[derive(Clone, Debug)]
-pub(super) struct About {
+pub(super) struct WindowInfo {
     pub(super) origin: Origin,
     pub(super) id: Box<[u8]>,
     /// The letters of the whole record.
@@ -47,14 +47,14 @@ pub(super) struct About {
     pub(super) content: u64,
 }
 
-/// One window, and its tokens.
+/// The tokens of a window, and the facts about it.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct TokenRow {
     pub(super) tokens: Box<[u32]>,
-    pub(super) about: About,
+    pub(super) info: WindowInfo,
 }
 
-impl Row {
+impl TokenRow {
     /// The number of tokens.
     pub fn size(&self) -> usize {
         self.tokens.len()
@@ -62,11 +62,11 @@ impl Row {
 
     /// What names the window: the ordinal of its record, and its first letter.
     pub(super) fn key(&self) -> (u64, u64) {
-        self.about.key()
+        self.info.key()
     }
 }
 
-impl About {
+impl WindowInfo {
     pub(super) fn key(&self) -> (u64, u64) {
         (self.origin.ordinal, self.window.start as u64)
     }

@@ -8,36 +8,36 @@ use seqloom_core::{Error, BufferPool};
 use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::batch::Packed;
-use super::cut::{Cut, Window};
-use super::files::Files;
-use super::group::Group;
-use super::place::{Part, Place};
-use super::pool::Pool;
-use super::row::{About, Origin, Row};
+use super::batch::PackedBatch;
+use super::cut::{WindowCutter, Window};
+use super::files::RecordFiles;
+use super::group::WindowGroup;
+use super::resume_point::{WindowState, ResumePoint};
+use super::pool::WindowPool;
+use super::row::{WindowInfo, Origin, TokenRow};
 use super::tokens::Tokenise;
-use crate::gather::{Columns, first_word};
+use crate::gather::{RaggedView, first_word};
 
 /// Where a batch counts final stops (`*`) that the tokeniser left out, among its counts of
 /// unusual letters.
 const FINAL_STOPS: usize = 4;
 
-/// What makes a batch.
+/// The rules by which batches are packed.
 #[derive(Clone, Copy, Debug)]
-pub struct Rule {
-    /// Tokens in a batch at most.
-    pub room: usize,
+pub struct PackingRule {
+    /// The most tokens in a batch.
+    pub capacity: usize,
     /// How many windows wait at least before a batch is chosen among them.
     pub window: usize,
     /// How records are cut.
-    pub cut: Cut,
+    pub cut: WindowCutter,
     /// Whether a record without letters is taken.
     pub keeps_empty: bool,
 }
 
 /// Why there is no further batch.
 #[derive(Clone, Debug)]
-pub enum Failure {
+pub enum PackingFailure {
     /// A file cannot be read on.
     Reading(Error),
     /// A record cannot be packed.
@@ -65,9 +65,9 @@ pub enum Cause {
 }
 
 /// Reads, cuts, turns into tokens, and packs.
-pub struct Stream<T> {
-    files: Files,
-    rule: Rule,
+pub struct BatchStream<T> {
+    files: RecordFiles,
+    rule: PackingRule,
     tokeniser: T,
     buffer_pool: BufferPool<u32>,
     /// What was read last, where it stands, and the window of it that comes next.
@@ -75,12 +75,12 @@ pub struct Stream<T> {
     origin: Origin,
     record: usize,
     start: usize,
-    group: Group,
+    group: WindowGroup,
     /// Windows with their tokens, before they wait in the pool.
-    queue: VecDeque<Row>,
-    pool: Pool,
-    /// The place at which the stream began, or goes on.
-    begun: Place,
+    queue: VecDeque<TokenRow>,
+    pool: WindowPool,
+    /// The position at which the stream began or was resumed.
+    begun: ResumePoint,
     /// Windows that waited there and were not read again yet.
     missing: usize,
     /// What comes behind the last window that was put into the pool: its record, and its key.
@@ -91,29 +91,29 @@ pub struct Stream<T> {
     content: u64,
     /// Final stops since the last batch.
     stops: i64,
-    failed: Option<Failure>,
+    failed: Option<PackingFailure>,
 }
 
-impl<T: Tokenise> Stream<T> {
-    /// Goes on from a place, at which `files` stands.
-    pub fn new(files: Files, rule: Rule, tokeniser: T, place: Place, buffer_pool: BufferPool<u32>) -> Self {
+impl<T: Tokenise> BatchStream<T> {
+    /// Resumes at a position, where `files` begins.
+    pub fn new(files: RecordFiles, rule: PackingRule, tokeniser: T, resume_point: ResumePoint, buffer_pool: BufferPool<u32>) -> Self {
         Self {
             files,
             rule,
             tokeniser,
             buffer_pool,
             batch: Batch::default(),
-            origin: place.from,
+            origin: resume_point.from,
             record: 0,
             start: 0,
-            group: Group::default(),
+            group: WindowGroup::default(),
             queue: VecDeque::new(),
-            pool: Pool::new(rule.room, rule.window),
-            missing: place.waiting.len(),
-            next: (place.from, place.next),
-            content_packed: place.content,
-            content: place.content,
-            begun: place,
+            pool: WindowPool::new(rule.capacity, rule.window),
+            missing: resume_point.waiting.len(),
+            next: (resume_point.from, resume_point.next),
+            content_packed: resume_point.content,
+            content: resume_point.content,
+            begun: resume_point,
             stops: 0,
             failed: None,
         }
@@ -121,7 +121,7 @@ impl<T: Tokenise> Stream<T> {
 
     /// The next batch; nothing behind the last one. What was read before a failure is handed
     /// out first.
-    pub fn next_batch(&mut self) -> Result<Option<Packed>, Failure> {
+    pub fn next_batch(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
         loop {
             while let Some(row) = self.queue.pop_front() {
                 self.admit(row)?;
@@ -154,49 +154,49 @@ impl<T: Tokenise> Stream<T> {
     }
 
     /// Puts a window into the pool.
-    fn admit(&mut self, row: Row) -> Result<(), Failure> {
-        if self.begun.part(row.key()) == Part::Waiting {
+    fn admit(&mut self, row: TokenRow) -> Result<(), PackingFailure> {
+        if self.begun.state_of(row.key()) == WindowState::Waiting {
             self.missing = self.missing.saturating_sub(1);
         } else {
             self.check_found()?;
-            self.next = row.about.next();
-            self.content_packed = row.about.content;
+            self.next = row.info.next();
+            self.content_packed = row.info.content;
         }
         self.pool.add(row);
         Ok(())
     }
 
     /// Whether all that waited where the stream began has come.
-    fn check_found(&self) -> Result<(), Failure> {
+    fn check_found(&self) -> Result<(), PackingFailure> {
         if self.missing == 0 {
             return Ok(());
         }
         let why = "has changed since the state was saved: records that were read then are missing";
         let path = self.files.path(self.begun.from.file);
         let error = Error::format(path, Fault::whole(why));
-        Err(Failure::Reading(error))
+        Err(PackingFailure::Reading(error))
     }
 
-    fn pack(&mut self) -> Result<Option<Packed>, Failure> {
+    fn pack(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
         let rows = self.pool.take();
-        let mut packed = Packed::new(&rows, &self.buffer_pool).map_err(Failure::Reading)?;
-        packed.place = self.place();
+        let mut packed = PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
+        packed.resume_point = self.resume_point();
         packed.met = self.tokeniser.met();
         packed.met[FINAL_STOPS] += mem::take(&mut self.stops);
         Ok(Some(packed))
     }
 
-    fn place(&self) -> Place {
+    fn resume_point(&self) -> ResumePoint {
         let oldest = self.pool.iter().next();
-        Place {
-            from: oldest.map_or(self.next.0, |row| row.about.origin),
+        ResumePoint {
+            from: oldest.map_or(self.next.0, |row| row.info.origin),
             next: self.next.1,
             content: self.content_packed,
-            waiting: self.pool.iter().map(Row::key).collect(),
+            waiting: self.pool.iter().map(TokenRow::key).collect(),
         }
     }
 
-    /// Reads on, and turns some windows into tokens; says whether to go on.
+    /// Reads more records, and turns some windows into tokens; returns whether to continue.
     fn refill(&mut self) -> bool {
         if self.failed.is_some() {
             return false;
@@ -206,7 +206,7 @@ impl<T: Tokenise> Stream<T> {
                 Ok(Some(origin)) => (self.origin, self.record, self.start) = (origin, 0, 0),
                 Ok(None) => return false,
                 Err(error) => {
-                    self.failed = Some(Failure::Reading(error));
+                    self.failed = Some(PackingFailure::Reading(error));
                     return false;
                 }
             }
@@ -241,7 +241,7 @@ impl<T: Tokenise> Stream<T> {
         }
         while !self.group.is_full() {
             let window = self.rule.cut.window(letters.len(), self.start);
-            let about = || About {
+            let info = || WindowInfo {
                 origin,
                 id: first_word(header).into(),
                 letters: letters.len(),
@@ -249,12 +249,12 @@ impl<T: Tokenise> Stream<T> {
                 content: self.content,
             };
             let key = (origin.ordinal, window.start as u64);
-            if self.begun.part(key) != Part::Done {
+            if self.begun.state_of(key) != WindowState::Done {
                 self.rule
                     .check(&self.tokeniser, window)
                     .map_err(|cause| (origin, cause))?;
                 self.group
-                    .push(&letters[window.start..window.stop], about());
+                    .push(&letters[window.start..window.stop], info());
             }
             self.start = window.next.unwrap_or_default();
             if window.next.is_none() {
@@ -268,7 +268,7 @@ impl<T: Tokenise> Stream<T> {
     /// Turns the windows of the group into tokens.
     fn tokenise(&mut self) {
         let group = &mut self.group;
-        if group.abouts.is_empty() {
+        if group.infos.is_empty() {
             return;
         }
         let done = self.tokeniser.tokenise(&group.letters, &mut group.tokens);
@@ -276,24 +276,24 @@ impl<T: Tokenise> Stream<T> {
         self.queue.extend(group.rows());
         if let Err(error) = done {
             self.failed = group
-                .abouts
+                .infos
                 .first()
-                .map(|about| token_failure(about, error));
+                .map(|info| token_failure(info, error));
         }
-        let is_long = |row: &Row| row.size() > self.rule.room;
+        let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
         // A window that is too long stands before one that the tokeniser refused, so that its
         // failure is the first in the order of the file.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
-            self.failed = Some(long.about.failure(Cause::Long(long.size())));
+            self.failed = Some(long.info.failure(Cause::Long(long.size())));
             self.queue.truncate(before + position);
         }
     }
 
     /// The failure of a record of the batch.
-    fn record_failure(&self, origin: Origin, cause: Cause) -> Failure {
+    fn record_failure(&self, origin: Origin, cause: Cause) -> PackingFailure {
         let (header, sequence) = header_and_letters(&self.batch, self.record);
-        Failure::Record {
+        PackingFailure::Record {
             origin,
             id: first_word(header).into(),
             letters: self.tokeniser.strip(sequence).len(),
@@ -302,20 +302,20 @@ impl<T: Tokenise> Stream<T> {
     }
 }
 
-impl Rule {
+impl PackingRule {
     /// Refuses a window that is larger than a batch, where that is known.
     fn check(&self, tokeniser: &impl Tokenise, window: Window) -> Result<(), Cause> {
         let size = tokeniser.size(window.stop - window.start);
-        match size.filter(|size| *size > self.room) {
+        match size.filter(|size| *size > self.capacity) {
             Some(size) => Err(Cause::Long(size)),
             None => Ok(()),
         }
     }
 }
 
-impl About {
-    fn failure(&self, cause: Cause) -> Failure {
-        Failure::Record {
+impl WindowInfo {
+    fn failure(&self, cause: Cause) -> PackingFailure {
+        PackingFailure::Record {
             origin: self.origin,
             id: self.id.clone(),
             letters: self.letters,
@@ -325,18 +325,18 @@ impl About {
 }
 
 /// The failure of a window that was not turned into tokens.
-fn token_failure(about: &About, mut error: Error) -> Failure {
+fn token_failure(info: &WindowInfo, mut error: Error) -> PackingFailure {
     if let Error::Letter { position, .. } = &mut error {
-        *position += about.window.start;
+        *position += info.window.start;
     }
-    about.failure(Cause::Tokens(error))
+    info.failure(Cause::Tokens(error))
 }
 
 /// The header and the letters of a record.
 fn header_and_letters(batch: &Batch, record: usize) -> (&[u8], &[u8]) {
     let number = i64::try_from(record).unwrap_or(i64::MAX);
-    let header = Columns::new(&batch.headers, &batch.header_offsets).get(number);
-    let letters = Columns::new(&batch.data, &batch.offsets).get(number);
+    let header = RaggedView::new(&batch.headers, &batch.header_offsets).get(number);
+    let letters = RaggedView::new(&batch.data, &batch.offsets).get(number);
     (header.unwrap_or_default(), letters.unwrap_or_default())
 }
 

@@ -9,13 +9,13 @@ use seqloom_encode::pack::best_fit;
 use seqloom_sequences::ReaderOptions;
 
 use super::*;
-use crate::gather::Rows;
+use crate::gather::RaggedRows;
 
 /// A token for each letter, which is the letter.
-struct Plain;
+struct LetterTokens;
 
-impl Tokenise for Plain {
-    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> seqloom_core::Result<()> {
+impl Tokenise for LetterTokens {
+    fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> seqloom_core::Result<()> {
         out.data = windows
             .data
             .iter()
@@ -27,15 +27,15 @@ impl Tokenise for Plain {
 }
 
 /// Removed when the test ends.
-struct File(PathBuf);
+struct TemporaryFile(PathBuf);
 
-impl Drop for File {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
-fn write(lengths: &[usize]) -> File {
+fn write(lengths: &[usize]) -> TemporaryFile {
     static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("seqloom-packed-{}-{number}.fa", std::process::id());
@@ -48,28 +48,28 @@ fn write(lengths: &[usize]) -> File {
     };
     let text: String = lengths.iter().enumerate().map(record).collect();
     fs::write(&path, text).unwrap();
-    File(path)
+    TemporaryFile(path)
 }
 
-fn rule(room: usize, window: usize, cut: (usize, usize)) -> Rule {
-    Rule {
-        room,
+fn rule(capacity: usize, window: usize, cut: (usize, usize)) -> PackingRule {
+    PackingRule {
+        capacity,
         window,
-        cut: Cut::new(Some(cut.0), cut.1).unwrap(),
+        cut: WindowCutter::new(Some(cut.0), cut.1).unwrap(),
         keeps_empty: true,
     }
 }
 
-fn stream(file: &File, rule: Rule, place: Place) -> Stream<Plain> {
-    let input = Input {
+fn stream(file: &TemporaryFile, rule: PackingRule, resume_point: ResumePoint) -> BatchStream<LetterTokens> {
+    let input = SequenceFile {
         path: file.0.clone(),
         index: None,
     };
-    let files = Files::new(vec![input], ReaderOptions::default(), place.from, None);
-    Stream::new(files, rule, Plain, place, BufferPool::default())
+    let files = RecordFiles::new(vec![input], ReaderOptions::default(), resume_point.from, None);
+    BatchStream::new(files, rule, LetterTokens, resume_point, BufferPool::default())
 }
 
-fn all(mut stream: Stream<Plain>) -> (Vec<Packed>, u64) {
+fn all(mut stream: BatchStream<LetterTokens>) -> (Vec<PackedBatch>, u64) {
     let mut found = Vec::new();
     while let Some(packed) = stream.next_batch().unwrap() {
         found.push(packed);
@@ -77,7 +77,7 @@ fn all(mut stream: Stream<Plain>) -> (Vec<Packed>, u64) {
     (found, stream.content())
 }
 
-fn keys(packed: &Packed) -> Vec<(i64, i64)> {
+fn keys(packed: &PackedBatch) -> Vec<(i64, i64)> {
     packed
         .ordinals
         .iter()
@@ -87,12 +87,12 @@ fn keys(packed: &Packed) -> Vec<(i64, i64)> {
 }
 
 /// The rule in its slowest form: the list of what waits is searched anew for each batch.
-fn slow(sizes: &[i64], room: i64, window: usize) -> Vec<Vec<usize>> {
+fn slow(sizes: &[i64], capacity: i64, window: usize) -> Vec<Vec<usize>> {
     let mut waiting: Vec<usize> = Vec::new();
     let mut batches = Vec::new();
     let take = |waiting: &mut Vec<usize>| {
         let lengths: Vec<i64> = waiting.iter().map(|number| sizes[*number]).collect();
-        let chosen = best_fit(&lengths, room).unwrap();
+        let chosen = best_fit(&lengths, capacity).unwrap();
         let taken: Vec<usize> = chosen
             .iter()
             .map(|position| waiting[usize::try_from(*position).unwrap()])
@@ -103,7 +103,7 @@ fn slow(sizes: &[i64], room: i64, window: usize) -> Vec<Vec<usize>> {
     for number in 0..sizes.len() {
         waiting.push(number);
         let total: i64 = waiting.iter().map(|number| sizes[*number]).sum();
-        if waiting.len() >= window && total >= 2 * room {
+        if waiting.len() >= window && total >= 2 * capacity {
             batches.push(take(&mut waiting));
         }
     }
@@ -121,7 +121,7 @@ proptest! {
         lengths in prop::collection::vec(0_usize..30, 1..200), window in 1_usize..20,
     ) {
         let file = write(&lengths);
-        let (found, _) = all(stream(&file, rule(40, window, (40, 0)), Place::default()));
+        let (found, _) = all(stream(&file, rule(40, window, (40, 0)), ResumePoint::default()));
         let sizes: Vec<i64> = lengths.iter().map(|size| i64::try_from(*size).unwrap()).collect();
         let wanted = slow(&sizes, 40, window);
         let ordinals: Vec<Vec<usize>> = found
@@ -145,9 +145,9 @@ proptest! {
     ) {
         let file = write(&lengths);
         let rule = rule(40, window, (25, 7));
-        let (whole, content) = all(stream(&file, rule, Place::default()));
+        let (whole, content) = all(stream(&file, rule, ResumePoint::default()));
         for (number, packed) in whole.iter().enumerate() {
-            let (rest, again) = all(stream(&file, rule, packed.place.clone()));
+            let (rest, again) = all(stream(&file, rule, packed.resume_point.clone()));
             let wanted: Vec<_> = whole[number + 1..].iter().map(keys).collect();
             prop_assert_eq!(rest.iter().map(keys).collect::<Vec<_>>(), wanted);
             prop_assert_eq!(again, content);
@@ -156,12 +156,12 @@ proptest! {
 
     #[test]
     fn a_thread_ahead_gives_the_same(
-        lengths in prop::collection::vec(0_usize..30, 1..80), ahead in 1_usize..4,
+        lengths in prop::collection::vec(0_usize..30, 1..80), prefetch in 1_usize..4,
     ) {
         let file = write(&lengths);
         let rule = rule(40, 8, (40, 0));
-        let (whole, content) = all(stream(&file, rule, Place::default()));
-        let thread = Ahead::start(stream(&file, rule, Place::default()), ahead);
+        let (whole, content) = all(stream(&file, rule, ResumePoint::default()));
+        let thread = PrefetchedStream::start(stream(&file, rule, ResumePoint::default()), prefetch);
         for packed in &whole {
             let found = thread.next().unwrap().unwrap().unwrap();
             prop_assert_eq!(keys(&found), keys(packed));
@@ -175,23 +175,23 @@ proptest! {
 #[test]
 fn a_file_that_has_lost_what_waited_is_an_error() {
     let file = write(&[3, 4, 5, 6, 7]);
-    let place = Place {
+    let resume_point = ResumePoint {
         next: (9, 0),
         waiting: vec![(7, 0)],
-        ..Place::default()
+        ..ResumePoint::default()
     };
-    let outcome = stream(&file, rule(40, 8, (40, 0)), place).next_batch();
-    assert!(matches!(outcome, Err(Failure::Reading(_))));
+    let outcome = stream(&file, rule(40, 8, (40, 0)), resume_point).next_batch();
+    assert!(matches!(outcome, Err(PackingFailure::Reading(_))));
 }
 
 #[test]
 fn what_stands_before_a_fault_comes_first() {
     let file = write(&[3, 4, 50, 6]);
-    let mut stream = stream(&file, rule(10, 8, (90, 0)), Place::default());
+    let mut stream = stream(&file, rule(10, 8, (90, 0)), ResumePoint::default());
     let first = stream.next_batch().unwrap().unwrap();
     assert_eq!(first.ordinals, [0, 1]);
     for _ in 0..2 {
-        let Err(Failure::Record { origin, cause, .. }) = stream.next_batch() else {
+        let Err(PackingFailure::Record { origin, cause, .. }) = stream.next_batch() else {
             unreachable!("the third record does not fit");
         };
         assert_eq!(origin.record, 2);
@@ -203,7 +203,7 @@ fn what_stands_before_a_fault_comes_first() {
 fn a_stream_is_known_by_the_content_of_all_that_was_read() {
     let content = |lengths: &[usize]| {
         let file = write(lengths);
-        all(stream(&file, rule(40, 8, (25, 7)), Place::default())).1
+        all(stream(&file, rule(40, 8, (25, 7)), ResumePoint::default())).1
     };
     assert_eq!(content(&[3, 40, 5]), content(&[3, 40, 5]));
     for other in [&[4, 40, 5][..], &[3, 41, 5], &[3, 40, 6], &[3, 40]] {

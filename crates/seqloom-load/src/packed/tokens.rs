@@ -5,16 +5,16 @@ use seqloom_encode::{LetterCounts, RowKernel, LetterTable, RowPositions, fill};
 
 use crate::gather::RaggedRows;
 
-/// Tokens of several windows end to end, and where those of each begin.
+/// The concatenated tokens of several windows, and the offset of each.
 #[derive(Clone, Debug, Default)]
-pub struct Tokens {
+pub struct WindowTokens {
     /// The tokens; behind the last offset stands what is not said.
     pub data: Vec<u32>,
     /// One more than there are windows.
     pub offsets: Vec<i64>,
 }
 
-impl Tokens {
+impl WindowTokens {
     /// The number of windows.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -48,7 +48,7 @@ pub trait Tokenise: Send {
 
     /// Writes the tokens of some windows into `out`. After an error, `out` has those before
     /// the first window that is refused.
-    fn tokenise(&mut self, windows: &RaggedRows, out: &mut Tokens) -> Result<()>;
+    fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()>;
 
     /// Letters met since the last call that are not plain, by kind.
     fn met(&mut self) -> [i64; 7] {
@@ -61,7 +61,7 @@ pub trait Tokenise: Send {
 pub fn fill_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
-    out: &mut Tokens,
+    out: &mut WindowTokens,
 ) -> Result<LetterCounts> {
     let done = fill_first((letters, kernel), windows, usize::MAX, out);
     if let Err(Error::Letter { record, .. }) = &done {
@@ -75,7 +75,7 @@ fn fill_first(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
     count: usize,
-    out: &mut Tokens,
+    out: &mut WindowTokens,
 ) -> Result<LetterCounts> {
     let last = windows.offsets.len().min(count.saturating_add(1));
     let sequences = Ragged::new(&windows.data, &windows.offsets[..last])?;
@@ -99,7 +99,7 @@ fn fill_first(
     )
 }
 
-/// Makes room for so many tokens; what is there stays.
+/// Resizes the vector to this number of tokens, and keeps those that it has.
 fn reserve(data: &mut Vec<u32>, total: usize) -> Result<()> {
     let more = total.saturating_sub(data.len());
     data.try_reserve(more)

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::Error;
+use seqloom_core::interrupt::Stop;
 use seqloom_index::{Building, Index, IndexState, build, build_in_memory};
 use seqloom_macros::native;
 
@@ -26,12 +27,12 @@ type Columns<'py> = (
 /// Bytes and offsets.
 type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
-/// How far the making of an index has come; another thread may ask, and stop it.
+/// The progress of making an index, which another thread may read and cancel.
 #[native(frozen)]
 #[derive(Default)]
 pub(crate) struct IndexProgress {
     bytes: Arc<AtomicU64>,
-    stopped: Arc<AtomicBool>,
+    stop: Stop,
 }
 
 #[native]
@@ -41,7 +42,7 @@ impl IndexProgress {
         Self::default()
     }
 
-    /// How many bytes of text were looked through so far.
+    /// The number of bytes of text that were scanned so far.
     #[getter]
     fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -49,7 +50,7 @@ impl IndexProgress {
 
     /// Ends the making with an error, soon.
     fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.stop.stop();
     }
 }
 
@@ -65,7 +66,7 @@ pub(crate) fn build_index<'py>(
     let building = Building {
         threads,
         progress: Arc::clone(&progress.bytes),
-        stopped: Arc::clone(&progress.stopped),
+        stop: progress.stop.clone(),
     };
     let made = pool::run(py, threads, || match &side {
         Some(side) => build(&path, side, &building).map(|()| None),

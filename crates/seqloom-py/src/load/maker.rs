@@ -8,7 +8,7 @@ use pyo3::types::PyString;
 use seqloom_core::workers::{Job, Workers};
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterCounts;
-use seqloom_load::gather::Rows;
+use seqloom_load::gather::RaggedRows;
 use seqloom_macros::native;
 
 use super::store::{Columns, RecordStore, raised, text};
@@ -26,7 +26,7 @@ struct Batch {
     rows: Vec<i64>,
     memory: Memory,
     /// Ids, if they are copied: those of columns that stay can be had later.
-    names: Option<Rows>,
+    names: Option<RaggedRows>,
     /// Nothing before the work, or where it has panicked.
     answer: Option<Result<LetterCounts>>,
 }
@@ -38,7 +38,7 @@ type Made = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 /// Ids that are made into texts when somebody asks for them.
 #[native(frozen)]
 pub(crate) struct Names {
-    names: Rows,
+    names: RaggedRows,
 }
 
 #[native]
@@ -50,7 +50,7 @@ impl Names {
 }
 
 impl Names {
-    pub(super) fn new(names: Rows) -> Self {
+    pub(super) fn new(names: RaggedRows) -> Self {
         Self { names }
     }
 }
@@ -80,7 +80,7 @@ impl Batch {
             columns: Arc::clone(&store.columns),
             rows: rows.as_slice()?.to_vec(),
             memory,
-            names: with_names.then(Rows::default),
+            names: with_names.then(RaggedRows::default),
             answer: None,
         })
     }

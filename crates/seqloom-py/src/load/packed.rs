@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::{Error, BufferPool};
 use seqloom_load::packed::{
-    Ahead, Cause, Cut, Failure, Files, Input, Origin, Packed, Place, Rule, Stream,
+    PrefetchedStream, Cause, WindowCutter, PackingFailure, RecordFiles, SequenceFile, Origin, PackedBatch, ResumePoint, PackingRule, BatchStream,
 };
 use seqloom_macros::native;
 use seqloom_sequences::ReaderOptions;
@@ -58,16 +58,16 @@ type Refusal<'py> = (
 pub(crate) struct PackedStream {
     running: Option<Running>,
     shelf: BufferPool<u32>,
-    place: Option<Place>,
-    failed: Option<Failure>,
+    place: Option<ResumePoint>,
+    failed: Option<PackingFailure>,
 }
 
 /// Who makes batches.
 enum Running {
     /// Whoever asks for one.
-    Here(Box<Stream<Tokeniser>>),
+    Here(Box<BatchStream<Tokeniser>>),
     /// A thread, ahead.
-    Ahead(Ahead<Tokeniser>),
+    Ahead(PrefetchedStream<Tokeniser>),
 }
 
 #[native]
@@ -96,11 +96,11 @@ impl PackedStream {
         ids: &str,
         threads: usize,
     ) -> PyResult<Self> {
-        let rule = || -> seqloom_core::Result<(Rule, ReaderOptions)> {
-            let rule = Rule {
-                room: max_tokens,
+        let rule = || -> seqloom_core::Result<(PackingRule, ReaderOptions)> {
+            let rule = PackingRule {
+                capacity: max_tokens,
                 window,
-                cut: Cut::new(max_length, overlap)?,
+                cut: WindowCutter::new(max_length, overlap)?,
                 keeps_empty,
             };
             let options = ReaderOptions {
@@ -119,11 +119,11 @@ impl PackedStream {
         let runs_ahead = threads > 1 && !tokeniser.is_python();
         let place = place_of(place);
         let inputs = inputs(paths, index, place.from.file);
-        let files = Files::new(inputs, options, place.from, stop);
+        let files = RecordFiles::new(inputs, options, place.from, stop);
         let shelf = BufferPool::default();
-        let stream = Stream::new(files, rule, tokeniser, place, shelf.clone());
+        let stream = BatchStream::new(files, rule, tokeniser, place, shelf.clone());
         let running = if runs_ahead {
-            Running::Ahead(Ahead::start(stream, AHEAD))
+            Running::Ahead(PrefetchedStream::start(stream, AHEAD))
         } else {
             Running::Here(Box::new(stream))
         };
@@ -147,7 +147,7 @@ impl PackedStream {
         match answer {
             Ok(Some(packed)) => self.hand_over(py, packed).map(Some),
             Ok(None) => Ok(None),
-            Err(Failure::Reading(failure)) => Err(error::raised(py, &failure)),
+            Err(PackingFailure::Reading(failure)) => Err(error::raised(py, &failure)),
             Err(failure) => {
                 self.failed = Some(failure);
                 Ok(None)
@@ -172,7 +172,7 @@ impl PackedStream {
 
     /// The record that was refused, if one was.
     fn refusal<'py>(&self, py: Python<'py>) -> Option<Refusal<'py>> {
-        let Some(Failure::Record {
+        let Some(PackingFailure::Record {
             origin,
             id,
             letters,
@@ -203,9 +203,9 @@ impl PackedStream {
 }
 
 impl PackedStream {
-    fn hand_over<'py>(&mut self, py: Python<'py>, packed: Packed) -> PyResult<Batch<'py>> {
+    fn hand_over<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<Batch<'py>> {
         let met = packed.met;
-        self.place = Some(packed.place);
+        self.place = Some(packed.resume_point);
         Ok((
             [
                 lend::array(py, packed.tokens, &self.shelf)?,
@@ -228,8 +228,8 @@ impl Drop for PackedStream {
     }
 }
 
-fn place_of(((file, record, ordinal), next, content, waiting): PlaceRow) -> Place {
-    Place {
+fn place_of(((file, record, ordinal), next, content, waiting): PlaceRow) -> ResumePoint {
+    ResumePoint {
         from: Origin {
             file,
             record,
@@ -242,14 +242,14 @@ fn place_of(((file, record, ordinal), next, content, waiting): PlaceRow) -> Plac
 }
 
 /// The files; the one to begin with has an index where it is known.
-fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<Input> {
+fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<SequenceFile> {
     let index = |file| {
         let index = index.filter(|_| file == first);
         index.map(|index| Arc::clone(&index.index))
     };
     let named = paths.into_iter().enumerate();
     named
-        .map(|(file, path)| Input {
+        .map(|(file, path)| SequenceFile {
             path,
             index: index(file),
         })

@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use seqloom_core::{Ragged, Result};
-use seqloom_load::gather::{self, Rows, first_word};
+use seqloom_load::gather::{self, RaggedRows, first_word};
 use seqloom_load::strand;
 use seqloom_macros::native;
 
@@ -40,8 +40,8 @@ pub(crate) fn first_words<'py>(
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Column<'py>> {
-    let headers = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
-    let Rows { data, offsets } = pool::run(py, 1, || headers.first_words())?;
+    let headers = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
+    let RaggedRows { data, offsets } = pool::run(py, 1, || headers.first_words())?;
     Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn header_ids<'py>(
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<Vec<Bound<'py, PyString>>> {
-    let headers = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
+    let headers = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
     let rows = (0..headers.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX));
     rows.map(|row| text(py, first_word(raised(py, headers.get(row))?)))
         .collect()
@@ -79,7 +79,7 @@ pub(crate) fn turn_rows<'py>(
 #[native]
 #[derive(Default)]
 pub(crate) struct ColumnBuilder {
-    rows: Rows,
+    rows: RaggedRows,
 }
 
 #[native]
@@ -96,13 +96,13 @@ impl ColumnBuilder {
         data: PyReadonlyArray1<'_, u8>,
         offsets: PyReadonlyArray1<'_, i64>,
     ) -> PyResult<()> {
-        let rows = gather::Columns::new(data.as_slice()?, offsets.as_slice()?);
+        let rows = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
         pool::run(py, 1, || self.rows.append(&rows))
     }
 
     /// All rows; the builder begins anew.
     fn finish<'py>(&mut self, py: Python<'py>) -> Column<'py> {
-        let Rows { data, mut offsets } = mem::take(&mut self.rows);
+        let RaggedRows { data, mut offsets } = mem::take(&mut self.rows);
         if offsets.is_empty() {
             offsets.push(0);
         }
@@ -186,7 +186,7 @@ impl RecordStore {
 
 impl Columns {
     /// The ids of some rows.
-    pub(super) fn names(&self, rows: &[i64]) -> Result<Rows> {
+    pub(super) fn names(&self, rows: &[i64]) -> Result<RaggedRows> {
         let rows = rows.iter().copied();
         self.names.columns().first_words_of(rows)
     }
@@ -206,13 +206,13 @@ impl Held {
         })
     }
 
-    fn columns(&self) -> gather::Columns<'_> {
-        gather::Columns::new(self.data.as_slice(), self.offsets.as_slice())
+    fn columns(&self) -> gather::RaggedView<'_> {
+        gather::RaggedView::new(self.data.as_slice(), self.offsets.as_slice())
     }
 
     fn take<'py>(&self, py: Python<'py>, rows: &[i64], threads: usize) -> PyResult<Column<'py>> {
         let columns = self.columns();
-        let Rows { data, offsets } = pool::run(py, threads, || columns.gather(rows))?;
+        let RaggedRows { data, offsets } = pool::run(py, threads, || columns.gather(rows))?;
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
 

@@ -4,8 +4,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterTable;
-use seqloom_load::gather::Rows;
-use seqloom_load::packed::{Tokenise, Tokens, fill_rows};
+use seqloom_load::gather::RaggedRows;
+use seqloom_load::packed::{Tokenise, WindowTokens, fill_rows};
 
 use crate::encode::kernel::SequenceKernel;
 use crate::error;
@@ -68,7 +68,7 @@ impl Tokenise for Tokeniser {
         }
     }
 
-    fn tokenise(&mut self, windows: &Rows, out: &mut Tokens) -> Result<()> {
+    fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
         match self {
             Self::Kernel {
                 kernel,
@@ -97,7 +97,7 @@ impl Tokenise for Tokeniser {
 }
 
 /// Asks a function of Python. What it raises, it keeps itself: here it has fewer tokens.
-fn call(function: &Py<PyAny>, windows: &Rows, out: &mut Tokens) -> Result<()> {
+fn call(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
     out.offsets.clear();
     out.data.clear();
     let called = Python::try_attach(|py| ask(function.bind(py), windows, out));
@@ -109,7 +109,7 @@ fn call(function: &Py<PyAny>, windows: &Rows, out: &mut Tokens) -> Result<()> {
     }
 }
 
-fn ask(function: &Bound<'_, PyAny>, windows: &Rows, out: &mut Tokens) -> PyResult<()> {
+fn ask(function: &Bound<'_, PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> PyResult<()> {
     let py = function.py();
     let letters = PyArray1::from_slice(py, &windows.data);
     let offsets = PyArray1::from_slice(py, &windows.offsets);

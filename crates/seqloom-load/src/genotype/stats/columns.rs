@@ -43,7 +43,7 @@ impl Survey {
         rows: &mut [u32],
         missing: &Mutex<&mut [u32]>,
     ) -> Result<()> {
-        let column = Column::new(variants);
+        let column = VariantColumns::new(variants);
         let width = column.bytes.len();
         let mut pieces = Bytes::take(width * LINES.min(self.layout.individuals))?;
         rows.fill(0);
@@ -60,7 +60,7 @@ impl Survey {
     }
 
     /// Adds pieces of lines to the counts of their groups.
-    fn add_lines(&self, lines: &[(usize, &[u8])], column: &Column, rows: &mut [u32]) {
+    fn add_lines(&self, lines: &[(usize, &[u8])], column: &VariantColumns, rows: &mut [u32]) {
         let is_in = |line: usize, group| self.group_of.get(line) == Some(&group);
         for group in 0..self.masks.len() {
             let ours = lines.iter().filter(|(line, _)| is_in(*line, group));
@@ -81,14 +81,14 @@ impl Survey {
 }
 
 /// Some consecutive variants, and the bytes of a line that hold them.
-struct Column {
+struct VariantColumns {
     bytes: Range<usize>,
     /// Positions of the first byte that belong to variants before.
     skipped: usize,
     mask: PositionMask,
 }
 
-impl Column {
+impl VariantColumns {
     fn new(variants: Range<usize>) -> Self {
         let bytes = variants.start / 4..variants.end.div_ceil(4);
         let positions = 4 * bytes.start..4 * bytes.end;

@@ -8,11 +8,11 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use seqloom_core::{Error, Result};
+use seqloom_core::Error;
 use seqloom_encode::genotype::Genotype;
-use seqloom_load::genotype::read::decode_held;
-use seqloom_load::genotype::source::Held;
-use seqloom_load::genotype::{Order, Picks, read};
+use seqloom_load::genotype::read::decode_memory;
+use seqloom_load::genotype::source::MemorySource;
+use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
 use seqloom_macros::native;
 use seqloom_plink::{Bed, Major, padding};
 
@@ -27,8 +27,8 @@ pub(crate) struct BedFile {
 /// The individuals, then the variants.
 type Shape = (usize, usize);
 
-/// Positions on an axis; None: all.
-type Positions<'py> = Option<PyReadonlyArray1<'py, i64>>;
+/// Positions on an axis; None means all.
+type AxisPositions<'py> = Option<PyReadonlyArray1<'py, i64>>;
 
 #[native]
 impl BedFile {
@@ -49,31 +49,33 @@ impl BedFile {
         )
     }
 
-    /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order;
+    /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order.
     #[pyo3(signature = (shape, iid, sid, out, *, count_a1, check, threads))]
     fn read(
         &self,
         py: Python<'_>,
         shape: Shape,
-        iid: Positions<'_>,
-        sid: Positions<'_>,
+        iid: AxisPositions<'_>,
+        sid: AxisPositions<'_>,
         out: &Bound<'_, PyUntypedArray>,
         count_a1: bool,
         check: bool,
         threads: usize,
     ) -> PyResult<()> {
-        let picks = (picks(py, iid, shape.0)?, picks(py, sid, shape.1)?);
-        let flags = Flags {
+        let call = BedRead {
+            shape,
+            individuals: picks(py, iid, shape.0)?,
+            variants: picks(py, sid, shape.1)?,
             count_a1,
             check,
             threads,
         };
         if let Ok(out) = out.cast::<PyArray2<i8>>() {
-            self.fill(py, (shape, picks), out, flags)
+            self.fill(py, call, out)
         } else if let Ok(out) = out.cast::<PyArray2<f32>>() {
-            self.fill(py, (shape, picks), out, flags)
+            self.fill(py, call, out)
         } else {
-            self.fill(py, (shape, picks), out.cast::<PyArray2<f64>>()?, flags)
+            self.fill(py, call, out.cast::<PyArray2<f64>>()?)
         }
     }
 
@@ -86,9 +88,11 @@ impl BedFile {
     }
 }
 
-/// How a file is read.
-#[derive(Clone, Copy)]
-struct Flags {
+/// The arguments of [`BedFile::read`], without the result.
+struct BedRead {
+    shape: Shape,
+    individuals: Picks,
+    variants: Picks,
     count_a1: bool,
     check: bool,
     threads: usize,
@@ -98,38 +102,45 @@ impl BedFile {
     fn fill<T: Genotype + Element>(
         &self,
         py: Python<'_>,
-        ((individuals, variants), picks): (Shape, (Picks, Picks)),
+        call: BedRead,
         out: &Bound<'_, PyArray2<T>>,
-        flags: Flags,
     ) -> PyResult<()> {
         let tall = out.is_fortran_contiguous();
         let wide = out.is_c_contiguous();
         let mut out: PyReadwriteArray2<'_, T> = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
-        let threads = worth(flags.threads, size_of_val(out));
+        let threads = worth(call.threads, size_of_val(out));
         pool::run(py, threads, || {
-            let layout = self.bed.layout(individuals, variants)?;
+            let layout = self.bed.layout(call.shape.0, call.shape.1)?;
             let natural = layout.major == Major::Variant;
             let order = if tall && (natural || !wide) {
-                Order::Variants
+                MatrixOrder::Variants
             } else {
-                Order::Individuals
+                MatrixOrder::Individuals
             };
-            let table = T::table(flags.count_a1);
-            read((&self.bed, layout), picks, (table, order), out, flags.check)
+            let request = GenotypeRequest {
+                bed: &self.bed,
+                layout,
+                individuals: call.individuals,
+                variants: call.variants,
+                table: T::table(call.count_a1),
+                order,
+                check: call.check,
+            };
+            read(request, out)
         })?;
         warn(py, &self.bed)
     }
 }
 
-/// Warns of what is odd about a file, but no error; once for each open file.
+/// Issues the warning of an open file, once.
 pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
-    let Some(note) = bed.take_warning() else {
+    let Some(warning) = bed.take_warning() else {
         return Ok(());
     };
     let shown = py
         .import("seqloom._text")?
-        .call_method1("printable", (note,))?;
+        .call_method1("printable", (warning,))?;
     let options = PyDict::new(py);
     options.set_item("stacklevel", 3)?;
     py.import("warnings")?
@@ -137,14 +148,14 @@ pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
     Ok(())
 }
 
-/// Small results are not worth the waking of threads.
+/// Returns 1 for small results, for which waking threads takes longer than it saves.
 fn worth(threads: usize, bytes: usize) -> usize {
     if bytes < BRIEF { 1 } else { threads }
 }
 
 const BRIEF: usize = 1 << 19;
 
-fn picks(py: Python<'_>, positions: Positions<'_>, count: usize) -> PyResult<Picks> {
+fn picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Picks> {
     let Some(positions) = positions else {
         return Ok(Picks::all(count));
     };
@@ -174,31 +185,44 @@ pub(crate) fn decode_lines(
     count_a1: bool,
     threads: usize,
 ) -> PyResult<()> {
-    let stride = lines.shape()[1];
-    let held = Held {
-        lines: lines.as_slice()?,
-        stride,
+    let call = LineDecoding {
+        source: MemorySource {
+            lines: lines.as_slice()?,
+            stride: lines.shape()[1],
+        },
+        positions: picks(py, Some(positions), 0)?,
+        along,
+        count_a1,
+        threads,
     };
-    let positions = picks(py, Some(positions), 0)?;
-    let work = (held, positions, along);
     if let Ok(out) = out.cast::<PyArray2<i8>>() {
-        held_into(py, work, out, (count_a1, threads))
+        call.fill(py, out)
     } else if let Ok(out) = out.cast::<PyArray2<f32>>() {
-        held_into(py, work, out, (count_a1, threads))
+        call.fill(py, out)
     } else {
-        held_into(py, work, out.cast::<PyArray2<f64>>()?, (count_a1, threads))
+        call.fill(py, out.cast::<PyArray2<f64>>()?)
     }
 }
 
-fn held_into<T: Genotype + Element>(
-    py: Python<'_>,
-    (held, positions, along): (Held<'_>, Picks, bool),
-    out: &Bound<'_, PyArray2<T>>,
-    (count_a1, threads): (bool, usize),
-) -> PyResult<()> {
-    let mut out = out.try_readwrite()?;
-    let out = out.as_slice_mut()?;
-    let threads = worth(threads, size_of_val(out));
-    let decode = || -> Result<()> { decode_held(held, positions, T::table(count_a1), along, out) };
-    pool::run(py, threads, decode)
+/// The arguments of [`decode_lines`], without the result.
+struct LineDecoding<'a> {
+    source: MemorySource<'a>,
+    positions: Picks,
+    along: bool,
+    count_a1: bool,
+    threads: usize,
+}
+
+impl LineDecoding<'_> {
+    fn fill<T: Genotype + Element>(
+        self,
+        py: Python<'_>,
+        out: &Bound<'_, PyArray2<T>>,
+    ) -> PyResult<()> {
+        let mut out = out.try_readwrite()?;
+        let (out, table) = (out.as_slice_mut()?, T::table(self.count_a1));
+        pool::run(py, worth(self.threads, size_of_val(out)), || {
+            decode_memory(self.source, self.positions, table, self.along, out)
+        })
+    }
 }

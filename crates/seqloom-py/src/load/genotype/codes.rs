@@ -12,9 +12,9 @@ use seqloom_encode::genotype::Genotype;
 use seqloom_encode::genotype::each::CodeIndex;
 use seqloom_load::genotype::codes::{Codes, KINDS};
 use seqloom_load::genotype::content::content;
-use seqloom_load::genotype::lay::Plan;
-use seqloom_load::genotype::sink::{Memory, Written};
-use seqloom_load::genotype::watch::Watch;
+use seqloom_load::genotype::lay::Relayout;
+use seqloom_load::genotype::sink::{MemorySink, BedSink};
+use seqloom_load::genotype::progress::Progress;
 use seqloom_macros::native;
 use seqloom_plink::{Bed, Major};
 
@@ -30,7 +30,7 @@ const BRIEF: usize = 1 << 15;
 #[native(frozen)]
 #[derive(Default)]
 pub(crate) struct GenotypeWatch {
-    watch: Watch,
+    progress: Progress,
 }
 
 #[native]
@@ -43,12 +43,12 @@ impl GenotypeWatch {
     /// How many bytes of the `.bed` were worked through so far.
     #[getter]
     fn bytes(&self) -> u64 {
-        self.watch.bytes()
+        self.progress.bytes()
     }
 
     /// Ends the work with an error, soon.
     fn stop(&self) {
-        self.watch.stop();
+        self.progress.stop();
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn hash_bed(
     watch: &GenotypeWatch,
     threads: usize,
 ) -> PyResult<String> {
-    let hash = pool::run(py, threads, || content(&bed.bed, &watch.watch))?;
+    let hash = pool::run(py, threads, || content(&bed.bed, &watch.progress))?;
     Ok(format!("{hash:032x}"))
 }
 
@@ -107,10 +107,10 @@ impl GenotypeLayer {
         threads: usize,
     ) -> PyResult<GenotypeCodes> {
         let codes = pool::run(py, threads, || {
-            let plan = self.plan(&watch.watch, room)?;
-            let mut memory = Memory::new(&plan.layout())?;
-            plan.run(&mut memory, check)?;
-            Ok(Codes::held(plan.layout(), memory.into_lines()))
+            let relayout = self.relayout(&watch.progress, room)?;
+            let mut memory = MemorySink::new(&relayout.layout())?;
+            relayout.run(&mut memory, check)?;
+            Ok(Codes::in_memory(relayout.layout(), memory.into_lines()))
         })?;
         warn(py, &self.bed.get().bed)?;
         Ok(GenotypeCodes { codes })
@@ -128,9 +128,9 @@ impl GenotypeLayer {
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray1<u64>>> {
         let sums = pool::run(py, threads, || {
-            let plan = self.plan(&watch.watch, room)?;
-            let mut file = Written::create(&path, plan.layout())?;
-            plan.run(&mut file, check)?;
+            let relayout = self.relayout(&watch.progress, room)?;
+            let mut file = BedSink::create(&path, relayout.layout())?;
+            relayout.run(&mut file, check)?;
             file.finish()
         })?;
         warn(py, &self.bed.get().bed)?;
@@ -139,15 +139,15 @@ impl GenotypeLayer {
 }
 
 impl GenotypeLayer {
-    fn plan<'a>(&'a self, watch: &'a Watch, room: usize) -> Result<Plan<'a>> {
+    fn relayout<'a>(&'a self, progress: &'a Progress, max_bytes: usize) -> Result<Relayout<'a>> {
         let bed = &self.bed.get().bed;
-        Ok(Plan {
+        Ok(Relayout {
             bed,
             layout: bed.layout(self.shape.0, self.shape.1)?,
             major: Major::of(self.by_sample),
             variants: self.variants.as_deref(),
-            room,
-            watch,
+            max_bytes,
+            progress,
         })
     }
 }

@@ -1,10 +1,10 @@
-//! How far a stream is.
+//! The position of a stream.
 
 use super::row::Origin;
 
-/// Where a stream goes on: what was read and waits, and what is read next.
+/// Where a stream resumes: the windows that were read and wait, and the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct ResumePoint {
     /// The first record that is needed again.
     pub from: Origin,
     /// The window that is read next: the ordinal of its record, and its first letter.
@@ -15,9 +15,9 @@ pub struct Place {
     pub waiting: Vec<(u64, u64)>,
 }
 
-/// What a window is to a stream that goes on.
+/// The state of a window for a stream that is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum WindowState {
     /// It was in a batch.
     Done,
     /// It was read, and waits.
@@ -26,7 +26,7 @@ pub(super) enum Part {
     New,
 }
 
-impl Place {
+impl ResumePoint {
     /// Before the first record.
     pub fn start(first: Origin) -> Self {
         Self {
@@ -36,11 +36,11 @@ impl Place {
         }
     }
 
-    pub(super) fn part(&self, key: (u64, u64)) -> Part {
+    pub(super) fn state_of(&self, key: (u64, u64)) -> WindowState {
         match self.waiting.binary_search(&key) {
-            _ if key >= self.next => Part::New,
-            Ok(_) => Part::Waiting,
-            Err(_) => Part::Done,
+            _ if key >= self.next => WindowState::New,
+            Ok(_) => WindowState::Waiting,
+            Err(_) => WindowState::Done,
         }
     }
 

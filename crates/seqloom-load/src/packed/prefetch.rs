@@ -1,4 +1,4 @@
-//! Batches made ahead, in a thread of its own.
+//! Batches that a separate thread makes in advance.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,57 +9,57 @@ use seqloom_core::interrupt::check_signals;
 use seqloom_core::threads::{SharedState, Threads};
 use seqloom_core::{Error, Result as Outcome};
 
-use super::batch::Packed;
-use super::stream::{Failure, Stream};
+use super::batch::PackedBatch;
+use super::stream::{PackingFailure, BatchStream};
 use super::tokens::Tokenise;
 
-/// So long a signal may wait.
-const LOOK: Duration = Duration::from_millis(100);
+/// The time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a stream gives.
-type Answer = Result<Option<Packed>, Failure>;
+/// The result of reading a batch from a stream.
+type BatchResult = Result<Option<PackedBatch>, PackingFailure>;
 
-/// A stream in a thread of its own, which makes batches ahead of who takes them. The thread
-/// ends when this is dropped.
-pub struct Ahead<T: Tokenise + 'static>(Threads<Board<T>>);
+/// A stream that makes batches in advance, in a separate thread. The thread ends when this is
+/// dropped.
+pub struct PrefetchedStream<T: Tokenise + 'static>(Threads<PrefetchQueue<T>>);
 
-struct Board<T> {
-    state: Mutex<State<T>>,
+struct PrefetchQueue<T> {
+    state: Mutex<PrefetchState<T>>,
     changed: Condvar,
     most: usize,
 }
 
-struct State<T> {
+struct PrefetchState<T> {
     /// Until the thread takes it.
-    stream: Option<Stream<T>>,
-    ready: VecDeque<Answer>,
-    /// What is given again and again behind all batches.
-    last: Option<Result<u64, Failure>>,
+    stream: Option<BatchStream<T>>,
+    ready: VecDeque<BatchResult>,
+    /// The result that is returned after all batches.
+    last: Option<Result<u64, PackingFailure>>,
     is_closed: bool,
-    /// Whether somebody waits for a batch.
+    /// Whether the owner waits for a batch.
     is_waiting: bool,
 }
 
-impl<T: Tokenise + 'static> Ahead<T> {
+impl<T: Tokenise + 'static> PrefetchedStream<T> {
     /// Starts a thread that makes up to `most` batches ahead.
-    pub fn start(stream: Stream<T>, most: usize) -> Self {
-        let state = State {
+    pub fn start(stream: BatchStream<T>, most: usize) -> Self {
+        let state = PrefetchState {
             stream: Some(stream),
             ready: VecDeque::new(),
             last: None,
             is_closed: false,
             is_waiting: false,
         };
-        let board = Board {
+        let queue = PrefetchQueue {
             state: Mutex::new(state),
             changed: Condvar::new(),
             most: most.max(1),
         };
-        Self(Threads::start("seqloom-packed", 1, board, Board::work))
+        Self(Threads::start("seqloom-packed", 1, queue, PrefetchQueue::work))
     }
 
     /// The next batch; nothing behind the last one. Waits for it, and ends early by a signal.
-    pub fn next(&self) -> Result<Answer, Error> {
+    pub fn next(&self) -> Result<BatchResult, Error> {
         if !self.0.is_in_this_process() || self.0.is_empty() {
             let message = "a stream that was begun before a fork cannot go on behind it";
             return Err(Error::argument(message));
@@ -77,33 +77,33 @@ impl<T: Tokenise + 'static> Ahead<T> {
     }
 }
 
-impl<T: Tokenise + 'static> SharedState for Board<T> {
+impl<T: Tokenise + 'static> SharedState for PrefetchQueue<T> {
     fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 }
 
-impl<T: Tokenise> Board<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<T: Tokenise> PrefetchQueue<T> {
+    fn lock(&self) -> MutexGuard<'_, PrefetchState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Outcome<Answer> {
+    fn next(&self) -> Outcome<BatchResult> {
         let mut state = self.lock();
         loop {
-            if let Some(answer) = state.ready.pop_front() {
+            if let Some(result) = state.ready.pop_front() {
                 // Half of them at once: to wake a thread costs more than to make a batch.
                 if state.ready.len() <= self.most / 2 {
                     self.changed.notify_all();
                 }
-                return Ok(answer);
+                return Ok(result);
             }
             if let Some(last) = &state.last {
                 return Ok(last.clone().map(|_| None));
             }
             state.is_waiting = true;
-            let waited = self.changed.wait_timeout(state, LOOK);
+            let waited = self.changed.wait_timeout(state, SIGNAL_INTERVAL);
             let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = back;
             state.is_waiting = false;
@@ -115,15 +115,15 @@ impl<T: Tokenise> Board<T> {
         }
     }
 
-    /// What the thread does.
+    /// Makes batches; runs on the thread.
     fn work(&self) {
         let Some(mut stream) = self.lock().stream.take() else {
             return;
         };
         loop {
-            let made = catch_unwind(AssertUnwindSafe(|| stream.next_batch()));
-            let made = made.unwrap_or_else(|_| Err(Failure::Reading(panicked())));
-            match made {
+            let batch = catch_unwind(AssertUnwindSafe(|| stream.next_batch()));
+            let batch = batch.unwrap_or_else(|_| Err(PackingFailure::Reading(panicked())));
+            match batch {
                 Ok(Some(packed)) => {
                     if !self.put(packed) {
                         return;
@@ -135,14 +135,14 @@ impl<T: Tokenise> Board<T> {
         }
     }
 
-    /// Says that no batch follows.
-    fn end(&self, last: Result<u64, Failure>) {
+    /// Ends the queue: no batch follows.
+    fn end(&self, last: Result<u64, PackingFailure>) {
         self.lock().last = Some(last);
         self.changed.notify_all();
     }
 
-    /// Hands a batch out, once there is room; says whether anybody wants more.
-    fn put(&self, packed: Packed) -> bool {
+    /// Queues a batch when the queue is not full; returns whether more batches are wanted.
+    fn put(&self, packed: PackedBatch) -> bool {
         let mut state = self.lock();
         while state.ready.len() >= self.most && !state.is_closed {
             let back = self.changed.wait(state);

@@ -1,0 +1,33 @@
+//! The progress of a long task, which can be cancelled.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use seqloom_core::interrupt::Stop;
+use seqloom_core::{Error, Result};
+
+/// The number of bytes that were processed, and the token that cancels the task.
+#[derive(Debug, Default)]
+pub struct Progress {
+    bytes: AtomicU64,
+    stop: Stop,
+}
+
+impl Progress {
+    /// Returns the number of bytes that were processed so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Cancels the task.
+    pub fn stop(&self) {
+        self.stop.stop();
+    }
+
+    /// Adds processed bytes; an error if the task was cancelled.
+    pub(super) fn add(&self, bytes: usize) -> Result<()> {
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+        let running = self.stop.check();
+        running.map_err(|error| Error::io(Path::new("genotypes"), &error))
+    }
+}
