@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_graph::{Export, Limits};
-use seqloom_run::{Encoder, Options, Predictor};
+use seqloom_run::{Encoder, PredictOptions, Predictor};
 use serde_json::{Value, json};
 
 use crate::choices::Choices;
@@ -48,10 +48,10 @@ fn predict(model: &Predictor, choices: &mut Choices<'_>) {
     let records = Records::new(choices);
     let packing = Packing::new(choices);
     let path = scratch::write("predicted", &records.file(packing));
-    let options = Options {
+    let options = PredictOptions {
         window: 1 + choices.below(2000),
         interleaved: choices.one_in(4),
-        ..Options::default()
+        ..PredictOptions::default()
     };
     let (mut rows, pairs) = (0, model.manifest().pair.is_some());
     let outcome = model.predict(&[path], &options, |_, scores| {

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
 
-use seqloom_run::{Error, Options, Result, Scores};
+use seqloom_run::{Error, PredictOptions, Result, Scores};
 
 use crate::border::{give, guard, lend, lend_all, path, take, warn};
 use crate::model::SeqloomModel;
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn seqloom_predict(
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
         // SAFETY: the caller's promise.
         let (model, files) = unsafe { (lend("model", model)?, paths(files, count)?) };
-        let options = Options::default();
+        let options = PredictOptions::default();
         warn(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn seqloom_score(
             values: Vec::new(),
             columns: 0,
         };
-        let options = Options::default();
+        let options = PredictOptions::default();
         let add = |_: &[String], scores: &Scores| {
             all.columns = scores.columns;
             all.ids.extend(scores.names.iter().map(name));

@@ -5,7 +5,7 @@ use seqloom_graph::{Dtype, Input, Values};
 
 /// An array of a graph's input.
 #[derive(Clone, Debug)]
-pub(crate) struct Array {
+pub(crate) struct InputArray {
     /// The name of the input.
     pub(crate) name: String,
     /// The sizes of the axes.
@@ -14,7 +14,7 @@ pub(crate) struct Array {
     pub(crate) values: Values,
 }
 
-impl Array {
+impl InputArray {
     /// None yet, of an input's type.
     pub(crate) fn new(name: &str, dtype: Dtype) -> Self {
         Self {
@@ -24,8 +24,8 @@ impl Array {
         }
     }
 
-    /// What the graph takes.
-    pub(crate) fn lend(&self) -> Input<'_> {
+    /// Returns the array as an input of the graph.
+    pub(crate) fn as_input(&self) -> Input<'_> {
         Input {
             name: &self.name,
             shape: &self.shape,
@@ -66,7 +66,7 @@ pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     }
 }
 
-/// Makes room for so many numbers, whose values are not said; no memory is an error.
+/// Resizes a vector; the new values are unspecified. Fails if there is no memory.
 pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
     let missing = size.saturating_sub(numbers.len());
     let refused = |_| {

@@ -3,14 +3,14 @@
 use seqloom_core::number::as_u64;
 use seqloom_core::{Ragged, Result};
 
-/// Rows of bytes end to end, and where each begins.
+/// Concatenated rows of bytes, and the offset of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct ByteRows {
     data: Vec<u8>,
     offsets: Vec<i64>,
 }
 
-impl Default for Column {
+impl Default for ByteRows {
     fn default() -> Self {
         Self {
             data: Vec::new(),
@@ -19,7 +19,7 @@ impl Default for Column {
     }
 }
 
-impl Column {
+impl ByteRows {
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn rows_come_back_as_they_were_added() {
-        let mut column = Column::default();
+        let mut column = ByteRows::default();
         column.push(b"AC");
         column.append(b"GTT", &[0, 1, 1, 3]);
         let rows: Vec<&[u8]> = column.iter().collect();

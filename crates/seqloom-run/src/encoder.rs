@@ -1,4 +1,4 @@
-//! What turns letters into numbers: `encoder.json` as a kernel of `seqloom-encode`.
+//! The encoder of letters: `encoder.json` as a kernel of `seqloom-encode`.
 
 mod build;
 mod typed;
@@ -7,22 +7,22 @@ use seqloom_core::{Ragged, Result};
 use seqloom_encode::{LetterTable, RowPositions};
 use seqloom_graph::{Dtype, Values};
 
-pub(crate) use self::typed::Place;
-use self::typed::Typed;
+pub(crate) use self::typed::OutputRows;
+use self::typed::TypedKernel;
 
 /// Turns the letters of records, or their qualities, into the numbers of a batch.
 #[derive(Debug)]
 pub struct Encoder {
     letters: LetterTable,
-    typed: Typed,
+    typed: TypedKernel,
     dtype: Dtype,
-    layout: Layout,
+    layout: RecordLayout,
     reads_qualities: bool,
 }
 
-/// How the numbers of a record lie.
+/// The layout of the numbers of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
+enum RecordLayout {
     /// `(channel, position)`.
     ChannelsFirst(usize),
     /// `(position, channel)`.
@@ -51,20 +51,20 @@ impl Encoder {
 
     /// Whether positions are tokens, not letters.
     pub fn has_tokens(&self) -> bool {
-        self.layout == Layout::Flat && !self.reads_qualities
+        self.layout == RecordLayout::Flat && !self.reads_qualities
     }
 
     /// Whether a record is counts of words, which have no position.
     pub fn counts_words(&self) -> bool {
-        self.layout == Layout::Counts
+        self.layout == RecordLayout::Counts
     }
 
     /// How many positions so many letters take.
     pub fn places(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {
-            Layout::ChannelsFirst(width) | Layout::ChannelsLast(width) => numbers / width.max(1),
-            Layout::Flat | Layout::Counts => numbers,
+            RecordLayout::ChannelsFirst(width) | RecordLayout::ChannelsLast(width) => numbers / width.max(1),
+            RecordLayout::Flat | RecordLayout::Counts => numbers,
         }
     }
 
@@ -85,9 +85,9 @@ impl Encoder {
     /// The sizes of a batch of so many records and positions.
     pub fn shape(&self, records: usize, places: usize) -> Vec<usize> {
         match self.layout {
-            Layout::ChannelsFirst(width) => vec![records, width, places],
-            Layout::ChannelsLast(width) => vec![records, places, width],
-            Layout::Flat | Layout::Counts => vec![records, places],
+            RecordLayout::ChannelsFirst(width) => vec![records, width, places],
+            RecordLayout::ChannelsLast(width) => vec![records, places, width],
+            RecordLayout::Flat | RecordLayout::Counts => vec![records, places],
         }
     }
 
@@ -95,19 +95,19 @@ impl Encoder {
     pub(crate) fn fill(
         &self,
         sequences: &Ragged<'_>,
-        place: Place<'_>,
+        output: OutputRows<'_>,
         out: &mut Values,
     ) -> Result<()> {
-        self.typed.fill(&self.letters, sequences, place, out)
+        self.typed.fill(&self.letters, sequences, output, out)
     }
 
     /// The error of a record with a letter that is refused.
     pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
-        let place = Place {
+        let output = OutputRows {
             size: self.typed.size(sequence.longest()),
             rows: RowPositions::Equal,
         };
         let mut out = crate::array::none_of(self.dtype);
-        self.fill(sequence, place, &mut out).err()
+        self.fill(sequence, output, &mut out).err()
     }
 }

@@ -1,42 +1,43 @@
-//! Batches that come one after the other, made ahead by another thread.
+//! Batches in order, which another thread makes in advance.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::Duration;
 
 use seqloom_core::{Error, Result, interrupt};
 
-use crate::array::Array;
-use crate::column::Column;
+use crate::array::InputArray;
+use crate::column::ByteRows;
 
 /// Records that go through the graph together.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    /// Where in the window each record stands.
+pub(crate) struct FeedBatch {
+    /// The row of each record in the window.
     pub(crate) rows: Vec<i64>,
-    /// So many of them are records; the others fill the batch up.
+    /// The number of rows that are records; the others pad the batch.
     pub(crate) real: usize,
     /// What the graph takes.
-    pub(crate) arrays: Vec<Array>,
+    pub(crate) arrays: Vec<InputArray>,
     /// Whether the mask is left out, because the graph for full batches runs.
     pub(crate) is_full: bool,
     /// Where each record begins, of a packed batch.
     pub(crate) segments: Vec<i64>,
 }
 
-/// What comes next.
-pub(crate) enum Piece {
+/// The next part of a feed.
+pub(crate) enum FeedEvent {
     /// A window of records with these ids.
-    Begin(Column),
+    Begin(ByteRows),
     /// Some of them, perhaps one half of pairs.
-    Batch(Batch),
+    Batch(FeedBatch),
     /// The window has ended.
     End,
 }
 
 /// Makes batches.
 pub(crate) trait Feed: Send {
-    /// The next piece, in the memory of a batch that is not needed any more; nothing at the end.
-    fn next(&mut self, spare: Batch) -> Result<Option<Piece>>;
+    /// Returns the next event, in the memory of a batch that is no longer needed; `None` at the
+    /// end.
+    fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>>;
 
     /// What there is to warn of, after the end.
     fn warnings(&self) -> Vec<String> {
@@ -44,20 +45,20 @@ pub(crate) trait Feed: Send {
     }
 }
 
-/// So many pieces wait to be computed.
+/// The number of events that wait to be processed.
 const WAITING: usize = 2;
 
-/// So long a signal may wait.
-const LOOK: Duration = Duration::from_millis(100);
+/// The time between two checks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `each` with every piece, while another thread makes the next ones; `each` gives
 /// batches back whose memory is free.
 pub(crate) fn run_ahead(
     feed: &mut dyn Feed,
-    mut each: impl FnMut(Piece) -> Result<Option<Batch>>,
+    mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     std::thread::scope(|scope| {
-        let (done, made) = sync_channel(WAITING);
+        let (done, received) = sync_channel(WAITING);
         let (give, take) = channel();
         let make = move || {
             while let Some(piece) = feed.next(take.try_recv().unwrap_or_default()).transpose() {
@@ -72,17 +73,17 @@ pub(crate) fn run_ahead(
         let builder = std::thread::Builder::new().name(name);
         let started = builder.spawn_scoped(scope, make);
         started.map_err(|error| Error::full(format!("no thread can be started: {error}")))?;
-        take_all(&made, &give, &mut each)
+        take_all(&received, &give, &mut each)
     })
 }
 
 fn take_all(
-    made: &Receiver<Result<Piece>>,
-    give: &Sender<Batch>,
-    each: &mut impl FnMut(Piece) -> Result<Option<Batch>>,
+    received: &Receiver<Result<FeedEvent>>,
+    give: &Sender<FeedBatch>,
+    each: &mut impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     loop {
-        let piece = match made.recv_timeout(LOOK) {
+        let piece = match received.recv_timeout(SIGNAL_INTERVAL) {
             Ok(piece) => piece?,
             Err(RecvTimeoutError::Timeout) => {
                 check_signals()?;
@@ -101,7 +102,7 @@ fn take_all(
 /// Calls `each` with every piece, all in this thread.
 pub(crate) fn run_here(
     feed: &mut dyn Feed,
-    mut each: impl FnMut(Piece) -> Result<Option<Batch>>,
+    mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     let mut spare = None;
     while let Some(piece) = feed.next(spare.take().unwrap_or_default())? {

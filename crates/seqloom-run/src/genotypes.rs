@@ -9,38 +9,38 @@ use std::path::Path;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result, pool};
 use seqloom_graph::{Dtype, Values};
-use seqloom_load::genotype::{Order, Picks, read};
+use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
 
-use self::matching::Match;
-use self::set::Set;
-use crate::array::{Array, resize};
-use crate::column::Column;
-use crate::feed::{Batch, Feed, Piece};
-pub(crate) use learned::Learned;
+use self::matching::VariantMatch;
+use self::set::PlinkFiles;
+use crate::array::{InputArray, resize};
+use crate::column::ByteRows;
+use crate::feed::{FeedBatch, Feed, FeedEvent};
+pub(crate) use learned::GenotypeEncoder;
 
 /// The batches of a set of genotypes.
-pub(crate) struct Genotypes {
-    set: Set,
-    tables: Tables,
+pub(crate) struct GenotypeFeed {
+    set: PlinkFiles,
+    tables: VariantTables,
     positions: Picks,
     names: Vec<String>,
     batch_size: usize,
     threads: usize,
     /// Samples of a window.
     most: usize,
-    window: Option<Window>,
+    window: Option<SampleWindow>,
     /// The first sample that was not read.
     next: usize,
 }
 
 /// What each code becomes at each variant, as the file has its alleles.
-enum Tables {
+enum VariantTables {
     Single([Vec<f32>; 4]),
     Double([Vec<f64>; 4]),
 }
 
 /// Codes of some samples, a byte each.
-struct Window {
+struct SampleWindow {
     codes: Vec<i8>,
     samples: usize,
     start: usize,
@@ -49,17 +49,17 @@ struct Window {
 /// The values of codes that are codes.
 const CODES: [i8; 4] = [0, 1, 2, 3];
 
-impl Genotypes {
-    /// Opens a set and finds the variants that the model reads; `room` are the bytes of codes
-    /// that are held together.
+impl GenotypeFeed {
+    /// Opens a set and finds the variants that the model reads. A window has at most
+    /// `window_bytes` bytes of codes.
     pub(crate) fn open(
         path: &Path,
-        learned: &Learned,
-        (batch_size, threads, room): (usize, usize, usize),
+        learned: &GenotypeEncoder,
+        (batch_size, threads, window_bytes): (usize, usize, usize),
     ) -> Result<Self> {
-        let set = Set::open(path)?;
-        let found = Match::find(&learned.variants, &set.variants(learned.counts_a1)?, path)?;
-        let samples = room / found.positions.len().max(1);
+        let set = PlinkFiles::open(path)?;
+        let found = VariantMatch::find(&learned.variants, &set.variants(learned.counts_a1)?, path)?;
+        let samples = window_bytes / found.positions.len().max(1);
         Ok(Self {
             names: set.names()?,
             most: (samples / batch_size).max(1) * batch_size,
@@ -74,7 +74,7 @@ impl Genotypes {
     }
 
     /// Reads the next samples.
-    fn read(&mut self) -> Result<Option<Piece>> {
+    fn read(&mut self) -> Result<Option<FeedEvent>> {
         let stop = self.names.len().min(self.next + self.most);
         let samples = self.next..stop;
         if samples.is_empty() {
@@ -82,27 +82,34 @@ impl Genotypes {
         }
         let mut codes = Vec::new();
         resize(&mut codes, samples.len() * self.positions.len())?;
-        let picks = (Picks::Range(samples.clone()), self.positions.clone());
-        let set = (&self.set.bed, self.set.layout);
-        let work = || read(set, picks, (CODES, Order::Individuals), &mut codes, true);
+        let request = GenotypeRequest {
+            bed: &self.set.bed,
+            layout: self.set.layout,
+            individuals: Picks::Range(samples.clone()),
+            variants: self.positions.clone(),
+            table: CODES,
+            order: MatrixOrder::Individuals,
+            check: true,
+        };
+        let work = || read(request, &mut codes);
         pool::run(self.threads, work).map_err(Error::full)??;
-        let mut names = Column::default();
+        let mut names = ByteRows::default();
         for name in self.names.get(samples.clone()).unwrap_or_default() {
             names.push(name.as_bytes());
         }
-        self.window = Some(Window {
+        self.window = Some(SampleWindow {
             codes,
             samples: samples.len(),
             start: 0,
         });
         self.next = stop;
-        Ok(Some(Piece::Begin(names)))
+        Ok(Some(FeedEvent::Begin(names)))
     }
 }
 
-impl Window {
+impl SampleWindow {
     /// Takes the samples of the next batch, the last of which fills it up; false after the last.
-    fn pick(&mut self, size: usize, batch: &mut Batch) -> bool {
+    fn pick(&mut self, size: usize, batch: &mut FeedBatch) -> bool {
         let stop = self.samples.min(self.start + size);
         batch.real = stop.saturating_sub(self.start);
         batch.rows.clear();
@@ -121,17 +128,17 @@ impl Window {
     }
 }
 
-impl Tables {
-    fn array(&self) -> Array {
+impl VariantTables {
+    fn array(&self) -> InputArray {
         let dtype = match self {
             Self::Single(_) => Dtype::Float32,
             Self::Double(_) => Dtype::Float64,
         };
-        Array::new("inputs", dtype)
+        InputArray::new("inputs", dtype)
     }
 
     /// Writes the numbers of a batch.
-    fn fill(&self, window: &Window, rows: &[i64], width: usize, out: &mut Values) -> Result<()> {
+    fn fill(&self, window: &SampleWindow, rows: &[i64], width: usize, out: &mut Values) -> Result<()> {
         match (self, out) {
             (Self::Single(tables), Values::F32(out)) => decode(window, (rows, width), tables, out),
             (Self::Double(tables), Values::F64(out)) => decode(window, (rows, width), tables, out),
@@ -141,7 +148,7 @@ impl Tables {
 }
 
 fn decode<T: Copy + Default>(
-    window: &Window,
+    window: &SampleWindow,
     (rows, width): (&[i64], usize),
     tables: &[Vec<T>; 4],
     out: &mut Vec<T>,
@@ -163,14 +170,14 @@ fn decode<T: Copy + Default>(
     Ok(())
 }
 
-impl Feed for Genotypes {
-    fn next(&mut self, mut spare: Batch) -> Result<Option<Piece>> {
+impl Feed for GenotypeFeed {
+    fn next(&mut self, mut spare: FeedBatch) -> Result<Option<FeedEvent>> {
         let Some(window) = &mut self.window else {
             return self.read();
         };
         if !window.pick(self.batch_size, &mut spare) {
             self.window = None;
-            return Ok(Some(Piece::End));
+            return Ok(Some(FeedEvent::End));
         }
         if spare.arrays.is_empty() {
             spare.arrays = vec![self.tables.array()];
@@ -181,7 +188,7 @@ impl Feed for Genotypes {
             let tables = &self.tables;
             tables.fill(window, &spare.rows, width, &mut array.values)?;
         }
-        Ok(Some(Piece::Batch(spare)))
+        Ok(Some(FeedEvent::Batch(spare)))
     }
 }
 

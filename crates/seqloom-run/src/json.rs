@@ -8,13 +8,13 @@ use serde_json::{Number, Value};
 
 /// An object of a file, and where it stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Object<'a> {
+pub(crate) struct JsonObject<'a> {
     value: &'a Value,
     path: PathBuf,
     place: String,
 }
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     /// The whole of a file.
     pub(crate) fn new(path: &Path, value: &'a Value) -> Self {
         Self {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_error_names_file_place_and_what_was_found() {
         let value = json!({"kernel": {"k": "three"}});
-        let file = Object::new(Path::new("encoder.json"), &value);
+        let file = JsonObject::new(Path::new("encoder.json"), &value);
         let error = file.object("kernel").unwrap().size("k").unwrap_err();
         let expected =
             "encoder.json: kernel: \"k\" must be a whole number, found \"three\"".to_owned();
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn numbers_come_out_of_lists_in_lists() {
         let value = json!({"rows": [[0, 1.5], [2]], "odd": [[0, "1"]]});
-        let file = Object::new(Path::new("x"), &value);
+        let file = JsonObject::new(Path::new("x"), &value);
         let rows = file.numbers("rows").unwrap();
         let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
         assert_eq!(rows, ["0", "1.5", "2"]);

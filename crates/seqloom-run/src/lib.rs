@@ -11,7 +11,7 @@
 
 mod array;
 mod column;
-mod doubts;
+mod input_warnings;
 mod encoder;
 mod feed;
 #[cfg_attr(not(feature = "genotypes"), path = "genotypes/left_out.rs")]
@@ -25,11 +25,11 @@ mod task;
 mod text;
 mod write;
 
-pub use column::Column;
+pub use column::ByteRows;
 pub use encoder::Encoder;
-pub use predictor::{Options, Predictor, Summary, Watch};
+pub use predictor::{PredictOptions, Predictor, Summary, PredictionObserver};
 pub use scores::Scores;
 pub use seqloom_core::{Error, Result};
 pub use seqloom_graph as graph;
 pub use text::thousands;
-pub use write::{Format, Writer, write_number};
+pub use write::{ScoreFormat, ScoreWriter, write_number};

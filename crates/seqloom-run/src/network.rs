@@ -4,7 +4,7 @@ use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Export, Input, Layout, Limits, Manifest, Model, Pool};
 
-use crate::feed::Batch;
+use crate::feed::FeedBatch;
 use crate::sequences::MASK;
 
 /// A graph that can be run, and what becomes of its outputs.
@@ -16,7 +16,7 @@ pub(crate) struct Network {
 
 /// Rows of outputs.
 #[derive(Debug, Default)]
-pub(crate) struct Outputs {
+pub(crate) struct NetworkOutputs {
     pub(crate) values: Vec<f32>,
     pub(crate) columns: usize,
 }
@@ -39,10 +39,10 @@ impl Network {
     }
 
     /// Runs the graph on a batch.
-    pub(crate) fn outputs(&self, batch: &Batch) -> Result<Outputs> {
+    pub(crate) fn outputs(&self, batch: &FeedBatch) -> Result<NetworkOutputs> {
         let arrays = batch.arrays.iter();
         let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK));
-        let inputs: Vec<Input<'_>> = wanted.map(crate::array::Array::lend).collect();
+        let inputs: Vec<Input<'_>> = wanted.map(crate::array::Array::as_input).collect();
         let arrays = self.run(&inputs)?;
         let first = arrays.into_iter().next();
         let first = first.ok_or_else(|| fault("the graph has no output"))?;
@@ -64,7 +64,7 @@ impl Network {
             None => values.to_vec(),
             Some(pool) => join(pool, (values, columns), &batch.segments),
         };
-        Ok(Outputs { values, columns })
+        Ok(NetworkOutputs { values, columns })
     }
 }
 

@@ -10,22 +10,22 @@ use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
 
-use crate::doubts::{Ids, unfinished};
+use crate::input_warnings::{IdCounts, unfinished};
 use crate::encoder::Encoder;
-use crate::feed::{Batch, Feed, Piece, run_ahead, run_here};
-use crate::genotypes::{Genotypes, Learned};
-use crate::network::{Network, Outputs};
+use crate::feed::{FeedBatch, Feed, FeedEvent, run_ahead, run_here};
+use crate::genotypes::{GenotypeFeed, GenotypeEncoder};
+use crate::network::{Network, NetworkOutputs};
 use crate::scores::Scores;
-use crate::sequences::{Form, Sequences, Source};
+use crate::sequences::{BatchFiller, SequenceFeed, RecordSource};
 use crate::task::activate;
 
 /// An exported model that scores files, or arrays.
 ///
 /// ```no_run
-/// use seqloom_run::{Options, Predictor};
+/// use seqloom_run::{PredictOptions, Predictor};
 ///
 /// let model = Predictor::open("splice.seqloom".as_ref(), 2)?;
-/// model.predict(&["reads.fq.gz".into()], &Options::default(), |columns, scores| {
+/// model.predict(&["reads.fq.gz".into()], &PredictOptions::default(), |columns, scores| {
 ///     for (id, values) in scores.rows() {
 ///         println!("{} {:?}", String::from_utf8_lossy(id), columns.iter().zip(values));
 ///     }
@@ -36,28 +36,28 @@ use crate::task::activate;
 pub struct Predictor {
     manifest: Manifest,
     network: Network,
-    reads: Reads,
+    kind: RecordKind,
     /// The graph's inputs, and whether another graph runs where no record is padded.
     inputs: (Vec<(String, Dtype)>, bool),
     limits: Limits,
     threads: usize,
 }
 
-/// What records are.
+/// The kind of the records that the model reads.
 #[derive(Clone, Debug)]
-enum Reads {
+enum RecordKind {
     Sequences(Arc<Encoder>),
-    Genotypes(Arc<Learned>),
+    Genotypes(Arc<GenotypeEncoder>),
     Arrays,
 }
 
-impl Reads {
+impl RecordKind {
     fn of(export: &Export) -> Result<Self> {
         let Some(file) = export.encoder() else {
             return Ok(Self::Arrays);
         };
         let arrays = export.encoder_arrays();
-        if let Some(learned) = Learned::read(file, arrays.as_ref())? {
+        if let Some(learned) = GenotypeEncoder::read(file, arrays.as_ref())? {
             return Ok(Self::Genotypes(Arc::new(learned)));
         }
         let encoder = Encoder::new("encoder.json".as_ref(), file)?;
@@ -65,21 +65,21 @@ impl Reads {
     }
 }
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PredictOptions {
     /// How sequences are read.
-    pub reading: seqloom_sequences::Options,
+    pub reading: seqloom_sequences::ReaderOptions,
     /// Letters and ids that are held and sorted together, in bytes.
     pub window: usize,
     /// Whether mates alternate in each file.
     pub interleaved: bool,
 }
 
-impl Default for Options {
+impl Default for PredictOptions {
     fn default() -> Self {
         Self {
-            reading: seqloom_sequences::Options::default(),
+            reading: seqloom_sequences::ReaderOptions::default(),
             window: WINDOW,
             interleaved: false,
         }
@@ -91,30 +91,30 @@ const WINDOW: usize = 1 << 30;
 /// The same where order and size of windows change nothing, because all records have one length.
 const EQUAL: usize = 16 << 20;
 
-/// Whoever gets scores.
-pub trait Watch {
-    /// Takes the scores of a window; `columns` are the outputs' names.
+/// Receives scores and progress. An error that it returns ends the work.
+pub trait PredictionObserver {
+    /// Receives the scores of a window; `columns` are the outputs' names.
     ///
     /// # Errors
     ///
-    /// What ends the work.
+    /// An error ends the work.
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
 
-    /// Hears that a batch is done: how many records are, of those that were read so far, and
-    /// what the graph took for it.
+    /// Is called after each batch with the numbers of records that were scored and read so far,
+    /// and the time that the graph took.
     ///
     /// # Errors
     ///
-    /// What ends the work.
+    /// An error ends the work.
     fn batch(&mut self, (_done, _read): (u64, u64), _graph: Duration) -> Result<()> {
         Ok(())
     }
 }
 
-/// A function that gets scores.
-struct Each<F>(F);
+/// An observer that passes scores to a function.
+struct ScoreCallback<F>(F);
 
-impl<F: FnMut(&[String], &Scores) -> Result<()>> Watch for Each<F> {
+impl<F: FnMut(&[String], &Scores) -> Result<()>> PredictionObserver for ScoreCallback<F> {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         self.0(columns, scores)
     }
@@ -149,11 +149,11 @@ impl Predictor {
     pub fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let inputs = export.graph().inputs().iter();
         let inputs = inputs.map(|input| (input.name.clone(), input.declared.dtype));
-        let reads = Reads::of(&export)?;
+        let kind = RecordKind::of(&export)?;
         Ok(Self {
             inputs: (inputs.collect(), export.unpadded_graph().is_some()),
             manifest: export.manifest().clone(),
-            reads,
+            kind,
             network: Network::new(export, limits, threads)?,
             limits,
             threads,
@@ -167,9 +167,9 @@ impl Predictor {
 
     /// What turns letters into numbers; none of a model of other things.
     pub fn encoder(&self) -> Option<&Encoder> {
-        match &self.reads {
-            Reads::Sequences(encoder) => Some(encoder),
-            Reads::Genotypes(_) | Reads::Arrays => None,
+        match &self.kind {
+            RecordKind::Sequences(encoder) => Some(encoder),
+            RecordKind::Genotypes(_) | RecordKind::Arrays => None,
         }
     }
 
@@ -184,11 +184,11 @@ impl Predictor {
 
     /// What records are called, in the plural.
     pub fn noun(&self) -> &'static str {
-        match (&self.reads, self.manifest.pair) {
-            (Reads::Sequences(_), None) => "sequences",
-            (Reads::Sequences(_), Some(_)) => "pairs",
-            (Reads::Genotypes(_), _) => "samples",
-            (Reads::Arrays, _) => "rows",
+        match (&self.kind, self.manifest.pair) {
+            (RecordKind::Sequences(_), None) => "sequences",
+            (RecordKind::Sequences(_), Some(_)) => "pairs",
+            (RecordKind::Genotypes(_), _) => "samples",
+            (RecordKind::Arrays, _) => "rows",
         }
     }
 
@@ -206,25 +206,25 @@ impl Predictor {
     pub fn predict(
         &self,
         files: &[PathBuf],
-        options: &Options,
+        options: &PredictOptions,
         each: impl FnMut(&[String], &Scores) -> Result<()>,
     ) -> Result<Summary> {
-        self.predict_watched(files, options, &mut Each(each))
+        self.predict_observed(files, options, &mut ScoreCallback(each))
     }
 
-    /// Does the same for whoever hears of batches too.
+    /// Does the same, and calls an observer after each batch.
     ///
     /// # Errors
     ///
     /// As [`predict`](Self::predict).
-    pub fn predict_watched(
+    pub fn predict_observed(
         &self,
         files: &[PathBuf],
-        options: &Options,
-        watch: &mut dyn Watch,
+        options: &PredictOptions,
+        observer: &mut dyn PredictionObserver,
     ) -> Result<Summary> {
         let mut feed = self.open_files(files, options)?;
-        self.score(&mut *feed, watch)
+        self.score(&mut *feed, observer)
     }
 
     /// Scores every record of a stream, in which the mates of pairs alternate; errors call it
@@ -236,58 +236,58 @@ impl Predictor {
     pub fn predict_stream(
         &self,
         (name, stream): (&Path, Box<dyn Read + Send + Sync>),
-        options: &Options,
-        watch: &mut dyn Watch,
+        options: &PredictOptions,
+        observer: &mut dyn PredictionObserver,
     ) -> Result<Summary> {
-        let Reads::Sequences(encoder) = &self.reads else {
+        let RecordKind::Sequences(encoder) = &self.kind else {
             return Err(Error::argument(
                 "this model reads no sequences: run it on files or arrays",
             ));
         };
-        let form = self.form(encoder)?;
+        let filler = self.filler(encoder)?;
         let reading = self.reading(options);
-        let how = (&reading, form.reads_qualities());
+        let how = (&reading, filler.reads_qualities());
         let is_paired = self.manifest.pair.is_some();
-        let source = Source::of_stream((name, BufferedInput::new(stream)), is_paired, how);
+        let source = RecordSource::of_stream((name, BufferedInput::new(stream)), is_paired, how);
         let size = self.manifest.batch_size;
         let training = self.manifest.training.clone();
-        let mut feed = Sequences::new(source, form, (size, options.window), training);
-        self.score(&mut feed, watch)
+        let mut feed = SequenceFeed::new(source, filler, (size, options.window), training);
+        self.score(&mut feed, observer)
     }
 
-    /// What a batch of sequences looks like.
-    fn form(&self, encoder: &Arc<Encoder>) -> Result<Form> {
+    /// Returns what fills the arrays of batches of sequences.
+    fn filler(&self, encoder: &Arc<Encoder>) -> Result<BatchFiller> {
         let encoder = Arc::clone(encoder);
-        Form::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
+        BatchFiller::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
     }
 
-    fn score(&self, feed: &mut dyn Feed, watch: &mut dyn Watch) -> Result<Summary> {
-        let mut course = Course {
+    fn score(&self, feed: &mut dyn Feed, observer: &mut dyn PredictionObserver) -> Result<Summary> {
+        let mut window = WindowScores {
             predictor: self,
-            watch,
+            observer,
             columns: self.manifest.task.columns.clone(),
             scores: Scores::default(),
             summary: Summary::default(),
             done: 0,
-            ids: Ids::default(),
+            ids: IdCounts::default(),
         };
-        let step = |piece| course.step(piece);
+        let step = |piece| window.step(piece);
         if self.threads > 1 {
             run_ahead(feed, step)?;
         } else {
             run_here(feed, step)?;
         }
-        let mut summary = course.finish()?;
+        let mut summary = window.finish()?;
         summary.warnings.splice(..0, feed.warnings());
         Ok(summary)
     }
 
     /// Opens files as the encoder reads them.
-    fn open_files(&self, files: &[PathBuf], options: &Options) -> Result<Box<dyn Feed>> {
-        match &self.reads {
-            Reads::Sequences(encoder) => self.open_sequences(encoder, files, options),
-            Reads::Genotypes(learned) => self.open_genotypes(learned, files, options),
-            Reads::Arrays => Err(Error::argument(
+    fn open_files(&self, files: &[PathBuf], options: &PredictOptions) -> Result<Box<dyn Feed>> {
+        match &self.kind {
+            RecordKind::Sequences(encoder) => self.open_sequences(encoder, files, options),
+            RecordKind::Genotypes(learned) => self.open_genotypes(learned, files, options),
+            RecordKind::Arrays => Err(Error::argument(
                 "this model was trained on arrays, and has no encoder for files; run it on \
                  arrays",
             )),
@@ -298,28 +298,28 @@ impl Predictor {
         &self,
         encoder: &Arc<Encoder>,
         files: &[PathBuf],
-        options: &Options,
+        options: &PredictOptions,
     ) -> Result<Box<dyn Feed>> {
-        let form = self.form(encoder)?;
+        let filler = self.filler(encoder)?;
         let pairs = (self.manifest.pair.is_some(), options.interleaved);
         let reading = self.reading(options);
-        let source = Source::new(files, pairs, (&reading, form.reads_qualities()))?;
+        let source = RecordSource::new(files, pairs, (&reading, filler.reads_qualities()))?;
         let size = self.manifest.batch_size;
         let is_equal = self.manifest.length.is_some() || encoder.counts_words();
         let most = if is_equal { EQUAL } else { usize::MAX };
-        let room = options.window.min(most);
+        let window_bytes = options.window.min(most);
         let training = self.manifest.training.clone();
-        Ok(Box::new(Sequences::new(
+        Ok(Box::new(SequenceFeed::new(
             source,
-            form,
-            (size, room),
+            filler,
+            (size, window_bytes),
             training,
         )))
     }
 
-    /// How sequences are read by so many threads.
-    fn reading(&self, options: &Options) -> seqloom_sequences::Options {
-        seqloom_sequences::Options {
+    /// Returns the options of readers, with the number of threads.
+    fn reading(&self, options: &PredictOptions) -> seqloom_sequences::ReaderOptions {
+        seqloom_sequences::ReaderOptions {
             threads: self.threads,
             ..options.reading.clone()
         }
@@ -327,9 +327,9 @@ impl Predictor {
 
     fn open_genotypes(
         &self,
-        learned: &Learned,
+        learned: &GenotypeEncoder,
         files: &[PathBuf],
-        options: &Options,
+        options: &PredictOptions,
     ) -> Result<Box<dyn Feed>> {
         let [path] = files else {
             return Err(Error::argument(format!(
@@ -338,47 +338,47 @@ impl Predictor {
             )));
         };
         let how = (self.manifest.batch_size, self.threads, options.window);
-        Ok(Box::new(Genotypes::open(path, learned, how)?))
+        Ok(Box::new(GenotypeFeed::open(path, learned, how)?))
     }
 }
 
-/// The scores of the present window, as they come.
-struct Course<'a> {
+/// The scores of the current window.
+struct WindowScores<'a> {
     predictor: &'a Predictor,
-    watch: &'a mut dyn Watch,
+    observer: &'a mut dyn PredictionObserver,
     columns: Vec<String>,
     scores: Scores,
     summary: Summary,
     /// Records that went through the graph, mates each.
     done: u64,
-    ids: Ids,
+    ids: IdCounts,
 }
 
-impl Course<'_> {
-    fn step(&mut self, piece: Piece) -> Result<Option<Batch>> {
+impl WindowScores<'_> {
+    fn step(&mut self, piece: FeedEvent) -> Result<Option<FeedBatch>> {
         match piece {
-            Piece::Begin(names) => {
+            FeedEvent::Begin(names) => {
                 self.ids.add(&names);
                 self.scores.names = names;
                 self.scores.values.clear();
                 Ok(None)
             }
-            Piece::Batch(batch) => {
+            FeedEvent::Batch(batch) => {
                 self.compute(&batch)?;
                 Ok(Some(batch))
             }
-            Piece::End => {
+            FeedEvent::End => {
                 self.end()?;
                 Ok(None)
             }
         }
     }
 
-    fn compute(&mut self, batch: &Batch) -> Result<()> {
+    fn compute(&mut self, batch: &FeedBatch) -> Result<()> {
         let begun = now();
         let outputs = self.predictor.network.outputs(batch)?;
         let graph = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        self.place(batch, &outputs)?;
+        self.add_outputs(batch, &outputs)?;
         self.summary.batches += 1;
         self.done += as_u64(batch.real);
         let lanes = if self.predictor.manifest.pair.is_some() {
@@ -387,11 +387,11 @@ impl Course<'_> {
             1
         };
         let read = self.summary.records + as_u64(self.scores.len());
-        self.watch.batch((self.done / lanes, read), graph)
+        self.observer.batch((self.done / lanes, read), graph)
     }
 
-    /// Adds the outputs of a batch where its records stand.
-    fn place(&mut self, batch: &Batch, outputs: &Outputs) -> Result<()> {
+    /// Adds the outputs of a batch to the rows of its records.
+    fn add_outputs(&mut self, batch: &FeedBatch, outputs: &NetworkOutputs) -> Result<()> {
         let (scores, columns) = (&mut self.scores, outputs.columns);
         if scores.values.is_empty() {
             scores.columns = columns;
@@ -401,9 +401,9 @@ impl Course<'_> {
         let rows = batch.rows.iter().take(batch.real);
         for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
             let start = usize::try_from(*row).unwrap_or_default() * columns;
-            let place = scores.values.get_mut(start..start + columns);
+            let sums = scores.values.get_mut(start..start + columns);
             // Mates are added; all others stand alone, and 0 and a number is that number.
-            for (sum, value) in place.unwrap_or_default().iter_mut().zip(values) {
+            for (sum, value) in sums.unwrap_or_default().iter_mut().zip(values) {
                 *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
                     *sum + value
                 } else {
@@ -421,7 +421,7 @@ impl Course<'_> {
             self.columns = (0..columns).map(|column| column.to_string()).collect();
         }
         self.summary.records += as_u64(self.scores.len());
-        self.watch.scores(&self.columns, &self.scores)
+        self.observer.scores(&self.columns, &self.scores)
     }
 
     fn finish(self) -> Result<Summary> {

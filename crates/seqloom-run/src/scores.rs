@@ -1,12 +1,12 @@
 //! Scores: what a model says of each record of a window.
 
-use crate::column::Column;
+use crate::column::ByteRows;
 
 /// One row a record and one column an output, in input order.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
     /// The records' ids.
-    pub names: Column,
+    pub names: ByteRows,
     /// Probabilities or values, row by row.
     pub values: Vec<f32>,
     /// How many a row has.

@@ -6,7 +6,7 @@
 
 mod check;
 mod files;
-mod form;
+mod filler;
 mod order;
 mod pairs;
 mod records;
@@ -16,26 +16,26 @@ use seqloom_core::Result;
 use seqloom_graph::Training;
 
 use self::check::places_of;
-use self::order::Order;
+use self::order::LengthOrder;
 use self::records::Records;
-use crate::doubts::Doubts;
-use crate::feed::{Batch, Feed, Piece};
-pub(crate) use form::{Form, MASK};
-pub(crate) use source::Source;
+use crate::input_warnings::InputWarnings;
+use crate::feed::{FeedBatch, Feed, FeedEvent};
+pub(crate) use filler::{BatchFiller, MASK};
+pub(crate) use source::RecordSource;
 
 /// The batches of sequence files.
-pub(crate) struct Sequences {
-    source: Source,
-    form: Form,
+pub(crate) struct SequenceFeed {
+    source: RecordSource,
+    filler: BatchFiller,
     batch_size: usize,
     /// Letters and ids that a window holds, in bytes.
-    room: usize,
-    window: Option<Window>,
-    doubts: Doubts,
+    window_bytes: usize,
+    window: Option<RecordWindow>,
+    input_warnings: InputWarnings,
 }
 
 /// Records that are held and sorted together; of pairs, first and second reads.
-struct Window {
+struct RecordWindow {
     lanes: Vec<Lane>,
     /// Where the next batch begins.
     lane: usize,
@@ -44,45 +44,45 @@ struct Window {
 
 struct Lane {
     records: Records,
-    order: Order,
+    order: LengthOrder,
 }
 
-impl Sequences {
+impl SequenceFeed {
     pub(crate) fn new(
-        source: Source,
-        form: Form,
-        (batch_size, room): (usize, usize),
+        source: RecordSource,
+        filler: BatchFiller,
+        (batch_size, window_bytes): (usize, usize),
         training: Training,
     ) -> Self {
         Self {
             source,
-            form,
+            filler,
             batch_size,
-            room,
+            window_bytes,
             window: None,
-            doubts: Doubts::new(training),
+            input_warnings: InputWarnings::new(training),
         }
     }
 
     /// Reads and checks the next window, and gives its ids.
-    fn open(&mut self) -> Result<Option<Piece>> {
-        let Some(lanes) = self.source.window(self.room, self.batch_size)? else {
+    fn open(&mut self) -> Result<Option<FeedEvent>> {
+        let Some(lanes) = self.source.window(self.window_bytes, self.batch_size)? else {
             return Ok(None);
         };
         let sort = |records: Records| {
-            let places = places_of(&records, &self.form)?;
-            let order = Order::new(places);
+            let places = places_of(&records, &self.filler)?;
+            let order = LengthOrder::new(places);
             Ok(Lane { records, order })
         };
         let mut lanes = lanes.into_iter().map(sort).collect::<Result<Vec<_>>>()?;
-        if !self.form.reads_qualities() {
+        if !self.filler.reads_qualities() {
             for lane in &lanes {
-                self.doubts.add_letters(&lane.records.letters);
+                self.input_warnings.add_letters(&lane.records.letters);
             }
         }
         let names = lanes.first_mut().map(|lane| lane.records.take_names());
-        let piece = Piece::Begin(names.unwrap_or_default());
-        self.window = Some(Window {
+        let piece = FeedEvent::Begin(names.unwrap_or_default());
+        self.window = Some(RecordWindow {
             lanes,
             lane: 0,
             start: 0,
@@ -91,15 +91,15 @@ impl Sequences {
     }
 
     /// Makes the next batch of the window; nothing after the last.
-    fn batch(&mut self, mut batch: Batch) -> Result<Option<Batch>> {
+    fn batch(&mut self, mut batch: FeedBatch) -> Result<Option<FeedBatch>> {
         let Some(window) = &mut self.window else {
             return Ok(None);
         };
         while let Some(lane) = window.lanes.get(window.lane) {
-            let how = (self.batch_size, self.form.cut_of_batches());
+            let how = (self.batch_size, self.filler.cut_of_batches());
             if lane.order.pick(window.start, how, &mut batch) {
                 window.start += batch.real;
-                self.form.fill(&lane.records, &lane.order, &mut batch)?;
+                self.filler.fill(&lane.records, &lane.order, &mut batch)?;
                 return Ok(Some(batch));
             }
             (window.lane, window.start) = (window.lane + 1, 0);
@@ -108,19 +108,19 @@ impl Sequences {
     }
 }
 
-impl Feed for Sequences {
-    fn next(&mut self, spare: Batch) -> Result<Option<Piece>> {
+impl Feed for SequenceFeed {
+    fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>> {
         if self.window.is_none() {
             return self.open();
         }
         if let Some(batch) = self.batch(spare)? {
-            return Ok(Some(Piece::Batch(batch)));
+            return Ok(Some(FeedEvent::Batch(batch)));
         }
         self.window = None;
-        Ok(Some(Piece::End))
+        Ok(Some(FeedEvent::End))
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.doubts.sentences()
+        self.input_warnings.sentences()
     }
 }

@@ -13,14 +13,14 @@ use std::str::FromStr;
 use seqloom_core::{Error, Result};
 
 use self::npz::Npz;
-use self::target::Target;
+use self::target::TargetFile;
 use crate::scores::Scores;
 
 pub use self::number::write_number;
 
-/// How scores are written.
+/// The format in which scores are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ScoreFormat {
     /// A table: the id, then a column for each output.
     Tsv,
     /// The same, with commas.
@@ -31,7 +31,7 @@ pub enum Format {
     Npz,
 }
 
-impl FromStr for Format {
+impl FromStr for ScoreFormat {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
@@ -47,7 +47,7 @@ impl FromStr for Format {
     }
 }
 
-impl Format {
+impl ScoreFormat {
     /// The one that a file's name asks for: a table with tabs, unless it ends in `.csv`,
     /// `.jsonl` or `.npz`.
     ///
@@ -75,30 +75,30 @@ impl Format {
 /// Writes scores, window after window.
 ///
 /// ```
-/// use seqloom_run::{Format, Scores, Writer};
+/// use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
 ///
 /// let mut scores = Scores { columns: 2, values: vec![0.9, 0.1], ..Scores::default() };
 /// scores.names.push(b"a");
 /// let mut table = Vec::new();
 /// let columns = ["EI".to_owned(), "IE".to_owned()];
-/// let mut writer = Writer::to_stream(&mut table, Format::Tsv)?;
+/// let mut writer = ScoreWriter::to_stream(&mut table, ScoreFormat::Tsv)?;
 /// writer.write(&columns, &scores)?;
 /// writer.finish()?;
 /// assert_eq!(table, b"id\tEI\tIE\na\t0.9\t0.1\n");
 /// # Ok::<(), seqloom_run::Error>(())
 /// ```
-pub struct Writer<'a> {
-    output: Output<'a>,
-    format: Format,
+pub struct ScoreWriter<'a> {
+    output: ScoreDestination<'a>,
+    format: ScoreFormat,
     path: PathBuf,
     has_head: bool,
     line: Vec<u8>,
 }
 
-/// Where bytes go.
-enum Output<'a> {
+/// The destination of scores.
+enum ScoreDestination<'a> {
     Stream(Box<dyn Write + 'a>),
-    File(Target),
+    File(TargetFile),
     Arrays(Npz),
 }
 
@@ -107,20 +107,20 @@ const STDOUT: &str = "-";
 /// So many bytes are written at once.
 const BUFFER: usize = 1 << 18;
 
-impl<'a> Writer<'a> {
+impl<'a> ScoreWriter<'a> {
     /// Writes to a stream as scores come.
     ///
     /// # Errors
     ///
     /// NumPy's arrays need a file.
-    pub fn to_stream(stream: impl Write + 'a, format: Format) -> Result<Self> {
-        if format == Format::Npz {
+    pub fn to_stream(stream: impl Write + 'a, format: ScoreFormat) -> Result<Self> {
+        if format == ScoreFormat::Npz {
             return Err(Error::argument(
                 "npz needs a file, because its head is written last: give --out FILE.npz",
             ));
         }
         Ok(Self::new(
-            Output::Stream(Box::new(stream)),
+            ScoreDestination::Stream(Box::new(stream)),
             format,
             STDOUT.as_ref(),
         ))
@@ -131,16 +131,16 @@ impl<'a> Writer<'a> {
     /// # Errors
     ///
     /// The file cannot be written.
-    pub fn to_file(path: &Path, format: Format) -> Result<Self> {
-        let target = Target::create(path)?;
+    pub fn to_file(path: &Path, format: ScoreFormat) -> Result<Self> {
+        let target = TargetFile::create(path)?;
         let output = match format {
-            Format::Npz => Output::Arrays(Npz::new(target)?),
-            _ => Output::File(target),
+            ScoreFormat::Npz => ScoreDestination::Arrays(Npz::new(target)?),
+            _ => ScoreDestination::File(target),
         };
         Ok(Self::new(output, format, path))
     }
 
-    fn new(output: Output<'a>, format: Format, path: &Path) -> Self {
+    fn new(output: ScoreDestination<'a>, format: ScoreFormat, path: &Path) -> Self {
         Self {
             output,
             format,
@@ -161,21 +161,21 @@ impl<'a> Writer<'a> {
     }
 
     fn write_rows(&mut self, columns: &[String], scores: &Scores) -> io::Result<()> {
-        if let Output::Arrays(arrays) = &mut self.output {
+        if let ScoreDestination::Arrays(arrays) = &mut self.output {
             return arrays.write(columns, scores);
         }
         let separator = match self.format {
-            Format::Csv => tsv::COMMA,
+            ScoreFormat::Csv => tsv::COMMA,
             _ => tsv::TAB,
         };
-        if !self.has_head && self.format != Format::Jsonl {
+        if !self.has_head && self.format != ScoreFormat::Jsonl {
             tsv::write_head(columns, separator, &mut self.line);
         }
         self.has_head = true;
         let id = tsv::id_column(columns);
         for (name, values) in scores.rows() {
             match self.format {
-                Format::Jsonl => json::write_row((&id, name), (columns, values), &mut self.line),
+                ScoreFormat::Jsonl => json::write_row((&id, name), (columns, values), &mut self.line),
                 _ => tsv::write_row((name, values), separator, &mut self.line),
             }
             if self.line.len() >= BUFFER {
@@ -187,12 +187,12 @@ impl<'a> Writer<'a> {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.output {
-            Output::Stream(stream) => {
+            ScoreDestination::Stream(stream) => {
                 stream.write_all(&self.line)?;
                 stream.flush()?;
             }
-            Output::File(target) => target.write_all(&self.line)?,
-            Output::Arrays(_) => {}
+            ScoreDestination::File(target) => target.write_all(&self.line)?,
+            ScoreDestination::Arrays(_) => {}
         }
         self.line.clear();
         Ok(())
@@ -205,9 +205,9 @@ impl<'a> Writer<'a> {
     /// The disk is full.
     pub fn finish(self) -> Result<()> {
         let finished = match self.output {
-            Output::Stream(mut stream) => stream.flush(),
-            Output::File(target) => target.finish(),
-            Output::Arrays(arrays) => arrays.finish(),
+            ScoreDestination::Stream(mut stream) => stream.flush(),
+            ScoreDestination::File(target) => target.finish(),
+            ScoreDestination::Arrays(arrays) => arrays.finish(),
         };
         finished.map_err(|error| Error::io(&self.path, &error))
     }

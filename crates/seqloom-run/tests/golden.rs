@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use seqloom_run::{Options, Predictor, Scores};
+use seqloom_run::{PredictOptions, Predictor, Scores};
 use seqloom_sequences::Reader;
 
 const LENGTHS: [usize; 5] = [30, 24, 30, 17, 9];
@@ -17,7 +17,7 @@ fn home() -> PathBuf {
 /// The first sequences of the demo, cut to several lengths.
 fn write_records(path: &Path) {
     let demo = home().join("python/seqloom/_demo/test.fa.gz");
-    let mut reader = Reader::open(&demo, &seqloom_sequences::Options::default()).unwrap();
+    let mut reader = Reader::open(&demo, &seqloom_sequences::ReaderOptions::default()).unwrap();
     let batch = reader.read(LENGTHS.len(), usize::MAX).unwrap().unwrap();
     let mut file = fs::File::create(path).unwrap();
     for (row, length) in LENGTHS.into_iter().enumerate() {
@@ -38,7 +38,7 @@ fn score(name: &str, threads: usize) -> Vec<f32> {
     let mut all = Scores::default();
     let files = [path.clone()];
     let summary = model
-        .predict(&files, &Options::default(), |columns, scores| {
+        .predict(&files, &PredictOptions::default(), |columns, scores| {
             assert_eq!(columns, ["EI", "IE", "N"]);
             all = scores.clone();
             Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use seqloom_core::Result;
 use seqloom_graph::{Export, Limits};
-use seqloom_run::{Options, Predictor, Scores, Summary, Watch};
+use seqloom_run::{PredictOptions, Predictor, Scores, Summary, PredictionObserver};
 use serde_json::json;
 
 use crate::facts::Facts;
@@ -84,12 +84,12 @@ impl Session {
         &self,
         name: &str,
         stream: Box<dyn Read + Send + Sync>,
-        watch: &mut dyn Watch,
+        watch: &mut dyn PredictionObserver,
     ) -> Result<Summary> {
-        let options = Options {
+        let options = PredictOptions {
             window: WINDOW,
             interleaved: self.predictor.manifest().pair.is_some(),
-            ..Options::default()
+            ..PredictOptions::default()
         };
         self.predictor
             .predict_stream((Path::new(name), stream), &options, watch)
@@ -102,7 +102,7 @@ struct Telling<'a, H> {
     has_begun: bool,
 }
 
-impl<H: Host> Watch for Telling<'_, H> {
+impl<H: Host> PredictionObserver for Telling<'_, H> {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         let table = table::of(columns, scores, !self.has_begun)?;
         self.has_begun = true;
@@ -123,7 +123,7 @@ pub(crate) struct Kept {
     pub(crate) values: Vec<f32>,
 }
 
-impl Watch for Kept {
+impl PredictionObserver for Kept {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         self.columns = columns.to_vec();
         self.values.extend_from_slice(&scores.values);

@@ -1,7 +1,7 @@
 //! Scores as bytes: see [`border`](crate::border).
 
 use seqloom_core::Result;
-use seqloom_run::{Format, Scores, Writer};
+use seqloom_run::{ScoreFormat, Scores, ScoreWriter};
 
 /// The bytes of a table: with a head or, behind another table, without.
 pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<Vec<u8>> {
@@ -19,7 +19,7 @@ pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<
 /// The text that `seqloom-run` writes.
 fn text_of(columns: &[String], scores: &Scores) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    let mut writer = Writer::to_stream(&mut text, Format::Tsv)?;
+    let mut writer = ScoreWriter::to_stream(&mut text, ScoreFormat::Tsv)?;
     writer.write(columns, scores)?;
     writer.finish()?;
     Ok(text)

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use seqloom_core::{Error, Result};
 use seqloom_macros::native;
-use seqloom_run::{Options, Predictor, Scores, Watch};
+use seqloom_run::{PredictOptions, Predictor, Scores, PredictionObserver};
 
 use crate::formats::source::Failure;
 use crate::load::store::text;
@@ -53,9 +53,9 @@ impl ExportedPredictor {
         progress: Option<Py<PyAny>>,
         interleaved: bool,
     ) -> PyResult<Scored<'py>> {
-        let options = Options {
+        let options = PredictOptions {
             interleaved,
-            ..Options::default()
+            ..PredictOptions::default()
         };
         let failure = Failure::default();
         let mut kept = Kept {
@@ -66,7 +66,7 @@ impl ExportedPredictor {
         };
         let work = || {
             let predictor = &self.predictor;
-            predictor.predict_watched(&files, &options, &mut kept)
+            predictor.predict_observed(&files, &options, &mut kept)
         };
         let done = pool::run(py, 1, work);
         let summary = done.map_err(|error| failure.take().unwrap_or(error))?;
@@ -88,7 +88,7 @@ struct Kept {
     scores: Scores,
 }
 
-impl Watch for Kept {
+impl PredictionObserver for Kept {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         if self.columns.is_empty() {
             self.columns = columns.to_vec();

@@ -6,14 +6,14 @@ use std::str::FromStr;
 
 use lexopt::{Arg, Parser, ValueExt};
 use seqloom_run::graph::{Export, Limits};
-use seqloom_run::{Error, Format, Options, Predictor, Result};
+use seqloom_run::{Error, ScoreFormat, PredictOptions, Predictor, Result};
 use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
 use super::{size, threads};
 
-/// What is to be done.
+/// The command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum CommandKind {
     Predict,
     Inspect,
     Bench,
@@ -21,20 +21,20 @@ pub(super) enum Wanted {
     Version,
 }
 
-/// What the words say.
+/// The command with its arguments and options.
 #[derive(Debug)]
-pub(super) struct Arguments {
-    pub(super) wanted: Wanted,
+pub(super) struct CommandLine {
+    pub(super) wanted: CommandKind,
     pub(super) export: PathBuf,
     pub(super) files: Vec<PathBuf>,
     pub(super) out: PathBuf,
-    pub(super) format: Option<Format>,
+    pub(super) format: Option<ScoreFormat>,
     pub(super) overwrite: bool,
     pub(super) quiet: bool,
     pub(super) threads: usize,
     /// Bytes that records and arrays may take.
     pub(super) memory: Option<usize>,
-    pub(super) options: Options,
+    pub(super) options: PredictOptions,
 }
 
 /// The path that stands for standard input and output.
@@ -44,7 +44,7 @@ pub(super) const MOST_THREADS: usize = 256;
 /// Of the memory, records that wait take this part.
 const SHARE: usize = 4;
 
-impl Arguments {
+impl CommandLine {
     /// Reads the words; what is wrong with them is an error that says where the help is.
     pub(super) fn parse(words: impl Iterator<Item = OsString>) -> Result<Self> {
         let parsed = Self::read(words);
@@ -56,7 +56,7 @@ impl Arguments {
 
     fn new() -> Self {
         Self {
-            wanted: Wanted::Predict,
+            wanted: CommandKind::Predict,
             export: PathBuf::new(),
             files: Vec::new(),
             out: STREAM.into(),
@@ -65,7 +65,7 @@ impl Arguments {
             quiet: false,
             threads: 0,
             memory: None,
-            options: Options::default(),
+            options: PredictOptions::default(),
         }
     }
 
@@ -76,9 +76,9 @@ impl Arguments {
         let mut threads = None;
         while let Some(word) = parser.next().map_err(wrong)? {
             match word {
-                Arg::Short('h') | Arg::Long("help") => return Ok(arguments.to(Wanted::Help)),
+                Arg::Short('h') | Arg::Long("help") => return Ok(arguments.to(CommandKind::Help)),
                 Arg::Short('V') | Arg::Long("version") => {
-                    return Ok(arguments.to(Wanted::Version));
+                    return Ok(arguments.to(CommandKind::Version));
                 }
                 Arg::Long("threads") => threads = Some(whole("--threads", &mut parser)?),
                 Arg::Long(name) => {
@@ -94,7 +94,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    fn to(mut self, wanted: Wanted) -> Self {
+    fn to(mut self, wanted: CommandKind) -> Self {
         self.wanted = wanted;
         self
     }
@@ -107,7 +107,7 @@ impl Arguments {
             "quiet" => self.quiet = true,
             "interleaved" => self.options.interleaved = true,
             "out" => self.out = parser.value().map_err(wrong)?.into(),
-            "format" => self.format = Some(Format::from_str(&text(parser)?)?),
+            "format" => self.format = Some(ScoreFormat::from_str(&text(parser)?)?),
             "memory" => self.memory = Some(size::parse(&text(parser)?)?),
             "quality" => reading.quality = QualityEncoding::named(&text(parser)?)?,
             "comments" => reading.comments = Comments::named(&text(parser)?)?,
@@ -132,17 +132,17 @@ impl Arguments {
 
     /// Refuses what does not go together.
     fn checked(mut self) -> Result<Self> {
-        if matches!(self.wanted, Wanted::Help | Wanted::Version) {
+        if matches!(self.wanted, CommandKind::Help | CommandKind::Version) {
             return Ok(self);
         }
         if self.export.as_os_str().is_empty() {
             return Err(Error::argument("EXPORT is missing: a folder or a .zip"));
         }
         match self.wanted {
-            Wanted::Inspect if !self.files.is_empty() => {
+            CommandKind::Inspect if !self.files.is_empty() => {
                 return Err(Error::argument("inspect reads no files but EXPORT"));
             }
-            Wanted::Predict | Wanted::Bench if self.files.is_empty() => {
+            CommandKind::Predict | CommandKind::Bench if self.files.is_empty() => {
                 return Err(Error::argument(
                     "FILES are missing: FASTA, FASTQ, a .bed, or - for standard input",
                 ));
@@ -178,12 +178,12 @@ impl Arguments {
     }
 }
 
-fn command_of(word: &OsStr) -> Option<Wanted> {
+fn command_of(word: &OsStr) -> Option<CommandKind> {
     match word.to_str()? {
-        "predict" => Some(Wanted::Predict),
-        "inspect" => Some(Wanted::Inspect),
-        "bench" => Some(Wanted::Bench),
-        "help" => Some(Wanted::Help),
+        "predict" => Some(CommandKind::Predict),
+        "inspect" => Some(CommandKind::Inspect),
+        "bench" => Some(CommandKind::Bench),
+        "help" => Some(CommandKind::Help),
         _ => None,
     }
 }
@@ -220,14 +220,14 @@ fn wrong(error: lexopt::Error) -> Error {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Arguments> {
-        Arguments::parse(line.split_whitespace().map(OsString::from))
+    fn parse(line: &str) -> Result<CommandLine> {
+        CommandLine::parse(line.split_whitespace().map(OsString::from))
     }
 
     #[test]
     fn the_short_form_predicts_to_standard_output() {
         let found = parse("m.zip a.fa -").unwrap();
-        assert_eq!((found.wanted, found.streams()), (Wanted::Predict, true));
+        assert_eq!((found.wanted, found.streams()), (CommandKind::Predict, true));
         assert_eq!(found.export, Path::new("m.zip"));
         assert_eq!(found.files, [Path::new("a.fa"), Path::new("-")]);
     }

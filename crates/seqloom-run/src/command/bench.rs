@@ -2,18 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use seqloom_run::{Result, Scores, Watch, thousands};
+use seqloom_run::{Result, Scores, PredictionObserver, thousands};
 
-use super::arguments::Arguments;
+use super::arguments::CommandLine;
 
 /// Scores files, and says how long it took; scores are dropped.
-pub(super) fn measure(arguments: &Arguments) -> Result<String> {
+pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
     let begun = Instant::now();
     let model = arguments.open()?;
     let opened = begun.elapsed();
     let mut times = Times::default();
     let begun = Instant::now();
-    let summary = model.predict_watched(&arguments.files, &arguments.options, &mut times)?;
+    let summary = model.predict_observed(&arguments.files, &arguments.options, &mut times)?;
     let whole = begun.elapsed();
     let graph: Duration = times.0.iter().sum();
     times.0.sort();
@@ -44,7 +44,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<String> {
 #[derive(Default)]
 struct Times(Vec<Duration>);
 
-impl Watch for Times {
+impl PredictionObserver for Times {
     fn scores(&mut self, _: &[String], _: &Scores) -> Result<()> {
         Ok(())
     }

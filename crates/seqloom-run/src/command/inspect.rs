@@ -7,10 +7,10 @@ use seqloom_run::graph::{Crop, Export, Layout, Manifest, Pair, TaskName};
 use seqloom_run::{Result, thousands};
 use serde_json::Value;
 
-use super::arguments::Arguments;
+use super::arguments::CommandLine;
 
 /// Describes an export whose files have all been compared with their hashes.
-pub(super) fn describe(arguments: &Arguments) -> Result<String> {
+pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
     // What this program cannot run is an error here too.
     let text = facts(&arguments.export.to_string_lossy(), &export);

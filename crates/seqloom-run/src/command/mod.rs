@@ -16,26 +16,26 @@ use std::process::ExitCode;
 
 use seqloom_run::Result;
 
-use self::arguments::{Arguments, Wanted};
+use self::arguments::{CommandLine, CommandKind};
 
 /// What is wrong with the input, or with the words.
 const BAD_INPUT: u8 = 2;
-/// Whoever read what was printed wants no more.
+/// The reader of standard output has closed it.
 const UNWANTED: u8 = 1;
 
-/// How a command ended that met no error.
-pub(crate) enum Outcome {
+/// How a command ended without an error.
+pub(crate) enum CommandOutcome {
     Done,
-    /// Nobody reads standard output any more.
+    /// The reader of standard output has closed it.
     Unwanted,
 }
 
 /// Does what the words say, and gives the exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     signals::heed();
-    match Arguments::parse(words).and_then(|arguments| obey(&arguments)) {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Unwanted) => ExitCode::from(UNWANTED),
+    match CommandLine::parse(words).and_then(|arguments| obey(&arguments)) {
+        Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
+        Ok(CommandOutcome::Unwanted) => ExitCode::from(UNWANTED),
         Err(error) => signals::came().map_or_else(
             || {
                 let text = remedies::named(&error.to_string());
@@ -50,23 +50,23 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn obey(arguments: &Arguments) -> Result<Outcome> {
+fn obey(arguments: &CommandLine) -> Result<CommandOutcome> {
     Ok(match arguments.wanted {
-        Wanted::Help => print(help::TEXT),
-        Wanted::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
-        Wanted::Predict => predict::predict(arguments)?,
-        Wanted::Inspect => print(&inspect::describe(arguments)?),
-        Wanted::Bench => print(&bench::measure(arguments)?),
+        CommandKind::Help => print(help::TEXT),
+        CommandKind::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
+        CommandKind::Predict => predict::predict(arguments)?,
+        CommandKind::Inspect => print(&inspect::describe(arguments)?),
+        CommandKind::Bench => print(&bench::measure(arguments)?),
     })
 }
 
 /// Prints a result; that nobody reads it is no error.
-fn print(text: &str) -> Outcome {
+fn print(text: &str) -> CommandOutcome {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(printable(text).as_bytes())
         .and_then(|()| out.flush());
-    written.map_or(Outcome::Unwanted, |()| Outcome::Done)
+    written.map_or(CommandOutcome::Unwanted, |()| CommandOutcome::Done)
 }
 
 /// Prints what is no result.

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use seqloom_run::{Error, Format, Result, Writer, thousands};
+use seqloom_run::{Error, ScoreFormat, Result, ScoreWriter, thousands};
 
-use super::arguments::Arguments;
-use super::{Outcome, say};
+use super::arguments::CommandLine;
+use super::{CommandOutcome, say};
 
 /// Writes scores as they come, or a file at the end.
-pub(super) fn predict(arguments: &Arguments) -> Result<Outcome> {
+pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
     check_out(arguments)?;
     let model = arguments.open()?;
     let is_broken = Cell::new(false);
@@ -19,7 +19,7 @@ pub(super) fn predict(arguments: &Arguments) -> Result<Outcome> {
         writer.write(columns, scores)
     });
     if is_broken.get() {
-        return Ok(Outcome::Unwanted);
+        return Ok(CommandOutcome::Unwanted);
     }
     let summary = scored?;
     writer.finish()?;
@@ -35,23 +35,23 @@ pub(super) fn predict(arguments: &Arguments) -> Result<Outcome> {
         let count = thousands(summary.records);
         say(&format!("scored {count} {}: {place}", model.noun()));
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-fn open_writer<'a>(arguments: &Arguments, is_broken: &'a Cell<bool>) -> Result<Writer<'a>> {
+fn open_writer<'a>(arguments: &CommandLine, is_broken: &'a Cell<bool>) -> Result<ScoreWriter<'a>> {
     let format = arguments.format;
     if arguments.streams() {
         let stream = Stdout {
             stream: io::stdout(),
             is_broken,
         };
-        return Writer::to_stream(stream, format.unwrap_or(Format::Tsv));
+        return ScoreWriter::to_stream(stream, format.unwrap_or(ScoreFormat::Tsv));
     }
     let format = match format {
         Some(format) => format,
-        None => Format::of(&arguments.out)?,
+        None => ScoreFormat::of(&arguments.out)?,
     };
-    Writer::to_file(&arguments.out, format)
+    ScoreWriter::to_file(&arguments.out, format)
 }
 
 /// Standard output, and whether somebody still reads it.
@@ -83,7 +83,7 @@ impl Write for Stdout<'_> {
 }
 
 /// Finds out before the work, not after it, that a file cannot be written.
-fn check_out(arguments: &Arguments) -> Result<()> {
+fn check_out(arguments: &CommandLine) -> Result<()> {
     if arguments.streams() {
         return Ok(());
     }

@@ -10,9 +10,9 @@ use seqloom_encode::{
 use seqloom_graph::Dtype;
 use serde_json::{Number, Value};
 
-use super::typed::Typed;
-use super::{Encoder, Layout};
-use crate::json::Object;
+use super::typed::TypedKernel;
+use super::{Encoder, RecordLayout};
+use crate::json::JsonObject;
 
 impl Encoder {
     /// Makes the kernel that a file describes; `path` is for errors.
@@ -34,18 +34,18 @@ impl Encoder {
     /// # Ok::<(), seqloom_run::Error>(())
     /// ```
     pub fn new(path: &Path, file: &Value) -> Result<Self> {
-        let kernel = Object::new(path, file).object("kernel")?;
+        let kernel = JsonObject::new(path, file).object("kernel")?;
         let letters = read_letters(&kernel.object("letters")?)?;
         let dtype = read_dtype(&kernel)?;
-        let plan = Plan {
+        let plan = KernelBuilder {
             kernel: &kernel,
             letters: &letters,
             dtype,
         };
         let (typed, layout) = if dtype.size() == 4 {
-            plan.make().map(|(it, layout)| (Typed::Four(it), layout))
+            plan.make().map(|(it, layout)| (TypedKernel::Four(it), layout))
         } else {
-            plan.make().map(|(it, layout)| (Typed::Eight(it), layout))
+            plan.make().map(|(it, layout)| (TypedKernel::Eight(it), layout))
         }?;
         Ok(Self {
             reads_qualities: kernel.text("kind")? == "quality",
@@ -57,7 +57,7 @@ impl Encoder {
     }
 }
 
-fn read_dtype(kernel: &Object<'_>) -> Result<Dtype> {
+fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
     let name = kernel.text("dtype")?;
     match Dtype::named(name) {
         Some(dtype @ (Dtype::Float32 | Dtype::Float64 | Dtype::Int32 | Dtype::Int64)) => Ok(dtype),
@@ -68,7 +68,7 @@ fn read_dtype(kernel: &Object<'_>) -> Result<Dtype> {
 }
 
 /// The letters under their policy, or the range of a quality.
-fn read_letters(object: &Object<'_>) -> Result<LetterTable> {
+fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
         let (first, last) = (byte(object, "first")?, byte(object, "last")?);
         return Ok(LetterTable::range(first, last, object.text("expected")?));
@@ -86,23 +86,23 @@ fn read_letters(object: &Object<'_>) -> Result<LetterTable> {
     letters.map_err(|error| object.fault(error))
 }
 
-fn byte(object: &Object<'_>, key: &str) -> Result<u8> {
+fn byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
     let number = object.size(key)?;
     u8::try_from(number).map_err(|_| object.fault(format!("{key:?} must be 0 to 255")))
 }
 
-/// A kernel, and how its numbers lie.
-type Made<T> = (Box<dyn RowKernel<T>>, Layout);
+/// A kernel, and the layout of its numbers.
+type KernelAndLayout<T> = (Box<dyn RowKernel<T>>, RecordLayout);
 
-/// What a kernel is made of.
-struct Plan<'a> {
-    kernel: &'a Object<'a>,
+/// Makes a kernel from its JSON object.
+struct KernelBuilder<'a> {
+    kernel: &'a JsonObject<'a>,
     letters: &'a LetterTable,
     dtype: Dtype,
 }
 
-impl Plan<'_> {
-    fn make<T: Word>(&self) -> Result<Made<T>> {
+impl KernelBuilder<'_> {
+    fn make<T: Word>(&self) -> Result<KernelAndLayout<T>> {
         match self.kernel.text("kind")? {
             "one_hot" => self.one_hot(),
             "lookup" | "quality" => self.lookup(),
@@ -115,26 +115,26 @@ impl Plan<'_> {
         }
     }
 
-    fn one_hot<T: Word>(&self) -> Result<Made<T>> {
+    fn one_hot<T: Word>(&self) -> Result<KernelAndLayout<T>> {
         let is_first = self.kernel.flag("channels_first")?;
         let rows = self.words("rows")?;
         let width = self.letters.members().len();
-        let kernel = self.say(OneHot::new(self.letters, rows, is_first))?;
+        let kernel = self.at_kernel(OneHot::new(self.letters, rows, is_first))?;
         let layout = if is_first {
-            Layout::ChannelsFirst(width)
+            RecordLayout::ChannelsFirst(width)
         } else {
-            Layout::ChannelsLast(width)
+            RecordLayout::ChannelsLast(width)
         };
         Ok((T::boxed(AnyKernel::OneHot(kernel)), layout))
     }
 
-    fn lookup<T: Word>(&self) -> Result<Made<T>> {
+    fn lookup<T: Word>(&self) -> Result<KernelAndLayout<T>> {
         let values: Vec<T> = self.words("values")?;
-        let kernel = self.say(Lookup::new(&values, frame(&self.specials()?)))?;
-        Ok((T::boxed(AnyKernel::Lookup(kernel)), Layout::Flat))
+        let kernel = self.at_kernel(Lookup::new(&values, frame(&self.specials()?)))?;
+        Ok((T::boxed(AnyKernel::Lookup(kernel)), RecordLayout::Flat))
     }
 
-    fn kmers<T: Word>(&self) -> Result<Made<T>> {
+    fn kmers<T: Word>(&self) -> Result<KernelAndLayout<T>> {
         let specials = self.specials()?;
         let words = self.words_of_letters()?;
         let kernel = Kmers {
@@ -143,15 +143,15 @@ impl Plan<'_> {
             unknown: specials.get(1).copied().unwrap_or_default(),
             frame: frame(&specials),
         };
-        Ok((T::boxed(AnyKernel::Kmers(kernel)), Layout::Flat))
+        Ok((T::boxed(AnyKernel::Kmers(kernel)), RecordLayout::Flat))
     }
 
-    fn kmer_counts<T: Word>(&self) -> Result<Made<T>> {
+    fn kmer_counts<T: Word>(&self) -> Result<KernelAndLayout<T>> {
         let kernel = KmerCounts {
             words: self.words_of_letters()?,
             is_float: self.dtype.is_float(),
         };
-        Ok((T::boxed(AnyKernel::KmerCounts(kernel)), Layout::Counts))
+        Ok((T::boxed(AnyKernel::KmerCounts(kernel)), RecordLayout::Counts))
     }
 
     /// The token of the first word; those of all words are numbers of the type.
@@ -180,7 +180,7 @@ impl Plan<'_> {
     fn words_of_letters(&self) -> Result<KmerWords> {
         let (k, stride) = (self.kernel.size("k")?, self.kernel.size("stride")?);
         let is_canonical = self.kernel.flag("canonical")?;
-        self.say(KmerWords::new(self.letters, k, stride, is_canonical))
+        self.at_kernel(KmerWords::new(self.letters, k, stride, is_canonical))
     }
 
     /// Padding and the unknown token, and those at both ends where there are such.
@@ -209,7 +209,7 @@ impl Plan<'_> {
         words.collect()
     }
 
-    fn say<T>(&self, made: Result<T>) -> Result<T> {
+    fn at_kernel<T>(&self, made: Result<T>) -> Result<T> {
         made.map_err(|error| self.kernel.fault(error))
     }
 }

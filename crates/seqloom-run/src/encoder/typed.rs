@@ -10,12 +10,12 @@ use seqloom_graph::{Dtype, Values};
 use crate::array::resize;
 
 /// A kernel for numbers of four or eight bytes.
-pub(super) enum Typed {
+pub(super) enum TypedKernel {
     Four(Box<dyn RowKernel<u32>>),
     Eight(Box<dyn RowKernel<u64>>),
 }
 
-impl fmt::Debug for Typed {
+impl fmt::Debug for TypedKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Four(_) => "a kernel of four bytes",
@@ -24,7 +24,7 @@ impl fmt::Debug for Typed {
     }
 }
 
-impl Typed {
+impl TypedKernel {
     /// The least numbers of a row for so many letters.
     pub(super) fn size(&self, letters: usize) -> usize {
         match self {
@@ -38,21 +38,21 @@ impl Typed {
         &self,
         letters: &LetterTable,
         sequences: &Ragged<'_>,
-        place: Place<'_>,
+        output: OutputRows<'_>,
         out: &mut Values,
     ) -> Result<()> {
         match (self, out) {
             (Self::Four(kernel), Values::F32(out)) => {
-                place.fill((letters, &**kernel), sequences, out)
+                output.fill((letters, &**kernel), sequences, out)
             }
             (Self::Four(kernel), Values::I32(out)) => {
-                place.fill((letters, &**kernel), sequences, out)
+                output.fill((letters, &**kernel), sequences, out)
             }
             (Self::Eight(kernel), Values::F64(out)) => {
-                place.fill((letters, &**kernel), sequences, out)
+                output.fill((letters, &**kernel), sequences, out)
             }
             (Self::Eight(kernel), Values::I64(out)) => {
-                place.fill((letters, &**kernel), sequences, out)
+                output.fill((letters, &**kernel), sequences, out)
             }
             (_, out) => Err(misfit(out.data().dtype())),
         }
@@ -65,14 +65,14 @@ fn misfit(dtype: Dtype) -> Error {
     ))
 }
 
-/// How many numbers there are, and where rows lie among them.
+/// The size of an output array, and the positions of its rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct OutputRows<'a> {
     pub(crate) size: usize,
     pub(crate) rows: RowPositions<'a>,
 }
 
-impl Place<'_> {
+impl OutputRows<'_> {
     /// Lets a kernel write bits into the memory of numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,

@@ -7,31 +7,31 @@ use seqloom_core::{Error, Result};
 use seqloom_graph::safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
-use super::Tables;
+use super::VariantTables;
 use super::matching::Variants;
-use crate::json::Object;
+use crate::json::JsonObject;
 
-/// What `encoder.json` and `encoder.safetensors` say of genotypes.
+/// The encoder of genotypes, as `encoder.json` and `encoder.safetensors` describe it.
 #[derive(Debug)]
-pub(crate) struct Learned {
+pub(crate) struct GenotypeEncoder {
     pub(super) variants: Variants,
     pub(super) counts_a1: bool,
-    codes: Codes,
+    codes: CodeValues,
 }
 
 /// A row for each code, a number for each variant.
 #[derive(Debug)]
-enum Codes {
+enum CodeValues {
     Single(Vec<f32>),
     Double(Vec<f64>),
 }
 
 const FILE: &str = "encoder.safetensors";
 
-impl Learned {
+impl GenotypeEncoder {
     /// Reads both files; a model of sequences is none.
     pub(crate) fn read(file: &Value, arrays: Option<&SafeTensors<'_>>) -> Result<Option<Self>> {
-        let kernel = Object::new("encoder.json".as_ref(), file).object("kernel")?;
+        let kernel = JsonObject::new("encoder.json".as_ref(), file).object("kernel")?;
         if kernel.text("kind")? != "genotypes" {
             return Ok(None);
         }
@@ -61,10 +61,10 @@ impl Learned {
     }
 
     /// The tables for alleles as a file has them.
-    pub(super) fn tables(&self, is_flipped: &[bool]) -> Result<Tables> {
+    pub(super) fn tables(&self, is_flipped: &[bool]) -> Result<VariantTables> {
         Ok(match &self.codes {
-            Codes::Single(codes) => Tables::Single(turn(codes, is_flipped)?),
-            Codes::Double(codes) => Tables::Double(turn(codes, is_flipped)?),
+            CodeValues::Single(codes) => VariantTables::Single(turn(codes, is_flipped)?),
+            CodeValues::Double(codes) => VariantTables::Double(turn(codes, is_flipped)?),
         })
     }
 }
@@ -83,7 +83,7 @@ fn turn<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
     Ok(tables)
 }
 
-fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<Codes> {
+fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<CodeValues> {
     let array = tensor(arrays, "tables")?;
     if array.shape() != [4, count] {
         let found = array.shape();
@@ -93,8 +93,8 @@ fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<Codes> {
     }
     let data = array.data();
     match array.dtype() {
-        Dtype::F32 => Ok(Codes::Single(numbers(data, f32::from_le_bytes))),
-        Dtype::F64 => Ok(Codes::Double(numbers(data, f64::from_le_bytes))),
+        Dtype::F32 => Ok(CodeValues::Single(numbers(data, f32::from_le_bytes))),
+        Dtype::F64 => Ok(CodeValues::Double(numbers(data, f64::from_le_bytes))),
         other => Err(fault(format!("tables must be of floats, found {other:?}"))),
     }
 }

@@ -6,20 +6,20 @@ use seqloom_core::{Error, Result};
 use seqloom_graph::safetensors::SafeTensors;
 use serde_json::Value;
 
-use crate::feed::{Batch, Feed, Piece};
-use crate::json::Object;
+use crate::feed::{FeedBatch, Feed, FeedEvent};
+use crate::json::JsonObject;
 
 /// What nobody has here.
 #[derive(Debug)]
-pub(crate) enum Learned {}
+pub(crate) enum GenotypeEncoder {}
 
 /// What nobody can open here.
-pub(crate) enum Genotypes {}
+pub(crate) enum GenotypeFeed {}
 
-impl Learned {
+impl GenotypeEncoder {
     /// Refuses a model of genotypes; a model of sequences is none.
     pub(crate) fn read(file: &Value, _: Option<&SafeTensors<'_>>) -> Result<Option<Self>> {
-        let kernel = Object::new("encoder.json".as_ref(), file).object("kernel")?;
+        let kernel = JsonObject::new("encoder.json".as_ref(), file).object("kernel")?;
         if kernel.text("kind")? != "genotypes" {
             return Ok(None);
         }
@@ -29,14 +29,14 @@ impl Learned {
     }
 }
 
-impl Genotypes {
-    pub(crate) fn open(_: &Path, learned: &Learned, _: (usize, usize, usize)) -> Result<Self> {
+impl GenotypeFeed {
+    pub(crate) fn open(_: &Path, learned: &GenotypeEncoder, _: (usize, usize, usize)) -> Result<Self> {
         match *learned {}
     }
 }
 
-impl Feed for Genotypes {
-    fn next(&mut self, _: Batch) -> Result<Option<Piece>> {
+impl Feed for GenotypeFeed {
+    fn next(&mut self, _: FeedBatch) -> Result<Option<FeedEvent>> {
         match *self {}
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Variants {
 
 /// Where the wanted variants are in a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Match {
+pub(super) struct VariantMatch {
     pub(super) positions: Vec<usize>,
     /// The file counts the other allele.
     pub(super) is_flipped: Vec<bool>,
@@ -28,7 +28,7 @@ pub(super) struct Match {
 
 const SHOWN: usize = 3;
 
-impl Match {
+impl VariantMatch {
     /// Finds each wanted variant by its id and its alleles.
     pub(super) fn find(wanted: &Variants, found: &Variants, path: &Path) -> Result<Self, Error> {
         if wanted == found {
@@ -164,8 +164,8 @@ mod tests {
         }
     }
 
-    fn find(wanted: &Variants, found: &Variants) -> Result<Match, String> {
-        Match::find(wanted, found, Path::new("a.bed")).map_err(|error| error.to_string())
+    fn find(wanted: &Variants, found: &Variants) -> Result<VariantMatch, String> {
+        VariantMatch::find(wanted, found, Path::new("a.bed")).map_err(|error| error.to_string())
     }
 
     #[test]

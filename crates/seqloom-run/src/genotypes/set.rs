@@ -12,14 +12,14 @@ use seqloom_plink::{Bed, BedLayout};
 use super::matching::Variants;
 
 /// A set of three files.
-pub(super) struct Set {
+pub(super) struct PlinkFiles {
     pub(super) bed: Bed,
     pub(super) layout: BedLayout,
     people: TextTable<Vec<u8>>,
     variants: TextTable<Vec<u8>>,
 }
 
-impl Set {
+impl PlinkFiles {
     /// Opens a `.bed` and reads its tables, which may be compressed.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let bed = Bed::open(path, true)?;

@@ -5,14 +5,14 @@ use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::locate;
 
-use super::form::Form;
+use super::filler::BatchFiller;
 use super::records::Records;
 use crate::encoder::Encoder;
 use crate::text::quote;
 
 /// The positions of each record; an error for one that the model cannot read.
-pub(super) fn places_of(records: &Records, form: &Form) -> Result<Vec<usize>> {
-    let encoder = form.encoder();
+pub(super) fn places_of(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
+    let encoder = filler.encoder();
     let letters = encoder.letters();
     let count = |row: &[u8]| encoder.places(letters.stripped(row).len());
     let places: Vec<usize> = records.letters.iter().map(count).collect();
@@ -27,8 +27,8 @@ pub(super) fn places_of(records: &Records, form: &Form) -> Result<Vec<usize>> {
         let name = quote(records.names.get(row));
         return Err(Error::argument(format!("the sequence {name} is empty")));
     }
-    match form.length() {
-        Some(wanted) if !form.crops() && !encoder.counts_words() => {
+    match filler.length() {
+        Some(wanted) if !filler.crops() && !encoder.counts_words() => {
             check_length(records, encoder, (&places, wanted))?;
         }
         _ => {}

@@ -12,23 +12,23 @@ use seqloom_sequences::{Batch, ReaderOptions, Reader};
 use super::records::Records;
 
 /// The records of several files.
-pub(crate) struct Files {
+pub(crate) struct FileRecords {
     paths: std::vec::IntoIter<PathBuf>,
     /// What is read instead of the first file.
     stream: Option<BufferedInput>,
     options: ReaderOptions,
-    open: Option<Open>,
+    open: Option<OpenFile>,
     first: Option<(PathBuf, Format)>,
     piece: Batch,
 }
 
 /// A file that is being read.
-struct Open {
+struct OpenFile {
     reader: Reader,
     records: u64,
 }
 
-impl Files {
+impl FileRecords {
     /// `reads_qualities` says what the encoder reads.
     pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions, reads_qualities: bool) -> Self {
         let options = ReaderOptions {
@@ -94,13 +94,13 @@ impl Files {
         Ok(wanted - missing)
     }
 
-    fn start(&mut self, path: &Path) -> Result<Open> {
+    fn start(&mut self, path: &Path) -> Result<OpenFile> {
         let reader = match self.stream.take() {
             Some(stream) => Reader::new(path, stream, &self.options),
             None => Reader::open(path, &self.options),
         }?;
         self.check(&reader)?;
-        Ok(Open { reader, records: 0 })
+        Ok(OpenFile { reader, records: 0 })
     }
 
     /// Refuses a file with qualities beside one without, and one that lacks those that are read.

@@ -1,28 +1,27 @@
 //! Batches of records of similar length, as Python's evaluation loop makes them.
 
-use crate::feed::Batch;
+use crate::feed::FeedBatch;
 
 /// The records of a window, sorted by their positions; equal ones keep their order.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct LengthOrder {
     rows: Vec<i64>,
     places: Vec<usize>,
 }
 
 /// How sorted records become batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum BatchCut {
     /// All batches have one size: the last is filled up with its last record, because the
     /// matrix library rounds another number of rows in another way.
     Full,
     /// The last batch is as large as it is: packed records are computed each by itself.
     Loose,
-    /// The records of a batch have one length, because the graph is not told where a batch is
-    /// padded.
+    /// The records of a batch have one length, because the graph has no input for padding.
     OneLength,
 }
 
-impl Order {
+impl LengthOrder {
     /// `places` are the positions of each record.
     pub(super) fn new(places: Vec<usize>) -> Self {
         let mut rows: Vec<i64> = (0_i64..).take(places.len()).collect();
@@ -37,16 +36,16 @@ impl Order {
 
     /// Takes the rows of the batch that begins at a position, at most `size`. False after the
     /// last.
-    pub(super) fn pick(&self, start: usize, (size, cut): (usize, Cut), batch: &mut Batch) -> bool {
+    pub(super) fn pick(&self, start: usize, (size, cut): (usize, BatchCut), batch: &mut FeedBatch) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
         let rows = rows.get(..size).unwrap_or(rows);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
         // As in Python, batches of a window of one length are full ones.
-        let is_loose = cut == Cut::Loose || (cut == Cut::OneLength && self.has_several_lengths());
+        let is_loose = cut == BatchCut::Loose || (cut == BatchCut::OneLength && self.has_several_lengths());
         let is_alike =
-            |row: &&i64| cut != Cut::OneLength || self.places(**row) == self.places(*first);
+            |row: &&i64| cut != BatchCut::OneLength || self.places(**row) == self.places(*first);
         batch.rows.clear();
         batch.rows.extend(rows.iter().take_while(is_alike));
         batch.real = batch.rows.len();
@@ -74,25 +73,25 @@ mod tests {
 
     #[test]
     fn equal_lengths_keep_their_order() {
-        let order = Order::new(vec![5, 3, 5, 3]);
+        let order = LengthOrder::new(vec![5, 3, 5, 3]);
         assert_eq!(order.rows, [1, 3, 0, 2]);
     }
 
     #[test]
     fn the_last_batch_is_filled_up_with_its_last_record() {
-        let order = Order::new(vec![1, 1, 1]);
-        let mut batch = Batch::default();
-        assert!(order.pick(2, (2, Cut::Full), &mut batch));
+        let order = LengthOrder::new(vec![1, 1, 1]);
+        let mut batch = FeedBatch::default();
+        assert!(order.pick(2, (2, BatchCut::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
-        assert!(order.pick(2, (2, Cut::Loose), &mut batch));
+        assert!(order.pick(2, (2, BatchCut::Loose), &mut batch));
         assert_eq!(batch.rows, [2]);
-        assert!(!order.pick(4, (2, Cut::Full), &mut batch));
+        assert!(!order.pick(4, (2, BatchCut::Full), &mut batch));
     }
 
     #[test]
-    fn a_graph_that_is_not_told_of_padding_gets_records_of_one_length() {
-        let order = Order::new(vec![5, 3, 5, 3]);
-        let (mut batch, how) = (Batch::default(), (3, Cut::OneLength));
+    fn a_graph_without_an_input_for_padding_gets_records_of_one_length() {
+        let order = LengthOrder::new(vec![5, 3, 5, 3]);
+        let (mut batch, how) = (FeedBatch::default(), (3, BatchCut::OneLength));
         assert!(order.pick(0, how, &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([1, 3].as_slice(), 2));
         assert!(order.pick(2, how, &mut batch));
@@ -101,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_window_of_one_length_is_filled_up_for_such_a_graph_too() {
-        let order = Order::new(vec![5, 5]);
-        let mut batch = Batch::default();
-        assert!(order.pick(0, (3, Cut::OneLength), &mut batch));
+        let order = LengthOrder::new(vec![5, 5]);
+        let mut batch = FeedBatch::default();
+        assert!(order.pick(0, (3, BatchCut::OneLength), &mut batch));
         assert_eq!(
             (batch.rows.as_slice(), batch.real),
             ([0, 1, 1].as_slice(), 2)

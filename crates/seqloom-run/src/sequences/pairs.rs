@@ -8,13 +8,13 @@ use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::{ReaderOptions, pairs};
 
-use super::files::Files;
+use super::files::FileRecords;
 use super::records::Records;
 use crate::text::{quote, thousands};
 
 /// First and second reads; with more than one file or pair of files, one after the other.
 pub(crate) struct Mates {
-    files: Vec<Files>,
+    files: Vec<FileRecords>,
     paths: Vec<PathBuf>,
     /// How many pairs were read.
     count: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Mates {
 impl Mates {
     /// Reads first and second reads of two files, or of one in which they alternate.
     pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions, reads_qualities: bool) -> Self {
-        let open = |path: &PathBuf| Files::new(vec![path.clone()], options, reads_qualities);
+        let open = |path: &PathBuf| FileRecords::new(vec![path.clone()], options, reads_qualities);
         Self {
             files: paths.iter().map(open).collect(),
             paths: paths.to_vec(),
@@ -37,7 +37,7 @@ impl Mates {
         options: &ReaderOptions,
         reads_qualities: bool,
     ) -> Self {
-        let files = Files::of_stream((name, stream), options, reads_qualities);
+        let files = FileRecords::of_stream((name, stream), options, reads_qualities);
         Self {
             files: vec![files],
             paths: vec![name.to_path_buf()],
@@ -111,7 +111,7 @@ impl Mates {
 
 /// Reads pairs of a file in which they alternate.
 fn deal(
-    file: &mut Files,
+    file: &mut FileRecords,
     (lanes, paths): (&mut [Records; 2], &[PathBuf]),
     (most, bytes): (usize, usize),
     count: usize,

@@ -6,22 +6,22 @@ use seqloom_core::Ragged;
 use seqloom_core::number::as_u64;
 use seqloom_sequences::{Batch, pairs};
 
-use crate::column::Column;
+use crate::column::ByteRows;
 use crate::text::readable;
 
 /// Ids, and the letters or qualities that the encoder reads.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    pub(super) names: Column,
-    pub(super) letters: Column,
-    starts: Vec<Start>,
+    pub(super) names: ByteRows,
+    pub(super) letters: ByteRows,
+    starts: Vec<FileStart>,
     /// How many there are, whether or not ids are still here.
     count: usize,
 }
 
 /// Where the records of a file begin.
 #[derive(Debug)]
-struct Start {
+struct FileStart {
     row: usize,
     path: PathBuf,
     /// The number in its file of the record in that row.
@@ -69,12 +69,12 @@ impl Records {
 
     /// Notes where a row comes from, unless it follows the one before.
     fn begin(&mut self, path: &Path, (record, step): (u64, u64)) {
-        let goes_on = |start: &Start| {
+        let continues = |start: &FileStart| {
             let expected = start.record + start.step * as_u64(self.count - start.row);
             start.path == path && expected == record && start.step == step
         };
-        if !self.starts.last().is_some_and(goes_on) {
-            self.starts.push(Start {
+        if !self.starts.last().is_some_and(continues) {
+            self.starts.push(FileStart {
                 row: self.count,
                 path: path.to_path_buf(),
                 record,
@@ -95,7 +95,7 @@ impl Records {
     }
 
     /// Gives the ids away.
-    pub(super) fn take_names(&mut self) -> Column {
+    pub(super) fn take_names(&mut self) -> ByteRows {
         std::mem::take(&mut self.names)
     }
 }

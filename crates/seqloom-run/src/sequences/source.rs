@@ -6,14 +6,14 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::ReaderOptions;
 
-use super::files::Files;
+use super::files::FileRecords;
 use super::pairs::Mates;
 use super::records::Records;
 
 /// Records of single reads, or of pairs.
-pub(crate) enum Source {
+pub(crate) enum RecordSource {
     /// Each record is scored by itself.
-    Single(Box<Files>),
+    Single(Box<FileRecords>),
     /// Two records are scored together.
     Paired(std::vec::IntoIter<Mates>),
 }
@@ -21,7 +21,7 @@ pub(crate) enum Source {
 /// So many records, and bytes of letters, are read at once.
 const PIECE: (usize, usize) = (1 << 13, 4 << 20);
 
-impl Source {
+impl RecordSource {
     /// The records of files: one after the other; of pairs, two side by side, or one in which
     /// mates alternate.
     pub(crate) fn new(
@@ -31,7 +31,7 @@ impl Source {
     ) -> Result<Self> {
         check_paths(paths, (is_paired, interleaved))?;
         if !is_paired {
-            let files = Files::new(paths.to_vec(), options, reads_qualities);
+            let files = FileRecords::new(paths.to_vec(), options, reads_qualities);
             return Ok(Self::Single(Box::new(files)));
         }
         let each = if interleaved { 1 } else { 2 };
@@ -50,16 +50,16 @@ impl Source {
             let mates = Mates::of_stream((name, stream), options, reads_qualities);
             return Self::Paired(vec![mates].into_iter());
         }
-        let files = Files::of_stream((name, stream), options, reads_qualities);
+        let files = FileRecords::of_stream((name, stream), options, reads_qualities);
         Self::Single(Box::new(files))
     }
 
-    /// Reads records up to about so many bytes, a multiple of `multiple` unless the files end;
-    /// nothing at the end.
-    pub(super) fn window(&mut self, room: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
+    /// Reads records of about this number of bytes. Their number is a multiple of `multiple`
+    /// unless the files end; `None` at the end.
+    pub(super) fn window(&mut self, bytes: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
         let mut lanes = [Records::default(), Records::default()];
-        let piece = (PIECE.0, PIECE.1.min(room).max(1));
-        while lanes.iter().map(Records::bytes).sum::<usize>() < room {
+        let piece = (PIECE.0, PIECE.1.min(bytes).max(1));
+        while lanes.iter().map(Records::bytes).sum::<usize>() < bytes {
             if self.read(&mut lanes, piece)? == 0 {
                 break;
             }

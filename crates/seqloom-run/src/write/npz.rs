@@ -10,12 +10,12 @@ use seqloom_core::{Error, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::target::Target;
+use super::target::TargetFile;
 use crate::scores::Scores;
 
 /// The arrays of a file, while scores come.
 pub(super) struct Npz {
-    target: Target,
+    target: TargetFile,
     scores: BufWriter<File>,
     ids: BufWriter<File>,
     /// Letters of the longest id.
@@ -26,7 +26,7 @@ pub(super) struct Npz {
 }
 
 impl Npz {
-    pub(super) fn new(target: Target) -> Result<Self> {
+    pub(super) fn new(target: TargetFile) -> Result<Self> {
         let scratch = || {
             let file = target
                 .scratch()
@@ -124,7 +124,7 @@ fn code_points(text: &str, width: usize) -> Vec<u8> {
 
 /// Begins a file of the zip with the header of an array, whose length is a multiple of 64 bytes.
 fn begin(
-    zip: &mut ZipWriter<BufWriter<Target>>,
+    zip: &mut ZipWriter<BufWriter<TargetFile>>,
     name: &str,
     kind: &str,
     shape: &[usize],

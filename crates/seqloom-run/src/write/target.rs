@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
-/// A file under another name, which gets its own at the end; without one it goes.
+/// A file with a temporary name, which is renamed at the end or else removed.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct TargetFile {
     file: File,
     part: PartFile,
     path: PathBuf,
 }
 
-impl Target {
-    /// Begins a file beside the one that it will be.
+impl TargetFile {
+    /// Creates the temporary file in the same folder.
     pub(super) fn create(path: &Path) -> Result<Self> {
         // A symbolic link stays, and the file that it names is written.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -33,13 +33,13 @@ impl Target {
         PartFile::create(&self.path.with_file_name(name))?.file()
     }
 
-    /// Gives the file its name, once the disk has it.
+    /// Syncs the file to the disk and renames it.
     pub(super) fn finish(self) -> io::Result<()> {
         self.part.commit(&self.path)
     }
 }
 
-impl Write for Target {
+impl Write for TargetFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -49,7 +49,7 @@ impl Write for Target {
     }
 }
 
-impl Seek for Target {
+impl Seek for TargetFile {
     fn seek(&mut self, position: io::SeekFrom) -> io::Result<u64> {
         self.file.seek(position)
     }
@@ -79,7 +79,7 @@ mod tests {
         let folder = folder("old");
         let path = folder.join("a.tsv");
         fs::write(&path, "old").unwrap();
-        let mut target = Target::create(&path).unwrap();
+        let mut target = TargetFile::create(&path).unwrap();
         target.write_all(b"new").unwrap();
         drop(target);
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -92,7 +92,7 @@ mod tests {
         let folder = folder("dead");
         let path = folder.join("a.tsv");
         fs::write(folder.join(".a.tsv.seqloom0.part"), "half").unwrap();
-        Target::create(&path).unwrap().finish().unwrap();
+        TargetFile::create(&path).unwrap().finish().unwrap();
         assert_eq!(names(&folder), ["a.tsv"]);
         fs::remove_dir_all(folder).unwrap();
     }
@@ -102,7 +102,7 @@ mod tests {
         let folder = folder("new");
         let path = folder.join("a.tsv");
         fs::write(&path, "old").unwrap();
-        let mut target = Target::create(&path).unwrap();
+        let mut target = TargetFile::create(&path).unwrap();
         target.write_all(b"new").unwrap();
         target.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");

@@ -1,5 +1,5 @@
-//! Warnings of records whose scores may mean nothing, or cannot be told apart: the checks and
-//! the sentences of `seqloom.infer`.
+//! Warnings about records whose scores may be meaningless, and about repeated ids: the checks
+//! and the sentences of `seqloom.infer`.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,12 +7,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use seqloom_core::number::as_u64;
 use seqloom_graph::Training;
 
-use crate::column::Column;
+use crate::column::ByteRows;
 use crate::text::{quote, thousands};
 
-/// What records were found to be, against what a network was trained on.
+/// Compares the records with those that the model was trained on.
 #[derive(Debug)]
-pub(crate) struct Doubts {
+pub(crate) struct InputWarnings {
     training: Training,
     letters: [u64; 256],
     sampled: usize,
@@ -24,8 +24,8 @@ pub(crate) struct Doubts {
 
 /// How often ids occur.
 #[derive(Debug, Default)]
-pub(crate) struct Ids {
-    counts: HashMap<u64, Id>,
+pub(crate) struct IdCounts {
+    counts: HashMap<u64, IdCount>,
     /// The first id that occurs twice: where it came first, its name and its hash.
     twice: Option<(usize, String, u64)>,
     repeated: u64,
@@ -33,21 +33,21 @@ pub(crate) struct Ids {
 
 /// How often an id has come, and where it came first.
 #[derive(Debug, Default)]
-struct Id {
+struct IdCount {
     count: u64,
     first: usize,
 }
 
-/// Records that tell what sequences are made of.
+/// The number of records whose letters are counted.
 const SAMPLED: usize = 1000;
 /// Ids that are compared at most, which takes memory.
 const IDS: usize = 1 << 20;
 /// Each stands for several bases.
 const CODES: &[u8] = b"RYSWKMBDHV";
-/// Fewer letters tell nothing.
+/// The number of letters below which the alphabet is not detected.
 const FEW: u64 = 100;
 
-impl Doubts {
+impl InputWarnings {
     pub(crate) fn new(training: Training) -> Self {
         Self {
             training,
@@ -60,7 +60,7 @@ impl Doubts {
     }
 
     /// Counts the letters and the lengths of a window.
-    pub(crate) fn add_letters(&mut self, letters: &Column) {
+    pub(crate) fn add_letters(&mut self, letters: &ByteRows) {
         for row in letters.iter() {
             let is_sampled = self.sampled < SAMPLED;
             self.sampled += usize::from(is_sampled);
@@ -96,7 +96,7 @@ impl Doubts {
         ))
     }
 
-    /// Whether all letters are those of DNA or RNA, and enough to tell.
+    /// Returns DNA or RNA if all letters belong to it and there are enough of them.
     fn bases(&self) -> Option<&'static str> {
         let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
         let name = if uracil > thymine { "rna" } else { "dna" };
@@ -106,9 +106,9 @@ impl Doubts {
         } else {
             b"ACGTRYSWKMBDHVN"
         });
-        // X stands for any residue, and tells nothing.
-        let telling = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
-        let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * telling;
+        // X stands for any residue and is ignored.
+        let counted = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
+        let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * counted;
         let is_clear = total >= FEW || uracil > 0;
         (total > 0 && is_mostly && known == total && is_clear).then_some(name)
     }
@@ -151,9 +151,9 @@ impl Doubts {
     }
 }
 
-impl Ids {
+impl IdCounts {
     /// Counts the ids of a window.
-    pub(crate) fn add(&mut self, names: &Column) {
+    pub(crate) fn add(&mut self, names: &ByteRows) {
         for name in names.iter() {
             let mut hasher = DefaultHasher::new();
             name.hash(&mut hasher);
@@ -161,7 +161,7 @@ impl Ids {
             if count == IDS && !self.counts.contains_key(&hash) {
                 continue;
             }
-            let id = self.counts.entry(hash).or_insert(Id {
+            let id = self.counts.entry(hash).or_insert(IdCount {
                 count: 0,
                 first: count,
             });
@@ -211,46 +211,46 @@ fn spell((first, last): (u64, u64)) -> String {
 mod tests {
     use super::*;
 
-    fn doubts(alphabet: &str, rows: &[&[u8]]) -> Vec<String> {
+    fn input_warnings(alphabet: &str, rows: &[&[u8]]) -> Vec<String> {
         let training = Training {
             alphabet: Some(alphabet.to_owned()),
             lengths: Some((4, 6)),
             finished: true,
         };
-        let mut doubts = Doubts::new(training);
-        let mut letters = Column::default();
+        let mut input_warnings = InputWarnings::new(training);
+        let mut letters = ByteRows::default();
         for row in rows {
             letters.push(row);
         }
-        doubts.add_letters(&letters);
-        doubts.sentences()
+        input_warnings.add_letters(&letters);
+        input_warnings.sentences()
     }
 
     #[test]
     fn dna_for_a_model_of_proteins_is_a_warning_from_a_hundred_letters_on() {
-        assert_eq!(doubts("protein", &[b"acgt".as_slice(); 24]).len(), 0);
-        let found = doubts("protein", &[b"acgt".as_slice(); 25]);
+        assert_eq!(input_warnings("protein", &[b"acgt".as_slice(); 24]).len(), 0);
+        let found = input_warnings("protein", &[b"acgt".as_slice(); 25]);
         assert!(found[0].starts_with("the sequences look like dna, but the model was"));
-        assert_eq!(doubts("protein", &[b"MKLV".as_slice(); 25]).len(), 0);
-        assert!(doubts("protein", &[b"ACGU"])[0].contains("look like rna"));
+        assert_eq!(input_warnings("protein", &[b"MKLV".as_slice(); 25]).len(), 0);
+        assert!(input_warnings("protein", &[b"ACGU"])[0].contains("look like rna"));
     }
 
     #[test]
     fn codes_for_a_model_of_dna_are_a_warning() {
-        assert_eq!(doubts("dna", &[b"ACGR"]).len(), 0);
-        let found = doubts("dna", &[b"ACRR"]);
+        assert_eq!(input_warnings("dna", &[b"ACGR"]).len(), 0);
+        let found = input_warnings("dna", &[b"ACRR"]);
         assert!(found[0].contains("protein (2 of 4 letters are of RYSWKMBDHV)"));
     }
 
     #[test]
     fn lengths_of_no_training_record_are_counted() {
-        let found = doubts("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
+        let found = input_warnings("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
         assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 letters, but the model was"));
     }
 
     #[test]
     fn the_first_id_that_occurs_twice_is_named() {
-        let (mut ids, mut names) = (Ids::default(), Column::default());
+        let (mut ids, mut names) = (IdCounts::default(), ByteRows::default());
         for name in ["a", "b", "c", "c", "b", "c"] {
             names.push(name.as_bytes());
         }

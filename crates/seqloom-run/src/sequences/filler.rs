@@ -1,4 +1,4 @@
-//! What a batch looks like: which arrays the graph takes, and how records fill them.
+//! Fills the arrays of a batch, which the graph takes, with records.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::RowPositions;
 use seqloom_graph::{Dtype, Layout, Limits, Manifest};
 
-use super::order::{Cut, Order};
+use super::order::{BatchCut, LengthOrder};
 use super::records::Records;
-use crate::array::{Array, product, set};
-use crate::column::Column;
-use crate::encoder::{Encoder, Place};
-use crate::feed::Batch;
+use crate::array::{InputArray, product, set};
+use crate::column::ByteRows;
+use crate::encoder::{Encoder, OutputRows};
+use crate::feed::FeedBatch;
 
 /// Fills the arrays of batches.
-pub(crate) struct Form {
+pub(crate) struct BatchFiller {
     encoder: Arc<Encoder>,
     /// The graph's inputs, by name and type.
     inputs: Vec<(String, Dtype)>,
@@ -33,7 +33,7 @@ pub(crate) const MASK: &str = "mask";
 const LENGTHS: &str = "lengths";
 const SEGMENTS: &str = "cu_seqlens";
 
-impl Form {
+impl BatchFiller {
     /// Checks that this program can fill all inputs of a graph.
     pub(crate) fn new(
         encoder: Arc<Encoder>,
@@ -82,31 +82,31 @@ impl Form {
     }
 
     /// How records become batches.
-    pub(super) fn cut_of_batches(&self) -> Cut {
-        let is_told = self
+    pub(super) fn cut_of_batches(&self) -> BatchCut {
+        let has_padding_input = self
             .inputs
             .iter()
             .any(|(name, _)| [MASK, LENGTHS].contains(&name.as_str()));
         let has_one_width = self.length.is_some() || self.encoder.counts_words();
         match self.layout {
-            Layout::Packed => Cut::Loose,
-            Layout::Padded if is_told || has_one_width => Cut::Full,
-            Layout::Padded => Cut::OneLength,
+            Layout::Packed => BatchCut::Loose,
+            Layout::Padded if has_padding_input || has_one_width => BatchCut::Full,
+            Layout::Padded => BatchCut::OneLength,
         }
     }
 
     /// Writes the records that were picked into the arrays of a batch.
-    pub(super) fn fill(&self, records: &Records, order: &Order, batch: &mut Batch) -> Result<()> {
+    pub(super) fn fill(&self, records: &Records, order: &LengthOrder, batch: &mut FeedBatch) -> Result<()> {
         if batch.arrays.is_empty() {
             let inputs = self.inputs.iter();
             batch.arrays = inputs
-                .map(|(name, dtype)| Array::new(name, *dtype))
+                .map(|(name, dtype)| InputArray::new(name, *dtype))
                 .collect();
         }
         let places = batch.rows.iter().map(|row| order.places(*row));
         let places: Vec<usize> = places.map(|it| self.within(it)).collect();
         let cut = self.cut(records, batch)?;
-        let Batch {
+        let FeedBatch {
             rows,
             arrays,
             segments,
@@ -117,16 +117,16 @@ impl Form {
             Some(column) => column.rows()?,
             None => records.letters.picked(rows)?,
         };
-        let form = Filled {
-            form: self,
+        let filler = FilledBatch {
+            filler: self,
             letters,
             places: &places,
         };
-        let width = form.width();
+        let width = filler.width();
         *is_full = self.has_unpadded && places.iter().all(|places| *places == width);
         match self.layout {
-            Layout::Padded => form.pad(width, arrays),
-            Layout::Packed => form.pack(arrays, segments),
+            Layout::Padded => filler.pad(width, arrays),
+            Layout::Packed => filler.pack(arrays, segments),
         }
     }
 
@@ -136,11 +136,11 @@ impl Form {
     }
 
     /// Cuts what is too long, where the model does so.
-    fn cut(&self, records: &Records, batch: &Batch) -> Result<Option<Column>> {
+    fn cut(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
         let (Some(length), true) = (self.length, self.crops) else {
             return Ok(None);
         };
-        let mut column = Column::default();
+        let mut column = ByteRows::default();
         let rows = records.letters.picked(&batch.rows)?;
         for row in rows.iter() {
             let row = self.encoder.letters().stripped(row);
@@ -152,25 +152,25 @@ impl Form {
 }
 
 /// The letters of one batch, and the positions of each record.
-struct Filled<'a> {
-    form: &'a Form,
+struct FilledBatch<'a> {
+    filler: &'a BatchFiller,
     letters: Ragged<'a>,
     places: &'a [usize],
 }
 
-impl Filled<'_> {
+impl FilledBatch<'_> {
     /// The positions of a padded batch: those of the longest record, unless all are cut or
     /// padded to one length.
     fn width(&self) -> usize {
         let longest = self.places.iter().copied().max().unwrap_or_default();
-        match self.form.length {
-            Some(length) if self.form.crops => length,
+        match self.filler.length {
+            Some(length) if self.filler.crops => length,
             _ => longest,
         }
     }
 
     /// Fills arrays that have a row for each record, of so many positions.
-    fn pad(&self, width: usize, arrays: &mut [Array]) -> Result<()> {
+    fn pad(&self, width: usize, arrays: &mut [InputArray]) -> Result<()> {
         let count = self.places.len();
         for array in arrays {
             match array.name.as_str() {
@@ -182,7 +182,7 @@ impl Filled<'_> {
                 }
                 LENGTHS => self.count(array),
                 _ => {
-                    array.shape = self.form.encoder.shape(count, width);
+                    array.shape = self.filler.encoder.shape(count, width);
                     let size = self.require_memory(array)?;
                     self.encode(size, RowPositions::Equal, array)?;
                 }
@@ -192,7 +192,7 @@ impl Filled<'_> {
     }
 
     /// Fills arrays that have records end to end.
-    fn pack(&self, arrays: &mut [Array], segments: &mut Vec<i64>) -> Result<()> {
+    fn pack(&self, arrays: &mut [InputArray], segments: &mut Vec<i64>) -> Result<()> {
         segments.clear();
         segments.push(0);
         let mut end = 0;
@@ -219,9 +219,9 @@ impl Filled<'_> {
     }
 
     /// Counts the numbers of an array that is to be filled; refuses more than may be used.
-    fn require_memory(&self, array: &Array) -> Result<usize> {
+    fn require_memory(&self, array: &InputArray) -> Result<usize> {
         let (size, dtype) = (product(&array.shape)?, array.values.data().dtype());
-        let limit = self.form.limits.memory_bytes;
+        let limit = self.filler.limits.memory_bytes;
         if size
             .checked_mul(dtype.size())
             .is_some_and(|bytes| bytes <= limit)
@@ -235,13 +235,13 @@ impl Filled<'_> {
         )))
     }
 
-    fn encode(&self, size: usize, rows: RowPositions<'_>, array: &mut Array) -> Result<()> {
-        let place = Place { size, rows };
-        let encoder = &self.form.encoder;
-        encoder.fill(&self.letters, place, &mut array.values)
+    fn encode(&self, size: usize, rows: RowPositions<'_>, array: &mut InputArray) -> Result<()> {
+        let output = OutputRows { size, rows };
+        let encoder = &self.filler.encoder;
+        encoder.fill(&self.letters, output, &mut array.values)
     }
 
-    fn count(&self, array: &mut Array) {
+    fn count(&self, array: &mut InputArray) {
         array.shape = vec![self.places.len()];
         let lengths = self.places.iter();
         let lengths = lengths.map(|places| i64::try_from(*places).unwrap_or(i64::MAX));
