@@ -6,7 +6,7 @@ use std::ptr;
 use seqloom_run::graph::{Array, Data, Input};
 use seqloom_run::{Error, Result};
 
-use crate::border::{give, guard, lend, lend_all, path, take};
+use crate::ffi::{into_pointer, guard, borrow, borrow_slice, path, free};
 use crate::model::SeqloomModel;
 
 /// Truths: a byte each, 0 or 1.
@@ -63,9 +63,9 @@ pub unsafe extern "C" fn seqloom_run(
 ) -> *mut SeqloomArrays {
     guard(ptr::null_mut(), || {
         // SAFETY: the caller's promise.
-        let model = unsafe { lend("model", model) }?;
+        let model = unsafe { borrow("model", model) }?;
         // SAFETY: the caller's promise.
-        let given = unsafe { lend_all("inputs", inputs, count) }?;
+        let given = unsafe { borrow_slice("inputs", inputs, count) }?;
         // SAFETY: the caller's promise.
         let names = given
             .iter()
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn seqloom_run(
         // SAFETY: the caller's promise.
         let inputs = pairs.map(|(name, it)| unsafe { input(name, it) });
         let arrays = model.predictor.run(&inputs.collect::<Result<Vec<_>>>()?)?;
-        Ok(give(SeqloomArrays::new(arrays)))
+        Ok(into_pointer(SeqloomArrays::new(arrays)))
     })
 }
 
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn seqloom_run(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> usize {
     // SAFETY: the caller's promise.
-    guard(0, || Ok(unsafe { lend("arrays", arrays) }?.views.len()))
+    guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
 /// Gives an array, from 0 on; null behind the last. It lives as long as `arrays`.
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
 ) -> *const SeqloomArray {
     guard(ptr::null(), || {
         // SAFETY: the caller's promise.
-        let view = unsafe { lend("arrays", arrays) }?.views.get(index);
+        let view = unsafe { borrow("arrays", arrays) }?.views.get(index);
         Ok(view.map_or(ptr::null(), ptr::from_ref))
     })
 }
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_free(arrays: *mut SeqloomArrays) {
     // SAFETY: the caller's promise.
-    unsafe { take(arrays) }
+    unsafe { free(arrays) }
 }
 
 impl SeqloomArrays {
@@ -162,7 +162,7 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
 /// Its shape has so many axes, and it as many elements as the shape says.
 unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
     // SAFETY: the caller's promise.
-    let shape = unsafe { lend_all("the shape of an input", array.shape, array.axes) }?;
+    let shape = unsafe { borrow_slice("the shape of an input", array.shape, array.axes) }?;
     let size = shape
         .iter()
         .try_fold(1_usize, |all, it| all.checked_mul(*it));
@@ -180,13 +180,13 @@ unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Data
     // SAFETY: the caller's promise.
     unsafe {
         Ok(match array.dtype {
-            SEQLOOM_BOOL => Data::Bool(truths(name, lend_all(name, from.cast(), size)?)?),
-            SEQLOOM_UINT8 => Data::U8(lend_all(name, from.cast(), size)?),
-            SEQLOOM_INT32 => Data::I32(lend_all(name, from.cast(), size)?),
-            SEQLOOM_INT64 => Data::I64(lend_all(name, from.cast(), size)?),
-            SEQLOOM_UINT32 => Data::U32(lend_all(name, from.cast(), size)?),
-            SEQLOOM_FLOAT32 => Data::F32(lend_all(name, from.cast(), size)?),
-            SEQLOOM_FLOAT64 => Data::F64(lend_all(name, from.cast(), size)?),
+            SEQLOOM_BOOL => Data::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),
+            SEQLOOM_UINT8 => Data::U8(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT32 => Data::I32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT64 => Data::I64(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_UINT32 => Data::U32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT32 => Data::F32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT64 => Data::F64(borrow_slice(name, from.cast(), size)?),
             other => {
                 return Err(Error::argument(format!(
                     "{name}: dtype must be SEQLOOM_BOOL (0) to SEQLOOM_FLOAT64 (6), got {other}"
@@ -196,13 +196,13 @@ unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Data
     }
 }
 
-/// Bytes as truths, of which all are 0 or 1.
-fn truths<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [bool]> {
+/// Converts bytes to booleans; each must be 0 or 1.
+fn booleans<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [bool]> {
     if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
         return Err(Error::argument(format!(
-            "{name}: truths must be 0 or 1, got {byte}"
+            "{name}: booleans must be 0 or 1, got {byte}"
         )));
     }
-    // SAFETY: a truth is a byte that is 0 or 1, and all are.
+    // SAFETY: a boolean is a byte that is 0 or 1, and all bytes are.
     Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) })
 }

@@ -1,8 +1,8 @@
 //! An exported model behind a C interface: `include/seqloom.h` says the same in C.
 //!
 //! Every function takes null, catches panics, and may be called by any thread; a model may be
-//! used by several at once. What went wrong is told by [`seqloom_last_error`] to the thread
-//! that called.
+//! used by several at once. [`seqloom_last_error`] returns the error of the last call of the
+//! calling thread.
 
 #![expect(
     unsafe_code,
@@ -10,7 +10,7 @@
 )]
 
 mod array;
-mod border;
+mod ffi;
 mod model;
 mod scores;
 
@@ -19,7 +19,7 @@ pub use array::{
     SEQLOOM_UINT32, SeqloomArray, SeqloomArrays, seqloom_arrays_count, seqloom_arrays_free,
     seqloom_arrays_get, seqloom_run,
 };
-pub use border::{seqloom_last_error, seqloom_last_warnings, seqloom_version};
+pub use ffi::{seqloom_last_error, seqloom_last_warnings, seqloom_version};
 pub use model::{SeqloomModel, seqloom_column, seqloom_columns, seqloom_free, seqloom_open};
 pub use scores::{
     SeqloomRow, SeqloomScores, seqloom_predict, seqloom_score, seqloom_scores_columns,

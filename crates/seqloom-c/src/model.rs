@@ -5,7 +5,7 @@ use std::ptr;
 
 use seqloom_run::Predictor;
 
-use crate::border::{give, guard, lend, path, take};
+use crate::ffi::{into_pointer, guard, borrow, path, free};
 
 /// An exported model. Several threads may use it at once.
 pub struct SeqloomModel {
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *m
         let predictor = Predictor::open(&path, threads.max(1))?;
         let columns = predictor.manifest().task.columns.iter();
         let columns = columns.map(|name| CString::new(name.replace('\0', "\\0")));
-        Ok(give(SeqloomModel {
+        Ok(into_pointer(SeqloomModel {
             columns: columns.map(Result::unwrap_or_default).collect(),
             predictor,
         }))
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
     // SAFETY: the caller's promise.
-    unsafe { take(model) }
+    unsafe { free(model) }
 }
 
 /// Counts the columns that have names: the classes, the labels or the values. 0 of a model
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
 pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
     guard(0, || {
         // SAFETY: the caller's promise.
-        let model = unsafe { lend("model", model) }?;
+        let model = unsafe { borrow("model", model) }?;
         Ok(model.columns.len())
     })
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn seqloom_column(
 ) -> *const c_char {
     guard(ptr::null(), || {
         // SAFETY: the caller's promise.
-        let model = unsafe { lend("model", model) }?;
+        let model = unsafe { borrow("model", model) }?;
         let name = model.columns.get(column);
         Ok(name.map_or(ptr::null(), |name| name.as_ptr()))
     })

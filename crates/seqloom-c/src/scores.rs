@@ -6,7 +6,7 @@ use std::ptr;
 
 use seqloom_run::{Error, PredictOptions, Result, Scores};
 
-use crate::border::{give, guard, lend, lend_all, path, take, warn};
+use crate::ffi::{into_pointer, guard, borrow, borrow_slice, path, free, warn};
 use crate::model::SeqloomModel;
 
 /// What is called for each record: `context` as it was given, the id, and its scores, which
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn seqloom_predict(
     guard(-1, || {
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
         // SAFETY: the caller's promise.
-        let (model, files) = unsafe { (lend("model", model)?, paths(files, count)?) };
+        let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let options = PredictOptions::default();
         warn(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn seqloom_score(
 ) -> *mut SeqloomScores {
     guard(ptr::null_mut(), || {
         // SAFETY: the caller's promise.
-        let (model, files) = unsafe { (lend("model", model)?, paths(files, count)?) };
+        let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let mut all = SeqloomScores {
             ids: Vec::new(),
             values: Vec::new(),
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn seqloom_score(
         warn(&[]);
         let summary = model.predictor.predict(&files, &options, add)?;
         warn(&summary.warnings);
-        Ok(give(all))
+        Ok(into_pointer(all))
     })
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn seqloom_score(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller's promise.
-    guard(0, || Ok(unsafe { lend("scores", scores) }?.ids.len()))
+    guard(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
 }
 
 /// Counts the scores of each record.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller's promise.
-    guard(0, || Ok(unsafe { lend("scores", scores) }?.columns))
+    guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
 /// Gives the id of a record, from 0 on; null behind the last. It lives as long as the scores.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
 ) -> *const c_char {
     guard(ptr::null(), || {
         // SAFETY: the caller's promise.
-        let id = unsafe { lend("scores", scores) }?.ids.get(row);
+        let id = unsafe { borrow("scores", scores) }?.ids.get(row);
         Ok(id.map_or(ptr::null(), |id| id.as_ptr()))
     })
 }
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
 pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> *const f32 {
     guard(ptr::null(), || {
         // SAFETY: the caller's promise.
-        Ok(unsafe { lend("scores", scores) }?.values.as_ptr())
+        Ok(unsafe { borrow("scores", scores) }?.values.as_ptr())
     })
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
     // SAFETY: the caller's promise.
-    unsafe { take(scores) }
+    unsafe { free(scores) }
 }
 
 /// The files that C has named.
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
 /// They are null, or `count` texts of C.
 unsafe fn paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf>> {
     // SAFETY: the caller's promise.
-    let files = unsafe { lend_all("files", files, count) }?;
+    let files = unsafe { borrow_slice("files", files, count) }?;
     // SAFETY: the caller's promise.
     let each = files.iter().map(|file| unsafe { path("a file", *file) });
     each.collect()

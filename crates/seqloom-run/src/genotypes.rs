@@ -55,7 +55,9 @@ impl GenotypeFeed {
     pub(crate) fn open(
         path: &Path,
         learned: &GenotypeEncoder,
-        (batch_size, threads, window_bytes): (usize, usize, usize),
+        batch_size: usize,
+        threads: usize,
+        window_bytes: usize,
     ) -> Result<Self> {
         let set = PlinkFiles::open(path)?;
         let found = VariantMatch::find(&learned.variants, &set.variants(learned.counts_a1)?, path)?;

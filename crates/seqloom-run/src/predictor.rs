@@ -9,6 +9,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
+use seqloom_sequences::ReaderOptions;
 
 use crate::input_warnings::{IdCounts, unfinished};
 use crate::encoder::Encoder;
@@ -69,7 +70,7 @@ impl RecordKind {
 #[derive(Clone, Debug)]
 pub struct PredictOptions {
     /// How sequences are read.
-    pub reading: seqloom_sequences::ReaderOptions,
+    pub reading: ReaderOptions,
     /// Letters and ids that are held and sorted together, in bytes.
     pub window: usize,
     /// Whether mates alternate in each file.
@@ -79,7 +80,7 @@ pub struct PredictOptions {
 impl Default for PredictOptions {
     fn default() -> Self {
         Self {
-            reading: seqloom_sequences::ReaderOptions::default(),
+            reading: ReaderOptions::default(),
             window: WINDOW,
             interleaved: false,
         }
@@ -245,13 +246,13 @@ impl Predictor {
             ));
         };
         let filler = self.filler(encoder)?;
-        let reading = self.reading(options);
-        let how = (&reading, filler.reads_qualities());
+        let reading = self.reading(options, &filler);
         let is_paired = self.manifest.pair.is_some();
-        let source = RecordSource::of_stream((name, BufferedInput::new(stream)), is_paired, how);
+        let stream = BufferedInput::new(stream);
+        let source = RecordSource::of_stream(name, stream, is_paired, &reading);
         let size = self.manifest.batch_size;
         let training = self.manifest.training.clone();
-        let mut feed = SequenceFeed::new(source, filler, (size, options.window), training);
+        let mut feed = SequenceFeed::new(source, filler, size, options.window, training);
         self.score(&mut feed, observer)
     }
 
@@ -301,9 +302,9 @@ impl Predictor {
         options: &PredictOptions,
     ) -> Result<Box<dyn Feed>> {
         let filler = self.filler(encoder)?;
-        let pairs = (self.manifest.pair.is_some(), options.interleaved);
-        let reading = self.reading(options);
-        let source = RecordSource::new(files, pairs, (&reading, filler.reads_qualities()))?;
+        let is_paired = self.manifest.pair.is_some();
+        let reading = self.reading(options, &filler);
+        let source = RecordSource::new(files, is_paired, options.interleaved, &reading)?;
         let size = self.manifest.batch_size;
         let is_equal = self.manifest.length.is_some() || encoder.counts_words();
         let most = if is_equal { EQUAL } else { usize::MAX };
@@ -312,15 +313,17 @@ impl Predictor {
         Ok(Box::new(SequenceFeed::new(
             source,
             filler,
-            (size, window_bytes),
+            size,
+            window_bytes,
             training,
         )))
     }
 
-    /// Returns the options of readers, with the number of threads.
-    fn reading(&self, options: &PredictOptions) -> seqloom_sequences::ReaderOptions {
-        seqloom_sequences::ReaderOptions {
+    /// Returns the options of readers, with the threads and qualities that this model needs.
+    fn reading(&self, options: &PredictOptions, filler: &BatchFiller) -> ReaderOptions {
+        ReaderOptions {
             threads: self.threads,
+            with_qualities: filler.reads_qualities(),
             ..options.reading.clone()
         }
     }
@@ -337,8 +340,9 @@ impl Predictor {
                 files.len()
             )));
         };
-        let how = (self.manifest.batch_size, self.threads, options.window);
-        Ok(Box::new(GenotypeFeed::open(path, learned, how)?))
+        let size = self.manifest.batch_size;
+        let feed = GenotypeFeed::open(path, learned, size, self.threads, options.window)?;
+        Ok(Box::new(feed))
     }
 }
 

@@ -51,7 +51,8 @@ impl SequenceFeed {
     pub(crate) fn new(
         source: RecordSource,
         filler: BatchFiller,
-        (batch_size, window_bytes): (usize, usize),
+        batch_size: usize,
+        window_bytes: usize,
         training: Training,
     ) -> Self {
         Self {

@@ -1,29 +1,29 @@
-//! What the module asks of whoever runs it.
+//! The functions that the module needs from the page.
 
 use std::io::{self, Read};
 
-/// Whoever runs the module.
+/// The page that runs the module.
 pub trait Host: Clone + Send + Sync + 'static {
-    /// Begins the file of sequences anew.
+    /// Rewinds the file of sequences.
     fn rewind(&self);
 
-    /// Puts the next bytes of the file into `room` and says how many; 0 at its end, and nothing
-    /// where it cannot be read.
-    fn read(&self, room: &mut [u8]) -> Option<usize>;
+    /// Reads the next bytes of the file into `buffer` and returns their number: 0 at its end,
+    /// `None` if it cannot be read.
+    fn read(&self, buffer: &mut [u8]) -> Option<usize>;
 
-    /// Takes a table of scores: see [`border`](crate::border).
+    /// Receives a table of scores: see [`bindings`](crate::bindings).
     fn rows(&self, table: &[u8]);
 
-    /// Hears how many records were scored.
+    /// Receives the number of records that were scored.
     fn progress(&self, records: u64);
 }
 
 /// The file of sequences, as a parser reads it.
-pub(crate) struct Stream<H>(pub(crate) H);
+pub(crate) struct HostStream<H>(pub(crate) H);
 
-impl<H: Host> Read for Stream<H> {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let count = self.0.read(room).filter(|count| *count <= room.len());
+impl<H: Host> Read for HostStream<H> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(buffer).filter(|count| *count <= buffer.len());
         count.ok_or_else(|| io::Error::other("the browser cannot read it any more"))
     }
 }

@@ -5,14 +5,14 @@
 //! thread, and asks its host for three things only:
 //!
 //! ```text
-//! page ── open, predict, look ──> border ──> session ──> seqloom-run ──> seqloom-graph
-//! page <── read, rows, progress ── host  <──────┘
+//! page ── open, predict, look ──> bindings ──> session ──> seqloom-run ──> seqloom-graph
+//! page <── read, rows, progress ──── host <──────┘
 //! ```
 //!
-//! Bytes cross in two buffers that the module owns, [`border`] says how. No pointer comes in,
+//! The page and the module share two buffers that the module owns (see [`bindings`]). The page passes no pointer,
 //! so that nothing here reads memory that it does not own.
 
-pub mod border;
+pub mod bindings;
 mod facts;
 pub mod host;
 mod occlusion;

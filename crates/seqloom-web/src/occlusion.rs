@@ -8,8 +8,8 @@ use seqloom_encode::LetterTable;
 use seqloom_run::Predictor;
 use serde_json::json;
 
-use crate::record::Record;
-use crate::session::Kept;
+use crate::record::FileRecord;
+use crate::session::StoredScores;
 use crate::table;
 
 /// The letters that cover others, one after the other.
@@ -47,15 +47,15 @@ impl Cover {
 
 /// A record, and how it is covered.
 #[derive(Debug)]
-pub(crate) struct Look {
-    record: Record,
+pub(crate) struct Occlusion {
+    record: FileRecord,
     cover: Cover,
     /// Positions that are covered at once.
     step: usize,
 }
 
-impl Look {
-    pub(crate) fn new(predictor: &Predictor, record: Record) -> Result<Self> {
+impl Occlusion {
+    pub(crate) fn new(predictor: &Predictor, record: FileRecord) -> Result<Self> {
         let cover = Cover::of(predictor)?;
         let length = record.letters.len();
         let parts = (MOST / length.max(1) / cover.0.len().max(1)).clamp(1, PARTS);
@@ -97,21 +97,21 @@ impl Look {
 }
 
 /// Scores a record and all that it is covered to, and says what changes.
-pub(crate) fn answer(look: &Look, score: impl FnOnce(Vec<u8>) -> Result<Kept>) -> Result<Vec<u8>> {
-    let kept = score(look.text())?;
-    let columns = kept.columns.len();
-    let record = &look.record;
+pub(crate) fn answer(occlusion: &Occlusion, score: impl FnOnce(Vec<u8>) -> Result<StoredScores>) -> Result<Vec<u8>> {
+    let stored = score(occlusion.text())?;
+    let columns = stored.columns.len();
+    let record = &occlusion.record;
     let facts = json!({
         "id": record.id,
         "letters": String::from_utf8_lossy(&record.letters),
-        "columns": kept.columns,
-        "scores": kept.values.get(..columns),
-        "step": look.step,
-        "cover": String::from_utf8_lossy(&look.cover.0),
+        "columns": stored.columns,
+        "scores": stored.values.get(..columns),
+        "step": occlusion.step,
+        "cover": String::from_utf8_lossy(&occlusion.cover.0),
     });
     let mut bytes = facts.to_string().into_bytes();
     bytes.push(b'\n');
-    table::put_floats(&mut bytes, &look.importances(&kept.values, columns));
+    table::put_floats(&mut bytes, &occlusion.importances(&stored.values, columns));
     Ok(bytes)
 }
 
@@ -131,9 +131,9 @@ fn mean<'a>(scores: impl Iterator<Item = &'a f32>) -> f32 {
 mod tests {
     use super::*;
 
-    fn look(cover: &[u8], step: usize) -> Look {
-        Look {
-            record: Record {
+    fn occlusion(cover: &[u8], step: usize) -> Occlusion {
+        Occlusion {
+            record: FileRecord {
                 id: "a".to_owned(),
                 letters: b"ACG".to_vec(),
             },
@@ -145,18 +145,18 @@ mod tests {
     #[test]
     fn each_part_is_covered_by_each_letter() {
         assert_eq!(
-            look(b"N", 1).text(),
+            occlusion(b"N", 1).text(),
             b">x\nACG\n>x\nNCG\n>x\nANG\n>x\nACN\n"
         );
-        let two = look(b"AC", 2).text();
+        let two = occlusion(b"AC", 2).text();
         assert_eq!(two, b">x\nACG\n>x\nAAG\n>x\nCCG\n>x\nACA\n>x\nACC\n");
     }
 
     #[test]
     fn an_importance_is_the_score_less_the_mean_of_the_covered() {
-        let one = look(b"N", 2).importances(&[0.75, 0.25, 0.5, 0.5, 1.0, 0.0], 2);
+        let one = occlusion(b"N", 2).importances(&[0.75, 0.25, 0.5, 0.5, 1.0, 0.0], 2);
         assert_eq!(one, [0.25, -0.25, -0.25, 0.25]);
-        let two = look(b"AC", 2).importances(&[1.0, 0.5, 0.0, 0.25, 0.25], 1);
+        let two = occlusion(b"AC", 2).importances(&[1.0, 0.5, 0.0, 0.25, 0.25], 1);
         assert_eq!(two, [0.75, 0.75]);
     }
 

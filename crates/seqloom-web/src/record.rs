@@ -10,7 +10,7 @@ use seqloom_sequences::{Batch, ReaderOptions, Reader, pairs};
 
 /// A record of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct FileRecord {
     pub(crate) id: String,
     pub(crate) letters: Vec<u8>,
 }
@@ -23,7 +23,7 @@ pub(crate) fn find(
     name: &str,
     stream: impl Read + Send + Sync + 'static,
     number: u64,
-) -> Result<Record> {
+) -> Result<FileRecord> {
     let input = BufferedInput::new(Box::new(stream));
     let mut reader = Reader::new(Path::new(name), input, &ReaderOptions::default())?;
     let (mut batch, mut before) = (Batch::default(), 0);
@@ -39,12 +39,12 @@ pub(crate) fn find(
     )))
 }
 
-fn row(batch: &Batch, row: usize) -> Result<Record> {
+fn row(batch: &Batch, row: usize) -> Result<FileRecord> {
     let headers = Ragged::new(&batch.headers, &batch.header_offsets)?;
     let letters = Ragged::new(&batch.data, &batch.offsets)?;
     let found = headers.iter().zip(letters.iter()).nth(row);
     let (header, letters) = found.unwrap_or_default();
-    Ok(Record {
+    Ok(FileRecord {
         id: String::from_utf8_lossy(pairs::id(header)).into_owned(),
         letters: letters.to_vec(),
     })
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_record_is_found_by_its_number() {
         let found = find("x.fa", Cursor::new(">a\nAC\n>b c\nGT\nA\n"), 1).unwrap();
-        let expected = Record {
+        let expected = FileRecord {
             id: "b".to_owned(),
             letters: b"GTA".to_vec(),
         };

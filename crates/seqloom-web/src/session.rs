@@ -1,4 +1,4 @@
-//! A model that is open, and what it is asked.
+//! An open model, and the requests that it answers.
 
 use std::io::Read;
 use std::path::Path;
@@ -10,8 +10,8 @@ use seqloom_run::{PredictOptions, Predictor, Scores, Summary, PredictionObserver
 use serde_json::json;
 
 use crate::facts::Facts;
-use crate::host::{Host, Stream};
-use crate::occlusion::{self, Look};
+use crate::host::{Host, HostStream};
+use crate::occlusion::{self, Occlusion};
 use crate::{record, table};
 
 /// A model that is open.
@@ -54,29 +54,29 @@ impl Session {
     /// The file cannot be read, or holds a record that the model does not read.
     pub fn predict(&self, name: &str, host: &impl Host) -> Result<String> {
         host.rewind();
-        let mut telling = Telling {
+        let mut reporter = HostReporter {
             host,
             has_begun: false,
         };
-        let stream = Box::new(Stream(host.clone()));
-        let summary = self.score(name, stream, &mut telling)?;
+        let stream = Box::new(HostStream(host.clone()));
+        let summary = self.score(name, stream, &mut reporter)?;
         Ok(json!({"records": summary.records, "warnings": summary.warnings}).to_string())
     }
 
-    /// Says where the model looked in a record of the host's file, the first of which is 0.
+    /// Returns the importance of each position in a record of the host's file, counted from 0.
     ///
     /// # Errors
     ///
     /// As [`predict`](Self::predict); and there is no such record, or the model reads no letters.
-    pub fn look(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
+    pub fn explain(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
         host.rewind();
-        let record = record::find(name, Stream(host.clone()), number)?;
-        let look = Look::new(&self.predictor, record)?;
-        occlusion::answer(&look, |text| {
-            let mut kept = Kept::default();
+        let record = record::find(name, HostStream(host.clone()), number)?;
+        let occlusion = Occlusion::new(&self.predictor, record)?;
+        occlusion::answer(&occlusion, |text| {
+            let mut stored = StoredScores::default();
             let stream = Box::new(std::io::Cursor::new(text));
-            self.score(name, stream, &mut kept)?;
-            Ok(kept)
+            self.score(name, stream, &mut stored)?;
+            Ok(stored)
         })
     }
 
@@ -84,7 +84,7 @@ impl Session {
         &self,
         name: &str,
         stream: Box<dyn Read + Send + Sync>,
-        watch: &mut dyn PredictionObserver,
+        observer: &mut dyn PredictionObserver,
     ) -> Result<Summary> {
         let options = PredictOptions {
             window: WINDOW,
@@ -92,17 +92,17 @@ impl Session {
             ..PredictOptions::default()
         };
         self.predictor
-            .predict_stream((Path::new(name), stream), &options, watch)
+            .predict_stream((Path::new(name), stream), &options, observer)
     }
 }
 
-/// Hands scores to the host.
-struct Telling<'a, H> {
+/// Passes scores and progress to the host.
+struct HostReporter<'a, H> {
     host: &'a H,
     has_begun: bool,
 }
 
-impl<H: Host> PredictionObserver for Telling<'_, H> {
+impl<H: Host> PredictionObserver for HostReporter<'_, H> {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         let table = table::of(columns, scores, !self.has_begun)?;
         self.has_begun = true;
@@ -116,14 +116,14 @@ impl<H: Host> PredictionObserver for Telling<'_, H> {
     }
 }
 
-/// Scores that are kept.
+/// Scores that are stored.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StoredScores {
     pub(crate) columns: Vec<String>,
     pub(crate) values: Vec<f32>,
 }
 
-impl PredictionObserver for Kept {
+impl PredictionObserver for StoredScores {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         self.columns = columns.to_vec();
         self.values.extend_from_slice(&scores.values);

@@ -1,4 +1,4 @@
-//! Scores as bytes: see [`border`](crate::border).
+//! Scores as bytes: see [`bindings`](crate::bindings).
 
 use seqloom_core::Result;
 use seqloom_run::{ScoreFormat, Scores, ScoreWriter};

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     let Some(target) = std::env::args_os().nth(1) else {
         return ExitCode::FAILURE;
     };
-    let sources = ["border", "model", "scores", "array"];
+    let sources = ["ffi", "model", "scores", "array"];
     let mut builder = Builder::new().with_config(config());
     for name in sources {
         builder = builder.with_src(here.join("src").join(name).with_extension("rs"));

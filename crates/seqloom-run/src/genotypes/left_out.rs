@@ -1,4 +1,4 @@
-//! Where the program is built without genotypes: models of them are refused.
+//! A build without genotypes, which refuses models of genotypes.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::feed::{FeedBatch, Feed, FeedEvent};
 use crate::json::JsonObject;
 
-/// What nobody has here.
+/// The encoder of genotypes, which does not exist in this build.
 #[derive(Debug)]
 pub(crate) enum GenotypeEncoder {}
 
-/// What nobody can open here.
+/// The feed of genotypes, which does not exist in this build.
 pub(crate) enum GenotypeFeed {}
 
 impl GenotypeEncoder {
@@ -30,7 +30,13 @@ impl GenotypeEncoder {
 }
 
 impl GenotypeFeed {
-    pub(crate) fn open(_: &Path, learned: &GenotypeEncoder, _: (usize, usize, usize)) -> Result<Self> {
+    pub(crate) fn open(
+        _: &Path,
+        learned: &GenotypeEncoder,
+        _: usize,
+        _: usize,
+        _: usize,
+    ) -> Result<Self> {
         match *learned {}
     }
 }

@@ -29,16 +29,12 @@ struct OpenFile {
 }
 
 impl FileRecords {
-    /// `reads_qualities` says what the encoder reads.
-    pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions, reads_qualities: bool) -> Self {
-        let options = ReaderOptions {
-            with_qualities: reads_qualities,
-            ..options.clone()
-        };
+    /// Reads files; with qualities if the options say so.
+    pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions) -> Self {
         Self {
             paths: paths.into_iter(),
             stream: None,
-            options,
+            options: options.clone(),
             open: None,
             first: None,
             piece: Batch::default(),
@@ -46,15 +42,10 @@ impl FileRecords {
     }
 
     /// Reads a stream; `name` is what errors call it.
-    pub(crate) fn of_stream(
-        (name, stream): (&Path, BufferedInput),
-        options: &ReaderOptions,
-        reads_qualities: bool,
-    ) -> Self {
-        let stream = Some(stream);
+    pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
-            stream,
-            ..Self::new(vec![name.to_path_buf()], options, reads_qualities)
+            stream: Some(stream),
+            ..Self::new(vec![name.to_path_buf()], options)
         }
     }
 

@@ -22,8 +22,8 @@ pub(crate) struct Mates {
 
 impl Mates {
     /// Reads first and second reads of two files, or of one in which they alternate.
-    pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions, reads_qualities: bool) -> Self {
-        let open = |path: &PathBuf| FileRecords::new(vec![path.clone()], options, reads_qualities);
+    pub(crate) fn new(paths: &[PathBuf], options: &ReaderOptions) -> Self {
+        let open = |path: &PathBuf| FileRecords::new(vec![path.clone()], options);
         Self {
             files: paths.iter().map(open).collect(),
             paths: paths.to_vec(),
@@ -32,14 +32,9 @@ impl Mates {
     }
 
     /// Reads a stream in which first and second reads alternate.
-    pub(crate) fn of_stream(
-        (name, stream): (&Path, BufferedInput),
-        options: &ReaderOptions,
-        reads_qualities: bool,
-    ) -> Self {
-        let files = FileRecords::of_stream((name, stream), options, reads_qualities);
+    pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
-            files: vec![files],
+            files: vec![FileRecords::of_stream(name, stream, options)],
             paths: vec![name.to_path_buf()],
             count: 0,
         }

@@ -1,4 +1,4 @@
-//! Where records come from, and how many are held at once.
+//! The source of records, which are read window by window.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) enum RecordSource {
     Paired(std::vec::IntoIter<Mates>),
 }
 
-/// So many records, and bytes of letters, are read at once.
+/// The numbers of records and of bytes that are read at once.
 const PIECE: (usize, usize) = (1 << 13, 4 << 20);
 
 impl RecordSource {
@@ -26,31 +26,33 @@ impl RecordSource {
     /// mates alternate.
     pub(crate) fn new(
         paths: &[PathBuf],
-        (is_paired, interleaved): (bool, bool),
-        (options, reads_qualities): (&ReaderOptions, bool),
+        is_paired: bool,
+        interleaved: bool,
+        options: &ReaderOptions,
     ) -> Result<Self> {
-        check_paths(paths, (is_paired, interleaved))?;
+        check_paths(paths, is_paired, interleaved)?;
         if !is_paired {
-            let files = FileRecords::new(paths.to_vec(), options, reads_qualities);
+            let files = FileRecords::new(paths.to_vec(), options);
             return Ok(Self::Single(Box::new(files)));
         }
         let each = if interleaved { 1 } else { 2 };
         let mates = paths.chunks(each);
-        let mates = mates.map(|paths| Mates::new(paths, options, reads_qualities));
+        let mates = mates.map(|paths| Mates::new(paths, options));
         Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
     }
 
     /// The records of a stream, in which the mates of pairs alternate; errors call it `name`.
     pub(crate) fn of_stream(
-        (name, stream): (&Path, BufferedInput),
+        name: &Path,
+        stream: BufferedInput,
         is_paired: bool,
-        (options, reads_qualities): (&ReaderOptions, bool),
+        options: &ReaderOptions,
     ) -> Self {
         if is_paired {
-            let mates = Mates::of_stream((name, stream), options, reads_qualities);
+            let mates = Mates::of_stream(name, stream, options);
             return Self::Paired(vec![mates].into_iter());
         }
-        let files = FileRecords::of_stream((name, stream), options, reads_qualities);
+        let files = FileRecords::of_stream(name, stream, options);
         Self::Single(Box::new(files))
     }
 
@@ -100,7 +102,7 @@ impl RecordSource {
 }
 
 /// Refuses files that cannot be read so.
-fn check_paths(paths: &[PathBuf], (is_paired, interleaved): (bool, bool)) -> Result<()> {
+fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<()> {
     if paths.is_empty() {
         return Err(Error::argument("expected a file of sequences, got none"));
     }

@@ -1,6 +1,6 @@
 //! The functions that the page calls.
 //!
-//! To give bytes, the page calls `room` with their number and writes them where it says. Each
+//! To pass bytes, the page calls `room` with their number and writes them to that address. Each
 //! of `open`, `predict` and `look` returns 0 for an answer and 1 for an error; the answer,
 //! or the error's text, are `answer_size` bytes from `answer` on, until the next call.
 //!
@@ -22,10 +22,10 @@ use seqloom_core::{Error, Result};
 use crate::host::Host;
 use crate::session::Session;
 
-/// The buffers in which bytes cross, and the model that is open.
+/// The buffers that the page and the module share, and the open model.
 #[derive(Default)]
-pub struct Border {
-    given: Vec<u8>,
+pub struct Bindings {
+    input: Vec<u8>,
     answer: Vec<u8>,
     session: Option<Session>,
 }
@@ -33,18 +33,18 @@ pub struct Border {
 /// The most bytes that the page may give: an export.
 pub const LARGEST: usize = 256 << 20;
 
-impl Border {
-    /// Makes room for bytes that the page gives; nothing where that is too much.
-    pub fn room(&mut self, size: usize) -> Option<&mut [u8]> {
-        self.given = Vec::new();
-        if size > LARGEST || self.given.try_reserve_exact(size).is_err() {
+impl Bindings {
+    /// Allocates the input buffer; `None` if it would be too large.
+    pub fn allocate(&mut self, size: usize) -> Option<&mut [u8]> {
+        self.input = Vec::new();
+        if size > LARGEST || self.input.try_reserve_exact(size).is_err() {
             return None;
         }
-        self.given.resize(size, 0);
-        Some(&mut self.given)
+        self.input.resize(size, 0);
+        Some(&mut self.input)
     }
 
-    /// What the last function answered.
+    /// Returns the answer of the last function.
     pub fn answer(&self) -> &[u8] {
         &self.answer
     }
@@ -52,27 +52,27 @@ impl Border {
     /// Opens the zip that was given.
     pub fn open(&mut self) -> bool {
         self.session = None;
-        let opened = Session::open(std::mem::take(&mut self.given));
+        let opened = Session::open(std::mem::take(&mut self.input));
         let facts = opened.map(|session| self.session.insert(session).facts().into_bytes());
-        self.say(facts)
+        self.answer_with(facts)
     }
 
     /// Scores the host's file, whose name was given.
     pub fn predict(&mut self, host: &impl Host) -> bool {
         let name = self.name();
         let summary = self.session().and_then(|it| it.predict(&name, host));
-        self.say(summary.map(String::into_bytes))
+        self.answer_with(summary.map(String::into_bytes))
     }
 
-    /// Says where the model looked in a record of the host's file, whose name was given.
-    pub fn look(&mut self, host: &impl Host, record: u64) -> bool {
+    /// Computes the importance of each position in a record of the host's file whose name was given.
+    pub fn explain(&mut self, host: &impl Host, record: u64) -> bool {
         let name = self.name();
-        let seen = self.session().and_then(|it| it.look(&name, host, record));
-        self.say(seen)
+        let answer = self.session().and_then(|it| it.explain(&name, host, record));
+        self.answer_with(answer)
     }
 
     fn name(&mut self) -> String {
-        String::from_utf8_lossy(&std::mem::take(&mut self.given)).into_owned()
+        String::from_utf8_lossy(&std::mem::take(&mut self.input)).into_owned()
     }
 
     fn session(&self) -> Result<&Session> {
@@ -80,8 +80,8 @@ impl Border {
         self.session.as_ref().ok_or_else(missing)
     }
 
-    /// Keeps an answer, or the text of an error; says whether it was one.
-    fn say(&mut self, answer: Result<Vec<u8>>) -> bool {
+    /// Stores an answer or the text of an error; returns whether it was an error.
+    fn answer_with(&mut self, answer: Result<Vec<u8>>) -> bool {
         let is_error = answer.is_err();
         self.answer = answer.unwrap_or_else(|error| error.to_string().into_bytes());
         is_error

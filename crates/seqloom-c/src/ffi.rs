@@ -1,4 +1,4 @@
-//! What crosses the border: texts, errors, and no panic.
+//! Conversions between C and Rust: pointers, texts and errors; panics become errors.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -11,7 +11,7 @@ use seqloom_run::{Error, Result};
 
 thread_local! {
     /// What went wrong in the last call of this thread.
-    static LAST: RefCell<CString> = RefCell::default();
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
     /// What the last call of this thread that scored files warns of.
     static WARNINGS: RefCell<CString> = RefCell::default();
 }
@@ -20,7 +20,7 @@ thread_local! {
 /// is valid until the next call, empty where all went well. It must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_error() -> *const c_char {
-    LAST.with_borrow(|text| text.as_ptr())
+    LAST_ERROR.with_borrow(|text| text.as_ptr())
 }
 
 /// Gives what the last `seqloom_predict` or `seqloom_score` of this thread warns of, a sentence
@@ -43,7 +43,7 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(VERSION_BYTES) {
 };
 const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes();
 
-/// Does the work of a call; what goes wrong is kept, and `failed` is returned.
+/// Does the work of a call. Stores an error or a panic, and then returns `failed`.
 pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     let (answer, text) = match done {
@@ -51,20 +51,20 @@ pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
         Ok(Err(error)) => (failed, error.to_string()),
         Err(panic) => (
             failed,
-            format!("seqloom failed ({}): please report it", said(&*panic)),
+            format!("seqloom failed ({}): please report it", panic_text(&*panic)),
         ),
     };
-    keep(&text);
+    set_last_error(&text);
     answer
 }
 
-/// Keeps what a call warns of.
+/// Stores the warnings of a call.
 pub(crate) fn warn(sentences: &[String]) {
     WARNINGS.set(text_of(&sentences.join("\n")));
 }
 
-fn keep(text: &str) {
-    LAST.set(text_of(text));
+fn set_last_error(text: &str) {
+    LAST_ERROR.set(text_of(text));
 }
 
 fn text_of(text: &str) -> CString {
@@ -73,7 +73,7 @@ fn text_of(text: &str) -> CString {
     CString::new(text).unwrap_or_default()
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("a panic")
@@ -84,22 +84,22 @@ pub(crate) fn null(name: &str) -> Error {
     Error::argument(format!("{name} is null"))
 }
 
-/// What a pointer points to.
+/// Borrows the value of a pointer.
 ///
 /// # Safety
 ///
 /// It is null, or what it points to lives as long as the reference.
-pub(crate) unsafe fn lend<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
+pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// So many things that lie end to end.
+/// Borrows an array of `count` elements.
 ///
 /// # Safety
 ///
-/// The pointer is null, or so many lie there, as long as the slice lives.
-pub(crate) unsafe fn lend_all<'a, T>(
+/// The pointer is null, or points to `count` elements that live as long as the slice.
+pub(crate) unsafe fn borrow_slice<'a, T>(
     name: &str,
     pointer: *const T,
     count: usize,
@@ -121,7 +121,7 @@ pub(crate) unsafe fn lend_all<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
-/// A path that C has given.
+/// Returns a path that C passes as text.
 ///
 /// # Safety
 ///
@@ -150,21 +150,21 @@ fn path_of(bytes: &[u8]) -> Result<PathBuf> {
         .map_err(|_| Error::argument("a path must be UTF-8"))
 }
 
-/// Gives memory away, for C to hand back.
-pub(crate) fn give<T>(value: T) -> *mut T {
+/// Passes the ownership of a value to C.
+pub(crate) fn into_pointer<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-/// Frees what was given away; null is nothing.
+/// Frees a value that C owns; null is allowed.
 ///
 /// # Safety
 ///
-/// The pointer comes from [`give`], and was not freed.
-pub(crate) unsafe fn take<T>(pointer: *mut T) {
+/// The pointer comes from [`into_pointer`], and was not freed.
+pub(crate) unsafe fn free<T>(pointer: *mut T) {
     if !ptr::eq(pointer, ptr::null()) {
         // SAFETY: the caller's promise.
         let value = unsafe { Box::from_raw(pointer) };
-        // What went wrong before is still to be told.
+        // A panic here must not replace the last error.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
     }
 }

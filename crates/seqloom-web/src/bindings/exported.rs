@@ -1,4 +1,4 @@
-//! The functions by the names that WebAssembly knows, over one border for the only thread.
+//! The functions that the module exports, over the bindings of the only thread.
 
 #![expect(
     unsafe_code,
@@ -9,17 +9,17 @@
 use std::cell::RefCell;
 use std::ptr;
 
-use super::Border;
+use super::Bindings;
 use crate::host::Host;
 
 thread_local! {
-    static BORDER: RefCell<Border> = RefCell::default();
+    static BINDINGS: RefCell<Bindings> = RefCell::default();
 }
 
 #[link(wasm_import_module = "host")]
 unsafe extern "C" {
     safe fn rewind();
-    safe fn read(room: *mut u8, size: usize) -> usize;
+    safe fn read(buffer: *mut u8, size: usize) -> usize;
     safe fn rows(table: *const u8, size: usize);
     safe fn progress(records: f64);
 }
@@ -33,9 +33,9 @@ impl Host for Page {
         rewind();
     }
 
-    fn read(&self, room: &mut [u8]) -> Option<usize> {
-        let count = read(room.as_mut_ptr(), room.len());
-        (count <= room.len()).then_some(count)
+    fn read(&self, buffer: &mut [u8]) -> Option<usize> {
+        let count = read(buffer.as_mut_ptr(), buffer.len());
+        (count <= buffer.len()).then_some(count)
     }
 
     fn rows(&self, table: &[u8]) {
@@ -48,12 +48,12 @@ impl Host for Page {
     }
 }
 
-/// Makes room for bytes that the page gives; null where that is too much.
+/// Allocates memory for bytes that the page writes; null if there are too many.
 #[unsafe(no_mangle)]
 extern "C" fn room(size: usize) -> *mut u8 {
-    BORDER.with_borrow_mut(|border| {
-        border
-            .room(size)
+    BINDINGS.with_borrow_mut(|bindings| {
+        bindings
+            .allocate(size)
             .map_or(ptr::null_mut(), <[u8]>::as_mut_ptr)
     })
 }
@@ -61,29 +61,29 @@ extern "C" fn room(size: usize) -> *mut u8 {
 /// Where the answer of the last function begins.
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> *const u8 {
-    BORDER.with_borrow(|border| border.answer().as_ptr())
+    BINDINGS.with_borrow(|bindings| bindings.answer().as_ptr())
 }
 
 /// How many bytes the answer of the last function has.
 #[unsafe(no_mangle)]
 extern "C" fn answer_size() -> usize {
-    BORDER.with_borrow(|border| border.answer().len())
+    BINDINGS.with_borrow(|bindings| bindings.answer().len())
 }
 
 /// Opens the zip that was given.
 #[unsafe(no_mangle)]
 extern "C" fn open() -> u32 {
-    BORDER.with_borrow_mut(|border| border.open().into())
+    BINDINGS.with_borrow_mut(|bindings| bindings.open().into())
 }
 
 /// Scores the file, whose name was given.
 #[unsafe(no_mangle)]
 extern "C" fn predict() -> u32 {
-    BORDER.with_borrow_mut(|border| border.predict(&Page).into())
+    BINDINGS.with_borrow_mut(|bindings| bindings.predict(&Page).into())
 }
 
-/// Says where the model looked in a record of the file, whose name was given.
+/// Computes the importance of each position in a record of the file whose name was given.
 #[unsafe(no_mangle)]
 extern "C" fn look(record: u32) -> u32 {
-    BORDER.with_borrow_mut(|border| border.look(&Page, record.into()).into())
+    BINDINGS.with_borrow_mut(|bindings| bindings.explain(&Page, record.into()).into())
 }
