@@ -10,7 +10,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     raise(py, error).unwrap_or_else(|failure| failure)
 }
 
-/// A fault of seqloom itself: a panic that did not cross the border.
+/// The error of a panic in Rust, which is a fault of seqloom itself.
 pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
     let message = format!("seqloom failed ({message}): please report it");
     build(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)

@@ -11,12 +11,12 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// From now on whoever waits for a pipe looks for signals.
+/// Makes long reads and waits check for signals.
 pub(crate) fn listen() {
     set_signal_check(check);
 }
 
-/// What a signal has raised since; it ends the call, whatever that has to say.
+/// Takes the exception that a signal handler has raised. It replaces the result of the call.
 pub(crate) fn take() -> Option<PyErr> {
     RAISED.take()
 }

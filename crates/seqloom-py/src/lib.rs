@@ -1,5 +1,5 @@
-//! The border between Python and Rust: every function here unpacks, lets go of
-//! the interpreter, calls one function of a pure crate, and wraps the answer.
+//! The Python bindings. Every function here unpacks its arguments, releases the interpreter,
+//! calls one function of a pure crate, and wraps the result.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "PyO3 hands arguments over by value"
@@ -19,9 +19,9 @@ mod fuse;
 mod graph;
 mod interrupt;
 mod kernels;
-mod lend;
 mod load;
 mod pool;
+mod pooled;
 mod run;
 
 /// What the stub generator knows about this module; `stub_gen` writes it down.
@@ -115,7 +115,7 @@ mod _native {
         cross_entropy, log_softmax, log_softmax_grad, logsumexp, softmax, softmax_grad,
     };
     #[pymodule_export]
-    use super::lend::{Loan, Ring};
+    use super::pooled::{Loan, Ring};
     #[pymodule_export]
     use super::load::checksum::{hash_pieces, read_pieces};
     #[pymodule_export]

@@ -236,7 +236,8 @@ impl Predictor {
     /// As [`predict`](Self::predict); or the model reads no sequences.
     pub fn predict_stream(
         &self,
-        (name, stream): (&Path, Box<dyn Read + Send + Sync>),
+        name: &Path,
+        stream: Box<dyn Read + Send + Sync>,
         options: &PredictOptions,
         observer: &mut dyn PredictionObserver,
     ) -> Result<Summary> {

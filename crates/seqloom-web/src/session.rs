@@ -92,7 +92,7 @@ impl Session {
             ..PredictOptions::default()
         };
         self.predictor
-            .predict_stream((Path::new(name), stream), &options, observer)
+            .predict_stream(Path::new(name), stream, &options, observer)
     }
 }
 

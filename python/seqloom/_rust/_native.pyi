@@ -772,7 +772,7 @@ def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
 def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-    The mask is stretched over (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
+    The mask is broadcast to (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
     that begin and end there; they take neither a mask nor dropout.
     """
 

@@ -1,4 +1,4 @@
-//! The border of `seqloom-core`.
+//! Bindings of `seqloom-core`.
 
 pub(crate) mod key;
 

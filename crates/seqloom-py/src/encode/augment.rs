@@ -12,7 +12,7 @@ use seqloom_encode::augment::{
 };
 use seqloom_macros::native;
 
-use crate::{error, lend, pool};
+use crate::{error, pooled, pool};
 
 /// What an augmentation does, checked once.
 #[native(frozen)]
@@ -22,9 +22,9 @@ pub(crate) struct Augmenter {
 }
 
 /// A sequence and, where they were given, its qualities.
-type One<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
+type OneSequence<'py> = (Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>);
 /// Letters, offsets and, where they were given, qualities.
-type Many<'py> = (
+type ManySequences<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
     Option<Bound<'py, PyArray1<u8>>>,
@@ -120,7 +120,7 @@ impl Augmenter {
         letters: Cow<'py, [u8]>,
         key: (u32, u32),
         quality: Option<Cow<'py, [u8]>>,
-    ) -> PyResult<One<'py>> {
+    ) -> PyResult<OneSequence<'py>> {
         let row = pool::run(py, 1, || {
             let mut row = AugmentedRow::default();
             row.load(0, &letters, quality.as_deref());
@@ -140,21 +140,21 @@ impl Augmenter {
         qualities: Option<PyReadonlyArray1<'py, u8>>,
         keys: PyReadonlyArray2<'py, u32>,
         threads: usize,
-    ) -> PyResult<Many<'py>> {
+    ) -> PyResult<ManySequences<'py>> {
         let (letters, starts, keys) = (data.as_slice()?, offsets.as_slice()?, keys.as_slice()?);
         let qualities = qualities.as_ref().map(|all| all.as_slice()).transpose()?;
         let changed = pool::run(py, threads, || {
             let among = |data| Ragged::new(data, starts);
             let qualities = qualities.map(among).transpose()?;
             let sequences = AugmentInput::new(among(letters)?, qualities, keys)?;
-            let mut out = self.room();
+            let mut out = self.empty_batch();
             self.augmentation.batch(&sequences, &mut out, threads)?;
             Ok(out)
         })?;
         // What nobody asked for goes back with the array that is dropped here.
-        let changed_qualities = lend::array(py, changed.qualities, &self.bytes)?;
+        let changed_qualities = pooled::array(py, changed.qualities, &self.bytes)?;
         Ok((
-            lend::array(py, changed.letters, &self.bytes)?,
+            pooled::array(py, changed.letters, &self.bytes)?,
             changed.offsets.into_pyarray(py),
             qualities.is_some().then_some(changed_qualities),
         ))
@@ -163,7 +163,7 @@ impl Augmenter {
 
 impl Augmenter {
     /// Memory that was used before.
-    fn room(&self) -> Augmented {
+    fn empty_batch(&self) -> Augmented {
         Augmented {
             letters: self.bytes.take(),
             qualities: self.bytes.take(),

@@ -13,20 +13,20 @@ use seqloom_encode::{
 use seqloom_macros::native;
 
 use super::letters::Letters;
-use crate::lend::Memory;
+use crate::pooled::PooledBytes;
 use crate::{error, pool};
 
 /// A kernel for numbers of one, two, four or eight bytes.
-enum Typed {
+enum AnySequenceKernel {
     One(Box<dyn RowKernel<u8>>),
     Two(Box<dyn RowKernel<u16>>),
     Four(Box<dyn RowKernel<u32>>),
     Eight(Box<dyn RowKernel<u64>>),
 }
 
-/// An array of unsigned integers, which stand for numbers of their size.
+/// An array of unsigned integers, which are the bits of numbers of the same size.
 #[derive(FromPyObject)]
-pub(crate) enum Bits<'py> {
+pub(crate) enum UnsignedArray<'py> {
     One(PyReadonlyArray1<'py, u8>),
     Two(PyReadonlyArray1<'py, u16>),
     Four(PyReadonlyArray1<'py, u32>),
@@ -34,7 +34,7 @@ pub(crate) enum Bits<'py> {
 }
 
 #[cfg(feature = "stubs")]
-impl pyo3_stub_gen::PyStubType for Bits<'_> {
+impl pyo3_stub_gen::PyStubType for UnsignedArray<'_> {
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         PyArray1::<u8>::type_output()
             | PyArray1::<u16>::type_output()
@@ -47,10 +47,10 @@ impl pyo3_stub_gen::PyStubType for Bits<'_> {
 macro_rules! typed {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
-            Bits::One($numbers) => Ok(Typed::One(Word::boxed(AnyKernel::$kind($kernel)))),
-            Bits::Two($numbers) => Ok(Typed::Two(Word::boxed(AnyKernel::$kind($kernel)))),
-            Bits::Four($numbers) => Ok(Typed::Four(Word::boxed(AnyKernel::$kind($kernel)))),
-            Bits::Eight($numbers) => Ok(Typed::Eight(Word::boxed(AnyKernel::$kind($kernel)))),
+            UnsignedArray::One($numbers) => Ok(AnySequenceKernel::One(Word::boxed(AnyKernel::$kind($kernel)))),
+            UnsignedArray::Two($numbers) => Ok(AnySequenceKernel::Two(Word::boxed(AnyKernel::$kind($kernel)))),
+            UnsignedArray::Four($numbers) => Ok(AnySequenceKernel::Four(Word::boxed(AnyKernel::$kind($kernel)))),
+            UnsignedArray::Eight($numbers) => Ok(AnySequenceKernel::Eight(Word::boxed(AnyKernel::$kind($kernel)))),
         }
     };
 }
@@ -59,7 +59,7 @@ macro_rules! typed {
 #[native(frozen)]
 pub(crate) struct SequenceKernel {
     letters: Py<Letters>,
-    typed: Typed,
+    typed: AnySequenceKernel,
 }
 
 #[native]
@@ -69,7 +69,7 @@ impl SequenceKernel {
     fn one_hot(
         py: Python<'_>,
         letters: Py<Letters>,
-        rows: Bits<'_>,
+        rows: UnsignedArray<'_>,
         channels_first: bool,
     ) -> PyResult<Self> {
         let known = &letters.get().inner;
@@ -86,7 +86,7 @@ impl SequenceKernel {
     fn lookup(
         py: Python<'_>,
         letters: Py<Letters>,
-        values: Bits<'_>,
+        values: UnsignedArray<'_>,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
         let typed = typed!(values, Lookup, |values| raise(
@@ -102,7 +102,7 @@ impl SequenceKernel {
     fn kmers(
         py: Python<'_>,
         letters: Py<Letters>,
-        like: Bits<'_>,
+        like: UnsignedArray<'_>,
         k: usize,
         stride: usize,
         canonical: bool,
@@ -126,7 +126,7 @@ impl SequenceKernel {
     fn kmer_counts(
         py: Python<'_>,
         letters: Py<Letters>,
-        like: Bits<'_>,
+        like: UnsignedArray<'_>,
         k: usize,
         stride: usize,
         canonical: bool,
@@ -169,17 +169,17 @@ impl SequenceKernel {
             .as_ref()
             .map(|starts| starts.as_slice())
             .transpose()?;
-        let call = Call {
+        let call = FillCall {
             letters: &self.letters.get().inner,
             sequences: raise(py, Ragged::new(data.as_slice()?, offsets.as_slice()?))?,
             rows: starts.map_or(RowPositions::Equal, RowPositions::At),
             threads,
         };
         let counts = match &self.typed {
-            Typed::One(kernel) => call.fill(&**kernel, &out),
-            Typed::Two(kernel) => call.fill(&**kernel, &out),
-            Typed::Four(kernel) => call.fill(&**kernel, &out),
-            Typed::Eight(kernel) => call.fill(&**kernel, &out),
+            AnySequenceKernel::One(kernel) => call.fill(&**kernel, &out),
+            AnySequenceKernel::Two(kernel) => call.fill(&**kernel, &out),
+            AnySequenceKernel::Four(kernel) => call.fill(&**kernel, &out),
+            AnySequenceKernel::Eight(kernel) => call.fill(&**kernel, &out),
         }?;
         Ok(counts.to_vec().into_pyarray(py))
     }
@@ -187,42 +187,42 @@ impl SequenceKernel {
 
 impl SequenceKernel {
     /// Writes all sequences into equal rows of numbers, without the interpreter.
-    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut Memory) -> Result<LetterCounts> {
+    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut PooledBytes) -> Result<LetterCounts> {
         let letters = &self.letters.get().inner;
         match &self.typed {
-            Typed::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
-            Typed::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
-            Typed::Four(kernel) => {
+            AnySequenceKernel::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
+            AnySequenceKernel::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
+            AnySequenceKernel::Four(kernel) => {
                 fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
             }
-            Typed::Eight(kernel) => {
+            AnySequenceKernel::Eight(kernel) => {
                 fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
             }
         }
     }
 
     /// The letters, and the kernel where its numbers have four bytes.
-    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::Letters, &dyn RowKernel<u32>)> {
+    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
         match &self.typed {
-            Typed::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
+            AnySequenceKernel::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
             _ => None,
         }
     }
 
-    fn new(letters: Py<Letters>, typed: PyResult<Typed>) -> PyResult<Self> {
+    fn new(letters: Py<Letters>, typed: PyResult<AnySequenceKernel>) -> PyResult<Self> {
         typed.map(|typed| Self { letters, typed })
     }
 }
 
-/// What does not depend on the type of the numbers.
-struct Call<'a> {
-    letters: &'a seqloom_encode::Letters,
+/// The arguments of a call that do not depend on the type of the numbers.
+struct FillCall<'a> {
+    letters: &'a seqloom_encode::LetterTable,
     sequences: Ragged<'a>,
     rows: RowPositions<'a>,
     threads: usize,
 }
 
-impl Call<'_> {
+impl FillCall<'_> {
     fn fill<T: Word + Element>(
         &self,
         kernel: &dyn RowKernel<T>,

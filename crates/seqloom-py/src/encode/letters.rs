@@ -13,7 +13,7 @@ use crate::{error, pool};
 /// What each of the 256 bytes means under a declared policy.
 #[native(frozen)]
 pub(crate) struct Letters {
-    pub(super) inner: encode::Letters,
+    pub(super) inner: encode::LetterTable,
 }
 
 #[native]
@@ -39,7 +39,7 @@ impl Letters {
                 symbols: symbols.parse()?,
             })
         };
-        let made = policy().and_then(|policy| encode::Letters::new(alphabet, policy));
+        let made = policy().and_then(|policy| encode::LetterTable::new(alphabet, policy));
         let inner = made.map_err(|failure| error::raised(py, &failure))?;
         Ok(Self { inner })
     }
@@ -47,7 +47,7 @@ impl Letters {
     /// Every byte from `first` to `last`, and no other.
     #[staticmethod]
     fn range(first: u8, last: u8, expected: &str) -> Self {
-        let inner = encode::Letters::range(first, last, expected);
+        let inner = encode::LetterTable::range(first, last, expected);
         Self { inner }
     }
 

@@ -1,4 +1,4 @@
-//! The border of `seqloom-encode`.
+//! Bindings of `seqloom-encode`.
 
 pub(crate) mod augment;
 pub(crate) mod count;

@@ -8,8 +8,8 @@ use seqloom_sequences::{pairs, profile, rows};
 
 use crate::pool;
 
-/// Bytes and offsets.
-type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
+/// Concatenated rows of bytes, and their offsets.
+pub(crate) type RowArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 /// Copies some rows, in the order asked for.
 #[native]
@@ -18,7 +18,7 @@ pub(crate) fn take_rows<'py>(
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
     wanted: PyReadonlyArray1<'py, i64>,
-) -> PyResult<Rows<'py>> {
+) -> PyResult<RowArrays<'py>> {
     let (data, offsets, wanted) = (data.as_slice()?, offsets.as_slice()?, wanted.as_slice()?);
     let taken = pool::run(py, 1, || rows::take(&Ragged::new(data, offsets)?, wanted))?;
     Ok((taken.0.into_pyarray(py), taken.1.into_pyarray(py)))

@@ -13,19 +13,9 @@ use seqloom_core::interrupt::Stop;
 use seqloom_index::{Building, Index, IndexState, build, build_in_memory};
 use seqloom_macros::native;
 
+use super::columns::RowArrays;
+use super::reader::BatchArrays;
 use crate::pool;
-
-/// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
-type Columns<'py> = (
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<i64>>,
-    Bound<'py, PyArray1<u8>>,
-    Bound<'py, PyArray1<i64>>,
-    Option<Bound<'py, PyArray1<u8>>>,
-);
-
-/// Bytes and offsets.
-type Rows<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 /// The progress of making an index, which another thread may read and cancel.
 #[native(frozen)]
@@ -176,7 +166,7 @@ impl SequenceIndex {
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray1<'py, i64>,
-    ) -> PyResult<Rows<'py>> {
+    ) -> PyResult<RowArrays<'py>> {
         let rows = rows.as_slice()?;
         let (data, offsets) = pool::run(py, 1, || self.index.headers(rows))?;
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
@@ -189,7 +179,7 @@ impl SequenceIndex {
         py: Python<'py>,
         rows: PyReadonlyArray1<'py, i64>,
         threads: usize,
-    ) -> PyResult<Columns<'py>> {
+    ) -> PyResult<BatchArrays<'py>> {
         let rows = rows.as_slice()?;
         let batch = pool::run(py, threads, || self.index.fetch_many(rows, threads))?;
         let qualities = batch
@@ -213,7 +203,7 @@ impl SequenceIndex {
         starts: PyReadonlyArray1<'py, i64>,
         stops: PyReadonlyArray1<'py, i64>,
         threads: usize,
-    ) -> PyResult<Rows<'py>> {
+    ) -> PyResult<RowArrays<'py>> {
         let rows = rows.as_slice()?;
         let bounds = (starts.as_slice()?, stops.as_slice()?);
         let fetch = || self.index.fetch_intervals(rows, bounds, threads);

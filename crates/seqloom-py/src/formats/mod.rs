@@ -1,4 +1,4 @@
-//! The border of `seqloom-formats`.
+//! Bindings of `seqloom-formats`.
 
 pub(crate) mod columns;
 pub(crate) mod index;

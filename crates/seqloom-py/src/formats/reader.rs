@@ -14,11 +14,11 @@ use seqloom_sequences::options::{Comments, Format, MissingIds, OnError, QualityE
 use seqloom_sequences::sniff::{Purpose, foreign};
 use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
-use super::source::{Failure, Source};
-use crate::{error, lend, pool};
+use super::source::{PythonFailure, PythonReader};
+use crate::{error, pooled, pool};
 
 /// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
-type Columns<'py> = (
+pub(super) type BatchArrays<'py> = (
     Bound<'py, PyArray1<u8>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<u8>>,
@@ -27,7 +27,7 @@ type Columns<'py> = (
 );
 
 /// Kind, record, id, line, byte, and what was expected and found.
-type FaultRow = (
+type FaultTuple = (
     String,
     Option<u64>,
     Option<String>,
@@ -37,7 +37,7 @@ type FaultRow = (
 );
 
 /// Records read, faults passed over by kind, and the faults where they are collected.
-type ReportRow = (u64, BTreeMap<String, u64>, Vec<FaultRow>);
+type ReportTuple = (u64, BTreeMap<String, u64>, Vec<FaultTuple>);
 
 /// Reads a file of FASTA or FASTQ, however it is packed: told from its content.
 #[native]
@@ -45,8 +45,8 @@ pub(crate) struct SequenceReader {
     /// Nothing once it is closed.
     reader: Option<Reader>,
     path: PathBuf,
-    failure: Failure,
-    shelves: Shelves,
+    failure: PythonFailure,
+    buffers: BatchBuffers,
 }
 
 #[native]
@@ -91,9 +91,9 @@ impl SequenceReader {
             })
         };
         let options = options().map_err(|failure| error::raised(py, &failure))?;
-        let failure = Failure::default();
+        let failure = PythonFailure::default();
         let source = match file {
-            Some(object) => Some(Source::new(&object, &failure)?),
+            Some(object) => Some(PythonReader::new(&object, &failure)?),
             None => None,
         };
         let opened = pool::run(py, 1, || match (source, start) {
@@ -106,7 +106,7 @@ impl SequenceReader {
             reader: Some(reader),
             path,
             failure,
-            shelves: Shelves::default(),
+            buffers: BatchBuffers::default(),
         })
     }
 
@@ -129,7 +129,7 @@ impl SequenceReader {
     }
 
     /// What was read and what was left out so far.
-    fn report(&self, py: Python<'_>) -> PyResult<ReportRow> {
+    fn report(&self, py: Python<'_>) -> PyResult<ReportTuple> {
         let report = self.open(py)?.report();
         let counts = report.left_out.iter();
         let faults = report.faults.into_iter().map(|fault| {
@@ -160,18 +160,18 @@ impl SequenceReader {
         py: Python<'py>,
         max_records: usize,
         max_bytes: usize,
-    ) -> PyResult<Option<Columns<'py>>> {
+    ) -> PyResult<Option<BatchArrays<'py>>> {
         let Some(reader) = &mut self.reader else {
             return Err(closed(py));
         };
-        let shelves = &self.shelves;
+        let buffers = &self.buffers;
         let read = pool::run(py, 1, || {
-            let mut batch = shelves.take();
+            let mut batch = buffers.take();
             let is_more = reader.read_into(&mut batch, max_records, max_bytes)?;
             Ok(is_more.then_some(batch))
         });
         let batch = read.map_err(|error| self.failure.take().unwrap_or(error))?;
-        batch.map(|batch| self.shelves.lend(py, batch)).transpose()
+        batch.map(|batch| self.buffers.arrays(py, batch)).transpose()
     }
 
     /// Lets go of the file.
@@ -201,7 +201,7 @@ fn closed(py: Python<'_>) -> PyErr {
 
 /// The columns that wait to be filled again.
 #[derive(Default)]
-struct Shelves {
+struct BatchBuffers {
     letters: BufferPool<u8>,
     offsets: BufferPool<i64>,
     headers: BufferPool<u8>,
@@ -209,7 +209,7 @@ struct Shelves {
     qualities: BufferPool<u8>,
 }
 
-impl Shelves {
+impl BatchBuffers {
     fn take(&self) -> Batch {
         Batch {
             data: self.letters.take(),
@@ -221,15 +221,15 @@ impl Shelves {
         }
     }
 
-    fn lend<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<Columns<'py>> {
+    fn arrays<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<BatchArrays<'py>> {
         let qualities = batch
             .has_qualities
-            .then(|| lend::array(py, batch.qualities, &self.qualities));
+            .then(|| pooled::array(py, batch.qualities, &self.qualities));
         Ok((
-            lend::array(py, batch.data, &self.letters)?,
-            lend::array(py, batch.offsets, &self.offsets)?,
-            lend::array(py, batch.headers, &self.headers)?,
-            lend::array(py, batch.header_offsets, &self.header_offsets)?,
+            pooled::array(py, batch.data, &self.letters)?,
+            pooled::array(py, batch.offsets, &self.offsets)?,
+            pooled::array(py, batch.headers, &self.headers)?,
+            pooled::array(py, batch.header_offsets, &self.header_offsets)?,
             qualities.transpose()?,
         ))
     }

@@ -10,18 +10,17 @@ use seqloom_core::Error;
 
 use crate::error;
 
-/// What an object raised while it was read, to be raised again by the call
-/// that wanted its bytes.
+/// The exception of a Python object that was read or written, which the call raises again.
 #[derive(Clone, Default)]
-pub(crate) struct Failure(Arc<Mutex<Option<PyErr>>>);
+pub(crate) struct PythonFailure(Arc<Mutex<Option<PyErr>>>);
 
-impl Failure {
+impl PythonFailure {
     /// The exception, once.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.lock().take()
     }
 
-    /// Keeps an exception, and gives what stands for it until it is taken.
+    /// Stores an exception, and returns an error that represents it.
     pub(crate) fn keep(&self, error: PyErr) -> io::Error {
         let message = format!("the file object failed: {error}");
         *self.lock() = Some(error);
@@ -33,17 +32,17 @@ impl Failure {
     }
 }
 
-/// An object with `read1`, `read` or `readinto`; the interpreter is taken for
-/// each piece, by whichever thread asks for it.
-pub(crate) struct Source {
+/// A Python object with `read1`, `read` or `readinto`. The reading thread attaches to the
+/// interpreter for each piece.
+pub(crate) struct PythonReader {
     object: Py<PyAny>,
     method: &'static str,
-    failure: Failure,
+    failure: PythonFailure,
 }
 
-impl Source {
+impl PythonReader {
     /// Reads from `object`, from where it stands.
-    pub(crate) fn new(object: &Bound<'_, PyAny>, failure: &Failure) -> PyResult<Self> {
+    pub(crate) fn new(object: &Bound<'_, PyAny>, failure: &PythonFailure) -> PyResult<Self> {
         // `read1` first: `read` of a buffered pipe waits until a whole piece is there.
         for method in ["read1", "read", "readinto"] {
             if object.hasattr(method)? {
@@ -79,23 +78,23 @@ impl Source {
     }
 
     fn piece_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
-        let room = PyByteArray::new(object.py(), &vec![0; out.len()]);
-        let count = object.call_method1(self.method, (&room,))?;
+        let buffer = PyByteArray::new(object.py(), &vec![0; out.len()]);
+        let count = object.call_method1(self.method, (&buffer,))?;
         if count.is_none() {
             return Err(PyBlockingIOError::new_err(
                 "the file object has no data yet",
             ));
         }
-        let bytes = room.to_vec();
-        let told: Option<usize> = count.extract().ok();
-        match told.and_then(|told| bytes.get(..told)) {
+        let bytes = buffer.to_vec();
+        let count_read: Option<usize> = count.extract().ok();
+        match count_read.and_then(|count_read| bytes.get(..count_read)) {
             Some(bytes) => copy(object, bytes, out),
             None => Err(wrong(object, &format!("says that it gave {count} bytes"))),
         }
     }
 }
 
-impl Read for Source {
+impl Read for PythonReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         // Absent once the interpreter is on its way out.
         let read = Python::try_attach(|py| self.piece(py, out));
@@ -106,7 +105,7 @@ impl Read for Source {
 
 fn copy(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usize> {
     match out.get_mut(..bytes.len()) {
-        Some(room) => room.copy_from_slice(bytes),
+        Some(buffer) => buffer.copy_from_slice(bytes),
         None => return Err(wrong(object, "gave more bytes than were asked for")),
     }
     Ok(bytes.len())

@@ -14,7 +14,7 @@ use seqloom_sequences::options::Format;
 use seqloom_sequences::render::{RecordColumns, check_columns};
 use seqloom_sequences::write::{WriterOptions, WriteTarget, RecordWriter};
 
-use super::source::Failure;
+use super::source::PythonFailure;
 use crate::{error, pool};
 
 /// Writes FASTA or FASTQ, plain or packed; a file is whole only once it is finished.
@@ -24,7 +24,7 @@ pub(crate) struct SequenceWriter {
     writer: Option<RecordWriter>,
     name: PathBuf,
     before: u64,
-    failure: Failure,
+    failure: PythonFailure,
 }
 
 #[native]
@@ -43,8 +43,8 @@ impl SequenceWriter {
         level: u8,
         threads: usize,
     ) -> PyResult<Self> {
-        let failure = Failure::default();
-        let kept = failure.clone();
+        let failure = PythonFailure::default();
+        let shared = failure.clone();
         let writer = pool::run(py, 1, || {
             let options = WriterOptions {
                 format: Format::named(format)?,
@@ -54,9 +54,9 @@ impl SequenceWriter {
                 threads,
             };
             let target: WriteTarget = match file {
-                Some(object) => Box::new(Object {
+                Some(object) => Box::new(PythonWriter {
                     object,
-                    failure: kept,
+                    failure: shared,
                 }),
                 None => Box::new(File::create(&path).map_err(|error| Error::io(&name, &error))?),
             };
@@ -142,12 +142,12 @@ fn finished() -> Error {
 }
 
 /// A Python object with `write`.
-struct Object {
+struct PythonWriter {
     object: Py<PyAny>,
-    failure: Failure,
+    failure: PythonFailure,
 }
 
-impl Write for Object {
+impl Write for PythonWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = Python::try_attach(|py| -> PyResult<usize> {
             let piece = PyBytes::new(py, bytes);

@@ -8,15 +8,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use seqloom_fuse::{Numbers, NumbersMut};
 
-/// An array that is read for as long as this lives.
-pub(super) struct Reading<'py> {
+/// An array that is borrowed to be read.
+pub(super) struct ReadArray<'py> {
     numbers: Readonly<'py>,
     /// By how many numbers it steps along each of its axes.
     pub(super) strides: Vec<usize>,
 }
 
-/// An array that is written for as long as this lives.
-pub(super) struct Writing<'py>(Readwrite<'py>);
+/// An array that is borrowed to be written.
+pub(super) struct WrittenArray<'py>(Readwrite<'py>);
 
 macro_rules! element_types {
     ($($kind:ident $type:ident $letter:literal;)*) => {
@@ -54,14 +54,14 @@ macro_rules! element_types {
             }
         }
 
-        impl Reading<'_> {
+        impl ReadArray<'_> {
             /// The numbers that the array spans, those between its own included.
             pub(super) fn numbers(&self) -> Numbers<'_> {
                 match &self.numbers { $(Readonly::$kind(array) => Numbers::$kind(span(array, &self.strides))),* }
             }
         }
 
-        impl Writing<'_> {
+        impl WrittenArray<'_> {
             /// The numbers of the array, in order.
             pub(super) fn numbers(&mut self) -> PyResult<NumbersMut<'_>> {
                 Ok(match &mut self.0 { $(Readwrite::$kind(array) => NumbersMut::$kind(array.as_slice_mut()?)),* })
@@ -80,7 +80,7 @@ element_types! {
     Bool bool b'b';
 }
 
-impl<'py> Reading<'py> {
+impl<'py> ReadArray<'py> {
     pub(super) fn new(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
         let size = isize::try_from(array.dtype().itemsize())?;
         let step = |&bytes: &isize| {
@@ -95,7 +95,7 @@ impl<'py> Reading<'py> {
     }
 }
 
-impl<'py> Writing<'py> {
+impl<'py> WrittenArray<'py> {
     pub(super) fn new(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
         if !array.is_c_contiguous() {
             return Err(PyValueError::new_err("an output is not C-contiguous"));

@@ -1,4 +1,4 @@
-//! The border of `seqloom-fuse`.
+//! Bindings of `seqloom-fuse`.
 
 mod arrays;
 pub(crate) mod program;

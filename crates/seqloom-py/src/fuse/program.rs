@@ -1,4 +1,4 @@
-//! The border of `seqloom_fuse::Program`.
+//! Bindings of `seqloom_fuse::Program`.
 
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -9,7 +9,7 @@ use seqloom_fuse::shape::{broadcast, broadcast_strides, plain_strides};
 use seqloom_fuse::{Description, Fold, Op, Operand, Output, Program, Source, Target, run};
 use seqloom_macros::native;
 
-use super::arrays::{Reading, Writing, start};
+use super::arrays::{ReadArray, WrittenArray, start};
 use crate::{error, pool};
 
 /// An elementwise program, checked once and run often.
@@ -25,10 +25,10 @@ pub(crate) struct ElementwiseProgram {
     axes: Vec<Vec<usize>>,
 }
 
-/// An input as it came: a number, or an array that is read, or that an output is written over.
-enum Given<'py> {
+/// An input: a number, an array, or an array that is also an output.
+enum InputValue<'py> {
     Number(f64),
-    Array(Reading<'py>, Vec<usize>),
+    Array(ReadArray<'py>, Vec<usize>),
     Output(usize, Vec<usize>),
 }
 
@@ -72,16 +72,16 @@ impl ElementwiseProgram {
         outputs: &Bound<'py, PyTuple>,
         threads: usize,
     ) -> PyResult<()> {
-        let rooms = arrays(outputs)?;
-        let given = self.given(inputs, &rooms)?;
-        let shape = self.shape(&given, &rooms);
+        let results = arrays(outputs)?;
+        let values = self.values(inputs, &results)?;
+        let shape = self.shape(&values, &results);
         let shape = shape.map_err(|failure| error::raised(py, &failure))?;
-        let operands: Vec<Operand<'_>> = given.iter().map(|one| one.operand(&shape)).collect();
-        let mut writings = rooms
+        let operands: Vec<Operand<'_>> = values.iter().map(|value| value.operand(&shape)).collect();
+        let mut writings = results
             .iter()
-            .map(Writing::new)
+            .map(WrittenArray::new)
             .collect::<PyResult<Vec<_>>>()?;
-        let mut targets = Vec::with_capacity(rooms.len());
+        let mut targets = Vec::with_capacity(results.len());
         for (number, writing) in writings.iter_mut().enumerate() {
             targets.push(Target {
                 numbers: writing.numbers()?,
@@ -109,61 +109,61 @@ impl ElementwiseProgram {
 const BRIEF: usize = 10_000;
 
 impl ElementwiseProgram {
-    fn given<'py>(
+    fn values<'py>(
         &self,
         inputs: &Bound<'py, PyTuple>,
-        rooms: &[Bound<'py, PyUntypedArray>],
-    ) -> PyResult<Vec<Given<'py>>> {
-        if inputs.len() != self.program.inputs() || rooms.len() != self.axes.len() {
+        results: &[Bound<'py, PyUntypedArray>],
+    ) -> PyResult<Vec<InputValue<'py>>> {
+        if inputs.len() != self.program.inputs() || results.len() != self.axes.len() {
             return Err(PyValueError::new_err("wrong number of arrays"));
         }
         inputs
             .iter()
-            .map(|input| self.one_given(&input, rooms))
+            .map(|input| self.value(&input, results))
             .collect()
     }
 
-    fn one_given<'py>(
+    fn value<'py>(
         &self,
         input: &Bound<'py, PyAny>,
-        rooms: &[Bound<'py, PyUntypedArray>],
-    ) -> PyResult<Given<'py>> {
+        results: &[Bound<'py, PyUntypedArray>],
+    ) -> PyResult<InputValue<'py>> {
         let Ok(array) = input.cast::<PyUntypedArray>() else {
-            return number(input).map(Given::Number);
+            return number(input).map(InputValue::Number);
         };
         let shape = array.shape().to_vec();
-        let over = |(room, output): (&Bound<'py, PyUntypedArray>, &Output)| {
-            output.fold.is_none() && is_same_memory(array, room)
+        let over = |(result, output): (&Bound<'py, PyUntypedArray>, &Output)| {
+            output.fold.is_none() && is_same_memory(array, result)
         };
         let outputs = self.program.outputs();
-        match rooms.iter().zip(outputs).position(over) {
-            Some(output) => Ok(Given::Output(output, shape)),
-            None => Ok(Given::Array(Reading::new(array)?, shape)),
+        match results.iter().zip(outputs).position(over) {
+            Some(output) => Ok(InputValue::Output(output, shape)),
+            None => Ok(InputValue::Array(ReadArray::new(array)?, shape)),
         }
     }
 
     /// The shape that all inputs and outputs broadcast to.
     fn shape(
         &self,
-        given: &[Given<'_>],
-        rooms: &[Bound<'_, PyUntypedArray>],
+        values: &[InputValue<'_>],
+        results: &[Bound<'_, PyUntypedArray>],
     ) -> Result<Vec<usize>> {
         let mut shape = Vec::new();
-        for one in given {
-            if let Given::Array(_, own) | Given::Output(_, own) = one {
+        for value in values {
+            if let InputValue::Array(_, own) | InputValue::Output(_, own) = value {
                 broadcast(&mut shape, own)?;
             }
         }
-        for (room, output) in rooms.iter().zip(self.program.outputs()) {
+        for (result, output) in results.iter().zip(self.program.outputs()) {
             if output.fold.is_none() {
-                broadcast(&mut shape, room.shape())?;
+                broadcast(&mut shape, result.shape())?;
             }
         }
         Ok(shape)
     }
 }
 
-impl Given<'_> {
+impl InputValue<'_> {
     fn operand(&self, shape: &[usize]) -> Operand<'_> {
         let (source, strides) = match self {
             Self::Number(number) => (Source::Scalar(*number), vec![0; shape.len()]),
@@ -196,8 +196,8 @@ fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
     ))
 }
 
-fn arrays<'py>(given: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
-    let each = given.iter();
+fn arrays<'py>(values: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
+    let each = values.iter();
     each.map(|array| Ok(array.cast_into::<PyUntypedArray>()?))
         .collect()
 }

@@ -1,3 +1,3 @@
-//! The border of `seqloom-graph`.
+//! Bindings of `seqloom-graph`.
 
 pub(crate) mod model;

@@ -22,15 +22,15 @@ pub(crate) struct ExportedModel {
     facts: String,
 }
 
-/// Where a model is.
+/// The location of a model: a path, or the bytes of a zip.
 #[derive(FromPyObject)]
-enum Place<'py> {
+enum ModelLocation<'py> {
     Bytes(Bound<'py, PyBytes>),
     Path(PathBuf),
 }
 
 #[cfg(feature = "stubs")]
-impl pyo3_stub_gen::PyStubType for Place<'_> {
+impl pyo3_stub_gen::PyStubType for ModelLocation<'_> {
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         PathBuf::type_input() | Bound::<'_, PyBytes>::type_output()
     }
@@ -44,14 +44,14 @@ impl ExportedModel {
     #[pyo3(signature = (path_or_bytes, memory_limit=None))]
     fn new(
         py: Python<'_>,
-        path_or_bytes: Place<'_>,
+        path_or_bytes: ModelLocation<'_>,
         memory_limit: Option<usize>,
     ) -> PyResult<Self> {
         let limits =
             memory_limit.map_or_else(Limits::default, |memory_bytes| Limits { memory_bytes });
         let opened = match path_or_bytes {
-            Place::Path(path) => py.detach(|| Export::open_within(&path, limits)),
-            Place::Bytes(bytes) => Export::from_zip(bytes.as_bytes().to_vec()),
+            ModelLocation::Path(path) => py.detach(|| Export::open_within(&path, limits)),
+            ModelLocation::Bytes(bytes) => Export::from_zip(bytes.as_bytes().to_vec()),
         };
         let made = opened.and_then(|export| {
             let facts = export.facts().to_string();
@@ -73,18 +73,18 @@ impl ExportedModel {
         inputs: HashMap<String, Bound<'py, PyAny>>,
         threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let mut given = Vec::with_capacity(inputs.len());
+        let mut borrowed = Vec::with_capacity(inputs.len());
         for (name, array) in inputs {
             let array = array.cast_into::<PyUntypedArray>()?;
-            let numbers = Numbers::borrow(&array, &name)?;
-            given.push((name, array.shape().to_vec(), numbers));
+            let numbers = BorrowedArray::borrow(&array, &name)?;
+            borrowed.push((name, array.shape().to_vec(), numbers));
         }
-        let mut lent = Vec::with_capacity(given.len());
-        for (name, shape, numbers) in &given {
+        let mut arguments = Vec::with_capacity(borrowed.len());
+        for (name, shape, numbers) in &borrowed {
             let data = numbers.data(name)?;
-            lent.push(Input { name, shape, data });
+            arguments.push(Input { name, shape, data });
         }
-        let outcome = py.detach(|| self.model.run(&lent, threads));
+        let outcome = py.detach(|| self.model.run(&arguments, threads));
         let arrays = outcome.map_err(|failure| error::raised(py, &failure))?;
         arrays
             .into_iter()
@@ -95,10 +95,10 @@ impl ExportedModel {
 
 macro_rules! element_types {
     ($($kind:ident $type:ident $letter:literal;)*) => {
-        /// An array that is read for as long as this lives.
-        enum Numbers<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
+        /// An array that is borrowed to be read.
+        enum BorrowedArray<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
 
-        impl<'py> Numbers<'py> {
+        impl<'py> BorrowedArray<'py> {
             fn borrow(array: &Bound<'py, PyUntypedArray>, name: &str) -> PyResult<Self> {
                 let found = array.dtype();
                 match (found.kind(), found.itemsize()) {
@@ -110,7 +110,7 @@ macro_rules! element_types {
             }
 
             fn data(&self, name: &str) -> PyResult<Data<'_>> {
-                match self { $(Self::$kind(array) => plain(array, name).map(Data::$kind)),* }
+                match self { $(Self::$kind(array) => contiguous(array, name).map(Data::$kind)),* }
             }
         }
 
@@ -140,11 +140,11 @@ fn typed<'py, T: Element>(
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
     let typed = array.cast::<PyArrayDyn<T>>();
     let typed = typed.map_err(|_| PyTypeError::new_err(format!("{name}: another byte order")))?;
-    let lent = typed.try_readonly();
-    lent.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
+    let arguments = typed.try_readonly();
+    arguments.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-fn plain<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
+fn contiguous<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
     let message =
         || format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
     array

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::activation`.
+//! Bindings of `seqloom_kernels::activation`.
 
 use pyo3::prelude::*;
 use seqloom_kernels::activation;

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::adamw`.
+//! Bindings of `seqloom_kernels::adamw`.
 
 use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -48,8 +48,8 @@ pub(crate) fn adamw(
     for (index, param) in params.iter().enumerate() {
         let arrays = [param, &first[index], &second[index], &grads[index]];
         match param.width() {
-            Width::Single => singles.push(Slot::<f32>::borrow(arrays, decays[index])?),
-            Width::Double => doubles.push(Slot::<f64>::borrow(arrays, decays[index])?),
+            Width::Single => singles.push(ParameterArrays::<f32>::borrow(arrays, decays[index])?),
+            Width::Double => doubles.push(ParameterArrays::<f64>::borrow(arrays, decays[index])?),
         }
     }
     update(py, step, &mut singles, threads)?;
@@ -60,10 +60,10 @@ pub(crate) fn adamw(
 fn update<T: numpy::Element + Float>(
     py: Python<'_>,
     step: AdamwStep,
-    slots: &mut [Slot<'_, T>],
+    slots: &mut [ParameterArrays<'_, T>],
     threads: usize,
 ) -> PyResult<()> {
-    let tensors = slots.iter_mut().map(Slot::tensor);
+    let tensors = slots.iter_mut().map(ParameterArrays::tensor);
     let tensors = tensors.collect::<PyResult<Vec<_>>>()?;
     let count: usize = tensors.iter().map(|tensor| tensor.param.len()).sum();
     let threads = seqloom_kernels::worth_waking(threads, count / 2);
@@ -71,13 +71,13 @@ fn update<T: numpy::Element + Float>(
 }
 
 /// A parameter's four arrays, held while they change.
-struct Slot<'py, T: numpy::Element> {
+struct ParameterArrays<'py, T: numpy::Element> {
     changed: [PyReadwriteArrayDyn<'py, T>; 3],
     grad: PyReadonlyArrayDyn<'py, T>,
     decay: f64,
 }
 
-impl<'py, T: numpy::Element + Float> Slot<'py, T> {
+impl<'py, T: numpy::Element + Float> ParameterArrays<'py, T> {
     fn borrow([param, first, second, grad]: [&Floats<'py>; 4], decay: f64) -> PyResult<Self> {
         let shape = param.shape();
         let changed = [

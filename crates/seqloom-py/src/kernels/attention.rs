@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::attention`.
+//! Bindings of `seqloom_kernels::attention`.
 
 use numpy::{Element, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -14,11 +14,11 @@ use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
 use super::strided;
-use super::truths::Truths;
+use super::booleans::Booleans;
 use crate::pool;
 
 /// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).
-/// The mask is stretched over (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
+/// The mask is broadcast to (n, h, l, s). With `bounds` n is 1, and sequences lie end to end
 /// that begin and end there; they take neither a mask nor dropout.
 #[native]
 pub(crate) fn attention(
@@ -36,7 +36,7 @@ pub(crate) fn attention(
     threads: usize,
 ) -> PyResult<()> {
     by_dtype!(q, T => {
-        let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let arrays = AttentionArrays::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", sums)?);
@@ -73,12 +73,12 @@ pub(crate) fn attention_grad(
     threads: usize,
 ) -> PyResult<()> {
     by_dtype!(q, T => {
-        let arrays = Arrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let arrays = AttentionArrays::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
-        let results = Results::<T>::new(&grad, &out, &lse, sums)?;
+        let results = AttentionResults::<T>::new(&grad, &out, &lse, sums)?;
         let given = results.answers(answers(&inputs))?;
-        let mut outs = Outs::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
+        let mut outs = AttentionGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
         let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
@@ -88,37 +88,37 @@ pub(crate) fn attention_grad(
     })
 }
 
-/// A mask of truth values, or of what is added to the scores.
+/// A mask of booleans, or of numbers that are added to the scores.
 #[derive(FromPyObject)]
 pub(crate) enum AnyMask<'py> {
-    Allowed(Truths<'py>),
+    Allowed(Booleans<'py>),
     Added(Floats<'py>),
 }
 
 #[cfg(feature = "stubs")]
 impl pyo3_stub_gen::PyStubType for AnyMask<'_> {
     fn type_output() -> pyo3_stub_gen::TypeInfo {
-        Truths::type_output() | Floats::type_output()
+        Booleans::type_output() | Floats::type_output()
     }
 }
 
-/// What attention reads, borrowed.
-struct Arrays<'py, T: Element> {
+/// The borrowed inputs of attention.
+struct AttentionArrays<'py, T: Element> {
     inputs: [PyReadonlyArrayDyn<'py, T>; 3],
-    mask: Option<Borrowed<'py, T>>,
+    mask: Option<BorrowedMask<'py, T>>,
 }
 
-enum Borrowed<'py, T: Element> {
+enum BorrowedMask<'py, T: Element> {
     Allowed(PyReadonlyArrayDyn<'py, bool>),
     Added(PyReadonlyArrayDyn<'py, T>),
 }
 
-impl<'py, T: Element + Float> Arrays<'py, T> {
+impl<'py, T: Element + Float> AttentionArrays<'py, T> {
     fn new([q, k, v]: [&Floats<'py>; 3], mask: Option<&AnyMask<'py>>) -> PyResult<Self> {
         let inputs = [q.any("q")?, k.any("k")?, v.any("v")?];
         let mask = mask.map(|mask| match mask {
-            AnyMask::Allowed(allowed) => allowed.read("mask").map(Borrowed::Allowed),
-            AnyMask::Added(added) => added.any("mask").map(Borrowed::Added),
+            AnyMask::Allowed(allowed) => allowed.read("mask").map(BorrowedMask::Allowed),
+            AnyMask::Added(added) => added.any("mask").map(BorrowedMask::Added),
         });
         let mask = mask.transpose()?;
         Ok(Self { inputs, mask })
@@ -132,13 +132,13 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
             strided::heads(values, "v")?,
         );
         let [n, h, l, d] = queries.shape();
-        let seen = keys.shape()[2];
-        agree("k", keys.shape(), [n, h, seen, d])?;
-        agree("v", values.shape(), [n, h, seen, values.shape()[3]])?;
+        let positions = keys.shape()[2];
+        agree("k", keys.shape(), [n, h, positions, d])?;
+        agree("v", values.shape(), [n, h, positions, values.shape()[3]])?;
         let mask = self
             .mask
             .as_ref()
-            .map(|mask| mask.stretched([n, h, l, seen]));
+            .map(|mask| mask.broadcast([n, h, l, positions]));
         Ok(AttentionInputs {
             queries,
             keys,
@@ -149,16 +149,16 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
     }
 }
 
-impl<T: Element + Float> Borrowed<'_, T> {
-    fn stretched(&self, shape: [usize; 4]) -> PyResult<AttentionMask<'_, T>> {
+impl<T: Element + Float> BorrowedMask<'_, T> {
+    fn broadcast(&self, shape: [usize; 4]) -> PyResult<AttentionMask<'_, T>> {
         match self {
-            Self::Allowed(array) => stretched(array, shape).map(AttentionMask::Allowed),
-            Self::Added(array) => stretched(array, shape).map(AttentionMask::Added),
+            Self::Allowed(array) => broadcast(array, shape).map(AttentionMask::Allowed),
+            Self::Added(array) => broadcast(array, shape).map(AttentionMask::Added),
         }
     }
 }
 
-fn stretched<'a, U: Element + Copy>(
+fn broadcast<'a, U: Element + Copy>(
     array: &'a PyReadonlyArrayDyn<'_, U>,
     shape: [usize; 4],
 ) -> PyResult<Stretched<'a, U>> {
@@ -168,14 +168,14 @@ fn stretched<'a, U: Element + Copy>(
         .ok_or_else(|| PyValueError::new_err("mask: expected its last axis side by side"))
 }
 
-/// What came out of attention, borrowed.
-struct Results<'py, T: Element> {
+/// The borrowed results of attention.
+struct AttentionResults<'py, T: Element> {
     grad: PyReadonlyArrayDyn<'py, T>,
     out: PyReadonlyArrayDyn<'py, T>,
     lse: PyReadonlyArrayDyn<'py, T>,
 }
 
-impl<'py, T: Element + Float> Results<'py, T> {
+impl<'py, T: Element + Float> AttentionResults<'py, T> {
     fn new(
         grad: &Floats<'py>,
         out: &Floats<'py>,
@@ -198,13 +198,13 @@ impl<'py, T: Element + Float> Results<'py, T> {
     }
 }
 
-/// The gradients to be written, borrowed.
-enum Outs<'py, T: Element> {
+/// The borrowed arrays of the gradients.
+enum AttentionGrads<'py, T: Element> {
     Joined(PyReadwriteArrayDyn<'py, T>),
     Apart([PyReadwriteArrayDyn<'py, T>; 3]),
 }
 
-impl<'py, T: Element + Float> Outs<'py, T> {
+impl<'py, T: Element + Float> AttentionGrads<'py, T> {
     fn new(q: &Floats<'py>, others: Option<(&Floats<'py>, &Floats<'py>)>) -> PyResult<Self> {
         let first = q.any_mut("out_q")?;
         Ok(match others {

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::batch_norm`.
+//! Bindings of `seqloom_kernels::batch_norm`.
 
 use pyo3::prelude::*;
 use seqloom_kernels::batch_norm::{self as kernel, Affine, ChannelMoments, Positions};

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::conv` and `depthwise`.
+//! Bindings of `seqloom_kernels::conv` and `depthwise`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ pub(crate) fn conv2d(
     weight: Floats<'_>,
     bias: Option<Floats<'_>>,
     out: Floats<'_>,
-    steps: Steps,
+    steps: WindowSteps,
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
@@ -43,7 +43,7 @@ pub(crate) fn conv2d_input_grad(
     grad: Floats<'_>,
     weight: Floats<'_>,
     out: Floats<'_>,
-    steps: Steps,
+    steps: WindowSteps,
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
@@ -67,7 +67,7 @@ pub(crate) fn conv2d_weight_grad(
     grad: Floats<'_>,
     out: Floats<'_>,
     out_bias: Option<Floats<'_>>,
-    steps: Steps,
+    steps: WindowSteps,
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
@@ -86,13 +86,13 @@ pub(crate) fn conv2d_weight_grad(
 }
 
 /// Stride, padding and dilation, pairs of (height, width).
-type Steps = ([usize; 2], [usize; 2], [usize; 2]);
+type WindowSteps = ([usize; 2], [usize; 2], [usize; 2]);
 
 /// The sizes of a convolution and of its output, from its input and its weights.
 fn sizes(
     x: [usize; 4],
     weight: [usize; 4],
-    (steps, groups): (Steps, usize),
+    (steps, groups): (WindowSteps, usize),
 ) -> PyResult<(Shape, [usize; 4])> {
     let ([batch, channels, height, width], [outputs, inner, high, wide]) = (x, weight);
     let shape = Shape {

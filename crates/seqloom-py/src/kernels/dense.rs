@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::dense`.
+//! Bindings of `seqloom_kernels::dense`.
 
 use numpy::{Element, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// A weight (outputs, inputs) and a bias (outputs,) or none.
-type Weights<'py> = (Floats<'py>, Option<Floats<'py>>);
+type DenseArrays<'py> = (Floats<'py>, Option<Floats<'py>>);
 
 /// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and the residual added where there
 /// is one: each row by itself.
@@ -19,7 +19,7 @@ type Weights<'py> = (Floats<'py>, Option<Floats<'py>>);
 pub(crate) fn linear_by_row(
     py: Python<'_>,
     x: Floats<'_>,
-    layer: Weights<'_>,
+    layer: DenseArrays<'_>,
     residual: Option<Floats<'_>>,
     out: Floats<'_>,
     threads: usize,
@@ -28,11 +28,11 @@ pub(crate) fn linear_by_row(
     let outputs = layer.0.axes::<2>("weight")?[0];
     let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
-        let held = Held::<T>::new(&layer, [outputs, inputs])?;
+        let layer_arrays = DenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
         let residual = floats::read_if::<T>(residual.as_ref(), "residual", &[rows, outputs])?;
         let mut out = out.write::<T>("out", &[rows, outputs])?;
-        let (layer, x, out) = (held.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
+        let (layer, x, out) = (layer_arrays.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
         let residual = floats::slice_if(residual.as_ref())?;
         pool::run_kernel(py, threads, || dense::linear(layer, x, residual, out, threads))
     })
@@ -44,7 +44,7 @@ pub(crate) fn linear_by_row(
 pub(crate) fn rotary_linear(
     py: Python<'_>,
     x: Floats<'_>,
-    layer: Weights<'_>,
+    layer: DenseArrays<'_>,
     angles: (Floats<'_>, Floats<'_>),
     heads: usize,
     out: Floats<'_>,
@@ -62,14 +62,14 @@ pub(crate) fn rotary_linear(
     }
     let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
-        let held = Held::<T>::new(&layer, [outputs, inputs])?;
+        let layer_arrays = DenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
         let cosines = angles.0.read::<T>("cosine", &[rows, half])?;
         let sines = angles.1.read::<T>("sine", &[rows, half])?;
         let mut out = out.write::<T>("out", &[rows, outputs])?;
         let (cosines, sines) = (cosines.as_slice()?, sines.as_slice()?);
         let rotation = Rotation { cosines, sines, half, heads };
-        let (layer, x, out) = (held.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
+        let (layer, x, out) = (layer_arrays.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
         pool::run_kernel(py, threads, || dense::linear_then_rotate(layer, rotation, x, out, threads))
     })
 }
@@ -81,8 +81,8 @@ pub(crate) fn feed_forward(
     py: Python<'_>,
     x: Floats<'_>,
     norm: (Floats<'_>, Floats<'_>, f64),
-    inner: Weights<'_>,
-    outer: Weights<'_>,
+    inner: DenseArrays<'_>,
+    outer: DenseArrays<'_>,
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
@@ -92,8 +92,8 @@ pub(crate) fn feed_forward(
     by_dtype!(x, T => {
         let weight = norm.0.read::<T>("norm_weight", &[width])?;
         let bias = norm.1.read::<T>("norm_bias", &[width])?;
-        let inner = Held::<T>::new(&inner, [hidden, width])?;
-        let outer = Held::<T>::new(&outer, [width, hidden])?;
+        let inner = DenseLayer::<T>::new(&inner, [hidden, width])?;
+        let outer = DenseLayer::<T>::new(&outer, [width, hidden])?;
         let x = x.read::<T>("x", &[rows, width])?;
         let mut out = out.write::<T>("out", &[rows, width])?;
         let norm = NormRule { weight: weight.as_slice()?, bias: Some(bias.as_slice()?), epsilon: norm.2 };
@@ -104,13 +104,13 @@ pub(crate) fn feed_forward(
 }
 
 /// A layer's arrays, borrowed to be read.
-struct Held<'py, T: Element> {
+struct DenseLayer<'py, T: Element> {
     weight: PyReadonlyArrayDyn<'py, T>,
     bias: Option<PyReadonlyArrayDyn<'py, T>>,
 }
 
-impl<'py, T: Element> Held<'py, T> {
-    fn new((weight, bias): &Weights<'py>, shape: [usize; 2]) -> PyResult<Self> {
+impl<'py, T: Element> DenseLayer<'py, T> {
+    fn new((weight, bias): &DenseArrays<'py>, shape: [usize; 2]) -> PyResult<Self> {
         let weight = weight.read("weight", &shape)?;
         let bias = floats::read_if(bias.as_ref(), "bias", &shape[..1])?;
         Ok(Self { weight, bias })

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::dropout`.
+//! Bindings of `seqloom_kernels::dropout`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::embedding`.
+//! Bindings of `seqloom_kernels::embedding`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;

@@ -1,4 +1,4 @@
-//! Arrays of either float type at the border: asked once which, then checked.
+//! Arrays of either float type: the type is determined once, then checked.
 
 use numpy::{
     Element, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn,

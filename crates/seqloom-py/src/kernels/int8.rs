@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::int8`.
+//! Bindings of `seqloom_kernels::int8`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -13,7 +13,7 @@ use crate::pool;
 
 /// A weight (outputs, inputs), the scales of its outputs, the factors of its inputs, and a bias
 /// (outputs,) or none.
-type Weights<'py> = (
+type Int8Arrays<'py> = (
     PyReadonlyArray2<'py, i8>,
     Floats<'py>,
     Floats<'py>,
@@ -26,18 +26,18 @@ type Weights<'py> = (
 pub(crate) fn linear_int8(
     py: Python<'_>,
     x: Floats<'_>,
-    layer: Weights<'_>,
+    layer: Int8Arrays<'_>,
     residual: Option<Floats<'_>>,
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
     let ([rows, inputs], [_, outputs]) = (x.axes("x")?, out.axes("out")?);
     let threads = worth_waking(threads, [rows, inputs, outputs]);
-    let held = Held::new(&layer, [outputs, inputs])?;
+    let layer_arrays = Int8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let residual = floats::read_if::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
     let mut out = out.write::<f32>("out", &[rows, outputs])?;
-    let (layer, x, out) = (held.layer()?, x.as_slice()?, out.as_slice_mut()?);
+    let (layer, x, out) = (layer_arrays.layer()?, x.as_slice()?, out.as_slice_mut()?);
     let residual = floats::slice_if(residual.as_ref())?;
     pool::run_kernel(py, threads, || {
         int8::linear(layer, x, residual, out, threads);
@@ -50,7 +50,7 @@ pub(crate) fn linear_int8(
 pub(crate) fn rotary_linear_int8(
     py: Python<'_>,
     x: Floats<'_>,
-    layer: Weights<'_>,
+    layer: Int8Arrays<'_>,
     angles: (Floats<'_>, Floats<'_>),
     heads: usize,
     out: Floats<'_>,
@@ -64,7 +64,7 @@ pub(crate) fn rotary_linear_int8(
         return Err(PyValueError::new_err(message));
     }
     let threads = worth_waking(threads, [rows, inputs, outputs]);
-    let held = Held::new(&layer, [outputs, inputs])?;
+    let layer_arrays = Int8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let cosines = angles.0.read::<f32>("cosine", &[rows, half])?;
     let sines = angles.1.read::<f32>("sine", &[rows, half])?;
@@ -75,7 +75,7 @@ pub(crate) fn rotary_linear_int8(
         half,
         heads,
     };
-    let (layer, x, out) = (held.layer()?, x.as_slice()?, out.as_slice_mut()?);
+    let (layer, x, out) = (layer_arrays.layer()?, x.as_slice()?, out.as_slice_mut()?);
     pool::run_kernel(py, threads, || {
         int8::linear_then_rotate(layer, rotation, x, out, threads);
     })
@@ -88,8 +88,8 @@ pub(crate) fn feed_forward_int8(
     py: Python<'_>,
     x: Floats<'_>,
     norm: (Floats<'_>, Floats<'_>, f64),
-    inner: Weights<'_>,
-    outer: Weights<'_>,
+    inner: Int8Arrays<'_>,
+    outer: Int8Arrays<'_>,
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
@@ -98,8 +98,8 @@ pub(crate) fn feed_forward_int8(
     let weight = norm.0.read::<f32>("norm_weight", &[width])?;
     let bias = norm.1.read::<f32>("norm_bias", &[width])?;
     let (inner, outer) = (
-        Held::new(&inner, [hidden, width])?,
-        Held::new(&outer, [width, hidden])?,
+        Int8Layer::new(&inner, [hidden, width])?,
+        Int8Layer::new(&outer, [width, hidden])?,
     );
     let x = x.read::<f32>("x", &[rows, width])?;
     let mut out = out.write::<f32>("out", &[rows, width])?;
@@ -123,16 +123,16 @@ fn worth_waking(threads: usize, sizes: [usize; 3]) -> usize {
 }
 
 /// A layer's arrays, borrowed to be read.
-struct Held<'a, 'py> {
+struct Int8Layer<'a, 'py> {
     weight: &'a PyReadonlyArray2<'py, i8>,
     scales: PyReadonlyArrayDyn<'py, f32>,
     factors: PyReadonlyArrayDyn<'py, f32>,
     bias: Option<PyReadonlyArrayDyn<'py, f32>>,
 }
 
-impl<'a, 'py> Held<'a, 'py> {
+impl<'a, 'py> Int8Layer<'a, 'py> {
     fn new(
-        (weight, scales, factors, bias): &'a Weights<'py>,
+        (weight, scales, factors, bias): &'a Int8Arrays<'py>,
         [outputs, inputs]: [usize; 2],
     ) -> PyResult<Self> {
         if !(1..=DEEPEST).contains(&inputs) {

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::max_pool1d`.
+//! Bindings of `seqloom_kernels::max_pool1d`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
 use pyo3::exceptions::PyValueError;

@@ -1,4 +1,4 @@
-//! The border of `seqloom-kernels`.
+//! Bindings of `seqloom-kernels`.
 
 pub(crate) mod activation;
 pub(crate) mod adamw;
@@ -17,4 +17,4 @@ pub(crate) mod random;
 pub(crate) mod recurrent;
 pub(crate) mod softmax;
 mod strided;
-mod truths;
+mod booleans;

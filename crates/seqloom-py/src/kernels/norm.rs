@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::norm`.
+//! Bindings of `seqloom_kernels::norm`.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::product`.
+//! Bindings of `seqloom_kernels::product`.
 
 use numpy::Element;
 use pyo3::prelude::*;

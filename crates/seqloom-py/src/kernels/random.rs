@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::random`.
+//! Bindings of `seqloom_kernels::random`.
 
 use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use seqloom_kernels::random::{self, Truncation};
 use seqloom_macros::native;
 
 use super::floats::{Floats, by_dtype};
-use super::truths::Truths;
+use super::booleans::Booleans;
 use crate::pool;
 
 /// Fills `out` with words of 32 random bits, each by its position.
@@ -74,7 +74,7 @@ pub(crate) fn bernoulli(
     key0: u32,
     key1: u32,
     probability: f64,
-    out: Truths<'_>,
+    out: Booleans<'_>,
     threads: usize,
 ) -> PyResult<()> {
     let mut out = out.write("out")?;

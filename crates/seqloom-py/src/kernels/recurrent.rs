@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::recurrent`.
+//! Bindings of `seqloom_kernels::recurrent`.
 
 use numpy::{Element, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use seqloom_kernels::recurrent::{
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
-use super::truths::Truths;
+use super::booleans::Booleans;
 use crate::pool;
 
 /// Fills the states (n, l, w) of one layer of gated units, and what its gradient reads
@@ -27,16 +27,16 @@ pub(crate) fn recurrent(
     cells: Option<Floats<'_>>,
     weight: Floats<'_>,
     bias: Option<Floats<'_>>,
-    mask: Option<Truths<'_>>,
+    mask: Option<Booleans<'_>>,
     reverse: bool,
     out_states: Floats<'_>,
     out_kept: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let sizes = Sizes::new(&out_states, cells.is_some())?;
+    let sizes = RecurrentSizes::new(&out_states, cells.is_some())?;
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
     by_dtype!(seen, T => {
-        let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
+        let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
         let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[sizes.gates * sizes.width])?;
         let layer = RecurrentLayer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
         let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
@@ -60,7 +60,7 @@ pub(crate) fn recurrent_grad(
     first: Floats<'_>,
     cells: Option<Floats<'_>>,
     weight: Floats<'_>,
-    mask: Option<Truths<'_>>,
+    mask: Option<Booleans<'_>>,
     reverse: bool,
     out_seen: Floats<'_>,
     out_recurrent: Option<Floats<'_>>,
@@ -68,14 +68,14 @@ pub(crate) fn recurrent_grad(
     out_cells: Option<Floats<'_>>,
     threads: usize,
 ) -> PyResult<()> {
-    let sizes = Sizes::new(&states, cells.is_some())?;
+    let sizes = RecurrentSizes::new(&states, cells.is_some())?;
     if out_cells.is_some() != sizes.has_cells || out_recurrent.is_some() == sizes.has_cells {
         let message = "out_recurrent: expected without cells, and out_cells with cells";
         return Err(PyValueError::new_err(message));
     }
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
     by_dtype!(grad, T => {
-        let arrays = Arrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
+        let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
         let layer = arrays.layer(&sizes, reverse)?;
         let grad = grad.read::<T>("grad", &sizes.of(1))?;
         let states = states.read::<T>("states", &sizes.of(1))?;
@@ -96,7 +96,7 @@ pub(crate) fn recurrent_grad(
 }
 
 /// The sizes of a layer, none of which is zero.
-struct Sizes {
+struct RecurrentSizes {
     batch: usize,
     length: usize,
     width: usize,
@@ -105,7 +105,7 @@ struct Sizes {
     has_cells: bool,
 }
 
-impl Sizes {
+impl RecurrentSizes {
     fn new(states: &Floats<'_>, has_cells: bool) -> PyResult<Self> {
         let [batch, length, width] = states.axes("states")?;
         if batch * length * width == 0 {
@@ -138,20 +138,20 @@ impl Sizes {
 }
 
 /// What a layer reads, borrowed.
-struct Arrays<'py, T: Element> {
+struct RecurrentArrays<'py, T: Element> {
     first: PyReadonlyArrayDyn<'py, T>,
     cells: Option<PyReadonlyArrayDyn<'py, T>>,
     weight: PyReadonlyArrayDyn<'py, T>,
     mask: Option<PyReadonlyArrayDyn<'py, bool>>,
 }
 
-impl<'py, T: Element + Float> Arrays<'py, T> {
+impl<'py, T: Element + Float> RecurrentArrays<'py, T> {
     fn new(
-        sizes: &Sizes,
+        sizes: &RecurrentSizes,
         first: &Floats<'py>,
         cells: Option<&Floats<'py>>,
         weight: &Floats<'py>,
-        mask: Option<&Truths<'py>>,
+        mask: Option<&Booleans<'py>>,
     ) -> PyResult<Self> {
         let rows = sizes.gates * sizes.width;
         Ok(Self {
@@ -162,7 +162,7 @@ impl<'py, T: Element + Float> Arrays<'py, T> {
         })
     }
 
-    fn layer(&self, sizes: &Sizes, reverse: bool) -> PyResult<RecurrentLayer<'_, T>> {
+    fn layer(&self, sizes: &RecurrentSizes, reverse: bool) -> PyResult<RecurrentLayer<'_, T>> {
         let mask = self.mask.as_ref().map(|mask| mask.as_slice()).transpose()?;
         if mask.is_some_and(|mask| mask.len() != sizes.batch * sizes.length) {
             return Err(PyValueError::new_err(

@@ -1,4 +1,4 @@
-//! The border of `seqloom_kernels::softmax` and `seqloom_kernels::cross_entropy`.
+//! Bindings of `seqloom_kernels::softmax` and `seqloom_kernels::cross_entropy`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;

@@ -11,29 +11,29 @@ use seqloom_encode::LetterCounts;
 use seqloom_load::gather::RaggedRows;
 use seqloom_macros::native;
 
-use super::store::{Columns, RecordStore, raised, text};
+use super::store::{StoreColumns, RecordStore, raised, text};
 use crate::encode::kernel::SequenceKernel;
-use crate::lend::{Memory, Ring};
+use crate::pooled::{PooledBytes, Ring};
 use crate::{error, pool};
 
 /// Below so many bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 23;
 
-/// What one batch is made of and, when that is done, the batch.
-struct Batch {
+/// The inputs of a batch and, after the work, its result.
+struct BatchJob {
     kernel: Py<SequenceKernel>,
-    columns: Arc<Columns>,
+    columns: Arc<StoreColumns>,
     rows: Vec<i64>,
-    memory: Memory,
+    memory: PooledBytes,
     /// Ids, if they are copied: those of columns that stay can be had later.
     names: Option<RaggedRows>,
     /// Nothing before the work, or where it has panicked.
-    answer: Option<Result<LetterCounts>>,
+    counts: Option<Result<LetterCounts>>,
 }
 
-/// Memory with the numbers; letters met that are not plain, if there were any; ids, if they
-/// were asked for.
-type Made = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
+/// The bytes of the numbers; the counts of letters that are not plain, if there are any; the
+/// ids, if they were requested.
+type BatchTuple = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 
 /// Ids that are made into texts when somebody asks for them.
 #[native(frozen)]
@@ -55,24 +55,24 @@ impl Names {
     }
 }
 
-impl Job for Batch {
+impl Job for BatchJob {
     type Workspace = ();
 
     fn workspace(&self) {}
 
     fn work(&mut self, (): &mut ()) {
-        self.answer = Some(self.make());
+        self.counts = Some(self.make());
     }
 
     fn fail(&mut self) {
-        self.answer = None;
+        self.counts = None;
     }
 }
 
-impl Batch {
+impl BatchJob {
     fn new(
         (kernel, store, rows): (Py<SequenceKernel>, &RecordStore, PyReadonlyArray1<'_, i64>),
-        memory: Memory,
+        memory: PooledBytes,
         with_names: bool,
     ) -> PyResult<Self> {
         Ok(Self {
@@ -81,7 +81,7 @@ impl Batch {
             rows: rows.as_slice()?.to_vec(),
             memory,
             names: with_names.then(RaggedRows::default),
-            answer: None,
+            counts: None,
         })
     }
 
@@ -93,10 +93,10 @@ impl Batch {
         self.kernel.get().write(&sequences, &mut self.memory)
     }
 
-    /// What Python gets of it.
-    fn hand_over(self, py: Python<'_>) -> PyResult<Made> {
+    /// Returns the result as Python gets it.
+    fn into_tuple(self, py: Python<'_>) -> PyResult<BatchTuple> {
         let panicked = || error::internal(py, "a batch could not be made");
-        let counts = raised(py, self.answer.ok_or_else(panicked)?)?.to_array();
+        let counts = raised(py, self.counts.ok_or_else(panicked)?)?.to_array();
         Ok((
             self.memory.into_array(py)?.unbind(),
             counts.iter().any(|count| *count > 0).then_some(counts),
@@ -111,7 +111,7 @@ impl Batch {
 #[native(frozen)]
 pub(crate) struct BatchMaker {
     ring: Py<Ring>,
-    workers: Workers<Batch>,
+    workers: Workers<BatchJob>,
 }
 
 #[native]
@@ -137,20 +137,20 @@ impl BatchMaker {
         with_names: bool,
     ) -> PyResult<()> {
         let memory = raised(py, self.memory(size))?;
-        let batch = Batch::new((kernel, store, rows), memory, with_names)?;
+        let batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
         self.workers.push(batch);
         Ok(())
     }
 
     /// The next of the batches that were asked for, in that order.
-    fn pop(&self, py: Python<'_>) -> PyResult<Made> {
+    fn pop(&self, py: Python<'_>) -> PyResult<BatchTuple> {
         if !self.workers.is_in_this_process() {
             let message = "an epoch that was begun before a fork cannot go on behind it";
             return raised(py, Err(Error::argument(message)));
         }
         let found = py.detach(|| self.workers.pop(&mut ()));
         let missing = || Error::argument("no batch was asked for");
-        raised(py, found.ok_or_else(missing))?.hand_over(py)
+        raised(py, found.ok_or_else(missing))?.into_tuple(py)
     }
 
     /// A batch made at once, its rows shared out among so many threads.
@@ -164,18 +164,18 @@ impl BatchMaker {
         size: usize,
         with_names: bool,
         threads: usize,
-    ) -> PyResult<Made> {
+    ) -> PyResult<BatchTuple> {
         let memory = raised(py, self.memory(size))?;
-        let mut batch = Batch::new((kernel, store, rows), memory, with_names)?;
+        let mut batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
         let threads = if size < WORTH_SHARING { 1 } else { threads };
         let counts = pool::run(py, threads, || batch.make())?;
-        batch.answer = Some(Ok(counts));
-        batch.hand_over(py)
+        batch.counts = Some(Ok(counts));
+        batch.into_tuple(py)
     }
 }
 
 impl BatchMaker {
-    fn memory(&self, size: usize) -> Result<Memory> {
+    fn memory(&self, size: usize) -> Result<PooledBytes> {
         self.ring.get().memory(size)
     }
 }

@@ -1,4 +1,4 @@
-//! The border of `seqloom-load`.
+//! Bindings of `seqloom-load`.
 
 pub(crate) mod checksum;
 pub(crate) mod genotype;

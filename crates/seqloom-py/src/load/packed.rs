@@ -18,7 +18,7 @@ use super::maker::Names;
 use super::tokeniser::Tokeniser;
 use crate::encode::kernel::SequenceKernel;
 use crate::formats::index::SequenceIndex;
-use crate::{error, lend, pool};
+use crate::{error, pooled, pool};
 
 /// Batches that a thread makes ahead.
 const AHEAD: usize = 4;
@@ -26,7 +26,7 @@ const AHEAD: usize = 4;
 /// A batch: tokens and their positions, where windows begin and how long the longest is; ids,
 /// ordinals, first letters, lengths of records, and which letters a merge takes; letters that
 /// are not plain, where there are any.
-type Batch<'py> = (
+type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
     usize,
@@ -39,11 +39,11 @@ type Batch<'py> = (
 /// A place: file, record and ordinal of the first record that is needed again; the ordinal and
 /// the first letter of the window that is read next; the hash of the content before it; and
 /// ordinals and first letters of the windows before it that wait.
-type PlaceRow = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
+type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
 /// A record that was refused: file, record, id, letters; "empty", "long", "letter" or "other";
 /// the number of tokens; position, letter, and what was expected there.
-type Refusal<'py> = (
+type RefusalTuple<'py> = (
     usize,
     u64,
     Bound<'py, PyBytes>,
@@ -56,17 +56,17 @@ type Refusal<'py> = (
 /// Reads files, and packs the tokens of their records.
 #[native]
 pub(crate) struct PackedStream {
-    running: Option<Running>,
-    shelf: BufferPool<u32>,
+    running: Option<StreamMode>,
+    buffer_pool: BufferPool<u32>,
     place: Option<ResumePoint>,
     failed: Option<PackingFailure>,
 }
 
-/// Who makes batches.
-enum Running {
-    /// Whoever asks for one.
+/// Which thread makes batches.
+enum StreamMode {
+    /// The calling thread.
     Here(Box<BatchStream<Tokeniser>>),
-    /// A thread, ahead.
+    /// A separate thread, in advance.
     Ahead(PrefetchedStream<Tokeniser>),
 }
 
@@ -83,7 +83,7 @@ impl PackedStream {
         index: Option<&SequenceIndex>,
         kernel: Option<Py<SequenceKernel>>,
         function: Option<Py<PyAny>>,
-        place: PlaceRow,
+        place: ResumeTuple,
         max_tokens: usize,
         window: usize,
         max_length: Option<usize>,
@@ -117,35 +117,35 @@ impl PackedStream {
         let (rule, options) = rule().map_err(|failure| error::raised(py, &failure))?;
         let tokeniser = Tokeniser::new(py, kernel, function)?;
         let runs_ahead = threads > 1 && !tokeniser.is_python();
-        let place = place_of(place);
+        let place = resume_point(place);
         let inputs = inputs(paths, index, place.from.file);
         let files = RecordFiles::new(inputs, options, place.from, stop);
-        let shelf = BufferPool::default();
-        let stream = BatchStream::new(files, rule, tokeniser, place, shelf.clone());
+        let buffer_pool = BufferPool::default();
+        let stream = BatchStream::new(files, rule, tokeniser, place, buffer_pool.clone());
         let running = if runs_ahead {
-            Running::Ahead(PrefetchedStream::start(stream, AHEAD))
+            StreamMode::Ahead(PrefetchedStream::start(stream, AHEAD))
         } else {
-            Running::Here(Box::new(stream))
+            StreamMode::Here(Box::new(stream))
         };
         Ok(Self {
             running: Some(running),
-            shelf,
+            buffer_pool,
             place: None,
             failed: None,
         })
     }
 
     /// The next batch; None behind the last one, or where a record is refused.
-    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Batch<'py>>> {
+    fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<PackedTuple<'py>>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
         };
         let answer = pool::run(py, 1, || match running {
-            Running::Here(stream) => Ok(stream.next_batch()),
-            Running::Ahead(stream) => stream.next(),
+            StreamMode::Here(stream) => Ok(stream.next_batch()),
+            StreamMode::Ahead(stream) => stream.next(),
         })?;
         match answer {
-            Ok(Some(packed)) => self.hand_over(py, packed).map(Some),
+            Ok(Some(packed)) => self.into_tuple(py, packed).map(Some),
             Ok(None) => Ok(None),
             Err(PackingFailure::Reading(failure)) => Err(error::raised(py, &failure)),
             Err(failure) => {
@@ -156,7 +156,7 @@ impl PackedStream {
     }
 
     /// Where the stream goes on behind the last batch; None before the first one.
-    fn place(&self) -> Option<PlaceRow> {
+    fn place(&self) -> Option<ResumeTuple> {
         let place = self.place.as_ref()?;
         let from = (place.from.file, place.from.record, place.from.ordinal);
         Some((from, place.next, place.content, place.waiting.clone()))
@@ -165,13 +165,13 @@ impl PackedStream {
     /// A hash of the ids and letters of all records, once all batches were taken.
     fn content(&self) -> Option<u64> {
         match self.running.as_ref()? {
-            Running::Here(stream) => Some(stream.content()),
-            Running::Ahead(stream) => stream.content(),
+            StreamMode::Here(stream) => Some(stream.content()),
+            StreamMode::Ahead(stream) => stream.content(),
         }
     }
 
     /// The record that was refused, if one was.
-    fn refusal<'py>(&self, py: Python<'py>) -> Option<Refusal<'py>> {
+    fn refusal<'py>(&self, py: Python<'py>) -> Option<RefusalTuple<'py>> {
         let Some(PackingFailure::Record {
             origin,
             id,
@@ -203,13 +203,13 @@ impl PackedStream {
 }
 
 impl PackedStream {
-    fn hand_over<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<Batch<'py>> {
+    fn into_tuple<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
         let met = packed.met;
         self.place = Some(packed.resume_point);
         Ok((
             [
-                lend::array(py, packed.tokens, &self.shelf)?,
-                lend::array(py, packed.positions, &self.shelf)?,
+                pooled::array(py, packed.tokens, &self.buffer_pool)?,
+                pooled::array(py, packed.positions, &self.buffer_pool)?,
             ],
             packed.bounds.into_pyarray(py),
             packed.longest,
@@ -228,7 +228,7 @@ impl Drop for PackedStream {
     }
 }
 
-fn place_of(((file, record, ordinal), next, content, waiting): PlaceRow) -> ResumePoint {
+fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) -> ResumePoint {
     ResumePoint {
         from: Origin {
             file,

@@ -11,17 +11,15 @@ use seqloom_load::gather::{self, RaggedRows, first_word};
 use seqloom_load::strand;
 use seqloom_macros::native;
 
-use crate::lend::Shared;
+use crate::formats::columns::RowArrays;
+use crate::pooled::SharedArray;
 use crate::{error, pool};
 
-/// Bytes, and where rows begin.
-type Column<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
-
 /// Letters of some rows, and their qualities where there are any.
-type Picked<'py> = (Column<'py>, Option<Column<'py>>);
+type SequenceArrays<'py> = (RowArrays<'py>, Option<RowArrays<'py>>);
 
 /// One record: id, letters, qualities.
-type Record<'py> = (
+type RecordTuple<'py> = (
     Bound<'py, PyString>,
     Bound<'py, PyBytes>,
     Option<Bound<'py, PyBytes>>,
@@ -30,7 +28,7 @@ type Record<'py> = (
 /// Sequence records as columns, which stay where they are.
 #[native(frozen, sequence)]
 pub(crate) struct RecordStore {
-    pub(super) columns: Arc<Columns>,
+    pub(super) columns: Arc<StoreColumns>,
 }
 
 /// Headers up to their first blanks.
@@ -39,7 +37,7 @@ pub(crate) fn first_words<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
     offsets: PyReadonlyArray1<'py, i64>,
-) -> PyResult<Column<'py>> {
+) -> PyResult<RowArrays<'py>> {
     let headers = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
     let RaggedRows { data, offsets } = pool::run(py, 1, || headers.first_words())?;
     Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
@@ -101,7 +99,7 @@ impl ColumnBuilder {
     }
 
     /// All rows; the builder begins anew.
-    fn finish<'py>(&mut self, py: Python<'py>) -> Column<'py> {
+    fn finish<'py>(&mut self, py: Python<'py>) -> RowArrays<'py> {
         let RaggedRows { data, mut offsets } = mem::take(&mut self.rows);
         if offsets.is_empty() {
             offsets.push(0);
@@ -110,17 +108,17 @@ impl ColumnBuilder {
     }
 }
 
-/// What a store holds, for threads too.
-pub(super) struct Columns {
-    names: Held,
-    sequences: Held,
-    qualities: Option<Held>,
+/// The columns of a store, which threads share.
+pub(super) struct StoreColumns {
+    names: StoreColumn,
+    sequences: StoreColumn,
+    qualities: Option<StoreColumn>,
 }
 
-/// One column: bytes, and where rows begin.
-struct Held {
-    data: Shared<u8>,
-    offsets: Shared<i64>,
+/// A column: concatenated rows of bytes, and the offset of each.
+struct StoreColumn {
+    data: SharedArray<u8>,
+    offsets: SharedArray<i64>,
 }
 
 #[native]
@@ -128,14 +126,14 @@ impl RecordStore {
     /// Names are headers, or their first words.
     #[new]
     fn new(
-        names: Column<'_>,
-        sequences: Column<'_>,
-        qualities: Option<Column<'_>>,
+        names: RowArrays<'_>,
+        sequences: RowArrays<'_>,
+        qualities: Option<RowArrays<'_>>,
     ) -> PyResult<Self> {
-        let columns = Columns {
-            names: Held::new(&names)?,
-            sequences: Held::new(&sequences)?,
-            qualities: qualities.as_ref().map(Held::new).transpose()?,
+        let columns = StoreColumns {
+            names: StoreColumn::new(&names)?,
+            sequences: StoreColumn::new(&sequences)?,
+            qualities: qualities.as_ref().map(StoreColumn::new).transpose()?,
         };
         let columns = Arc::new(columns);
         Ok(Self { columns })
@@ -145,14 +143,14 @@ impl RecordStore {
         self.columns.names.columns().len()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Record<'py>> {
+    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<RecordTuple<'py>> {
         let row = i64::try_from(index).unwrap_or(i64::MAX);
-        let held = &self.columns;
-        let bytes = |column: &Held| PyResult::Ok(PyBytes::new(py, column.row(py, row)?));
+        let columns = &self.columns;
+        let bytes = |column: &StoreColumn| PyResult::Ok(PyBytes::new(py, column.row(py, row)?));
         Ok((
-            text(py, first_word(held.names.row(py, row)?))?,
-            bytes(&held.sequences)?,
-            held.qualities.as_ref().map(bytes).transpose()?,
+            text(py, first_word(columns.names.row(py, row)?))?,
+            bytes(&columns.sequences)?,
+            columns.qualities.as_ref().map(bytes).transpose()?,
         ))
     }
 
@@ -172,19 +170,19 @@ impl RecordStore {
         py: Python<'py>,
         rows: PyReadonlyArray1<'py, i64>,
         threads: usize,
-    ) -> PyResult<Picked<'py>> {
+    ) -> PyResult<SequenceArrays<'py>> {
         let rows = rows.as_slice()?;
         let qualities = self.columns.qualities.as_ref();
         Ok((
             self.columns.sequences.take(py, rows, threads)?,
             qualities
-                .map(|held| held.take(py, rows, threads))
+                .map(|column| column.take(py, rows, threads))
                 .transpose()?,
         ))
     }
 }
 
-impl Columns {
+impl StoreColumns {
     /// The ids of some rows.
     pub(super) fn names(&self, rows: &[i64]) -> Result<RaggedRows> {
         let rows = rows.iter().copied();
@@ -193,16 +191,16 @@ impl Columns {
 
     /// The letters of some rows.
     pub(super) fn sequences<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
-        let Held { data, offsets } = &self.sequences;
+        let StoreColumn { data, offsets } = &self.sequences;
         Ragged::picked(data.as_slice(), offsets.as_slice(), rows)
     }
 }
 
-impl Held {
-    fn new((data, offsets): &Column<'_>) -> PyResult<Self> {
+impl StoreColumn {
+    fn new((data, offsets): &RowArrays<'_>) -> PyResult<Self> {
         Ok(Self {
-            data: Shared::new(data)?,
-            offsets: Shared::new(offsets)?,
+            data: SharedArray::new(data)?,
+            offsets: SharedArray::new(offsets)?,
         })
     }
 
@@ -210,7 +208,7 @@ impl Held {
         gather::RaggedView::new(self.data.as_slice(), self.offsets.as_slice())
     }
 
-    fn take<'py>(&self, py: Python<'py>, rows: &[i64], threads: usize) -> PyResult<Column<'py>> {
+    fn take<'py>(&self, py: Python<'py>, rows: &[i64], threads: usize) -> PyResult<RowArrays<'py>> {
         let columns = self.columns();
         let RaggedRows { data, offsets } = pool::run(py, threads, || columns.gather(rows))?;
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))

@@ -10,12 +10,12 @@ use seqloom_core::{Error, Result};
 use seqloom_macros::native;
 use seqloom_run::{PredictOptions, Predictor, Scores, PredictionObserver};
 
-use crate::formats::source::Failure;
+use crate::formats::source::PythonFailure;
 use crate::load::store::text;
 use crate::pool;
 
 /// The outputs' names, the records' ids, the scores row by row, and warnings.
-type Scored<'py> = (
+type ScoresTuple<'py> = (
     Vec<String>,
     Vec<Bound<'py, PyString>>,
     Bound<'py, PyArray1<f32>>,
@@ -52,13 +52,13 @@ impl ExportedPredictor {
         files: Vec<PathBuf>,
         progress: Option<Py<PyAny>>,
         interleaved: bool,
-    ) -> PyResult<Scored<'py>> {
+    ) -> PyResult<ScoresTuple<'py>> {
         let options = PredictOptions {
             interleaved,
             ..PredictOptions::default()
         };
-        let failure = Failure::default();
-        let mut kept = Kept {
+        let failure = PythonFailure::default();
+        let mut all = AllScores {
             progress,
             failure: failure.clone(),
             columns: Vec::new(),
@@ -66,29 +66,29 @@ impl ExportedPredictor {
         };
         let work = || {
             let predictor = &self.predictor;
-            predictor.predict_observed(&files, &options, &mut kept)
+            predictor.predict_observed(&files, &options, &mut all)
         };
         let done = pool::run(py, 1, work);
         let summary = done.map_err(|error| failure.take().unwrap_or(error))?;
-        let names = kept.scores.names.iter().map(|name| text(py, name));
+        let names = all.scores.names.iter().map(|name| text(py, name));
         Ok((
-            kept.columns,
+            all.columns,
             names.collect::<PyResult<_>>()?,
-            kept.scores.values.into_pyarray(py),
+            all.scores.values.into_pyarray(py),
             summary.warnings,
         ))
     }
 }
 
-/// All scores, and whoever hears how far they are.
-struct Kept {
+/// Collects all scores, and calls a function of Python after each batch.
+struct AllScores {
     progress: Option<Py<PyAny>>,
-    failure: Failure,
+    failure: PythonFailure,
     columns: Vec<String>,
     scores: Scores,
 }
 
-impl PredictionObserver for Kept {
+impl PredictionObserver for AllScores {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
         if self.columns.is_empty() {
             self.columns = columns.to_vec();

@@ -13,7 +13,7 @@ static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// Whether one has come: the next one does what it always does.
 static AGAIN: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// From now on a signal ends the work where it can; a second one ends the process.
+/// Makes a signal cancel the work; a second one ends the process.
 pub(super) fn heed() {
     interrupt::set_signal_check(check);
     for signal in [SIGINT, SIGTERM] {

@@ -21,7 +21,7 @@ use seqloom_plink::{Bed, Major};
 use super::bed_file::{BedFile, warn};
 use crate::{error, pool};
 
-type Positions<'py> = PyReadonlyArray1<'py, i64>;
+type LineNumbers<'py> = PyReadonlyArray1<'py, i64>;
 
 /// Numbers below this are not worth the waking of threads.
 const BRIEF: usize = 1 << 15;
@@ -83,7 +83,7 @@ impl GenotypeLayer {
         bed: Py<BedFile>,
         shape: (usize, usize),
         by_sample: bool,
-        variants: Option<Positions<'_>>,
+        variants: Option<LineNumbers<'_>>,
     ) -> PyResult<Self> {
         let variants = variants
             .map(|variants| at(py, &variants, shape.1))
@@ -192,7 +192,7 @@ impl GenotypeCodes {
     fn decode(
         &self,
         py: Python<'_>,
-        lines: Positions<'_>,
+        lines: LineNumbers<'_>,
         tables: &Bound<'_, PyUntypedArray>,
         out: &Bound<'_, PyUntypedArray>,
         by_line: bool,
@@ -214,7 +214,7 @@ impl GenotypeCodes {
     fn gather(
         &self,
         py: Python<'_>,
-        lines: Positions<'_>,
+        lines: LineNumbers<'_>,
         out: &Bound<'_, PyArray2<u8>>,
         threads: usize,
     ) -> PyResult<()> {
@@ -231,7 +231,7 @@ impl GenotypeCodes {
     fn count<'py>(
         &self,
         py: Python<'py>,
-        lines: Positions<'_>,
+        lines: LineNumbers<'_>,
         by_line: bool,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<u32>>> {
@@ -284,7 +284,7 @@ fn worth(threads: usize, numbers: usize) -> usize {
 }
 
 /// Checks positions on an axis.
-fn at(py: Python<'_>, positions: &Positions<'_>, count: usize) -> PyResult<Vec<usize>> {
+fn at(py: Python<'_>, positions: &LineNumbers<'_>, count: usize) -> PyResult<Vec<usize>> {
     let check = |position: &i64| match usize::try_from(*position) {
         Ok(position) if position < count => Ok(position),
         _ => Err(error::raised(

@@ -1,4 +1,4 @@
-//! Arrays of truth values at the border.
+//! Arrays of booleans.
 
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::prelude::*;
@@ -7,10 +7,10 @@ use super::floats::unusable;
 
 /// An array of bool.
 #[derive(FromPyObject)]
-pub(crate) struct Truths<'py>(Bound<'py, PyArrayDyn<bool>>);
+pub(crate) struct Booleans<'py>(Bound<'py, PyArrayDyn<bool>>);
 
 #[cfg(feature = "stubs")]
-impl pyo3_stub_gen::PyStubType for Truths<'_> {
+impl pyo3_stub_gen::PyStubType for Booleans<'_> {
     // By hand: the generator knows NumPy's numbers, not its bool.
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         pyo3_stub_gen::TypeInfo {
@@ -20,7 +20,7 @@ impl pyo3_stub_gen::PyStubType for Truths<'_> {
     }
 }
 
-impl<'py> Truths<'py> {
+impl<'py> Booleans<'py> {
     /// The values as they lie in memory, to be read.
     pub(super) fn read(&self, name: &str) -> PyResult<PyReadonlyArrayDyn<'py, bool>> {
         self.0.try_readonly().map_err(|error| unusable(name, error))

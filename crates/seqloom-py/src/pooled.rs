@@ -1,5 +1,5 @@
-//! Arrays whose memory comes back: it is used again once the array, and every
-//! view of it (or tensor that shares it), has died.
+//! Arrays over pooled buffers. A buffer is reused when the array and every view of it (or
+//! tensor that shares its memory) have been dropped.
 
 use std::any::Any;
 use std::{mem, slice};
@@ -17,73 +17,73 @@ use crate::error;
 #[native(frozen)]
 pub(crate) struct Loan {
     #[expect(dead_code, reason = "its drop is what it is for")]
-    lent: Box<dyn Any + Send + Sync>,
+    buffer: Box<dyn Any + Send + Sync>,
 }
 
-/// A vector on its way back to its shelf.
-struct Lent<T: Send + Sync + 'static> {
+/// A vector that returns to its buffer pool when it is dropped.
+struct PooledVec<T: Send + Sync + 'static> {
     vector: Vec<T>,
-    shelf: BufferPool<T>,
+    buffer_pool: BufferPool<T>,
 }
 
-impl<T: Send + Sync + 'static> Drop for Lent<T> {
+impl<T: Send + Sync + 'static> Drop for PooledVec<T> {
     fn drop(&mut self) {
-        self.shelf.put(mem::take(&mut self.vector));
+        self.buffer_pool.put(mem::take(&mut self.vector));
     }
 }
 
-/// An array over `vector`, which goes to `shelf` when the last view has died.
+/// Returns an array over `vector`, which returns to `buffer_pool` when the last view is dropped.
 pub(crate) fn array<'py, T: Element + Send + Sync + 'static>(
     py: Python<'py>,
     vector: Vec<T>,
-    shelf: &BufferPool<T>,
+    buffer_pool: &BufferPool<T>,
 ) -> PyResult<Bound<'py, PyArray1<T>>> {
-    let lent = Lent {
+    let buffer = PooledVec {
         vector,
-        shelf: shelf.clone(),
+        buffer_pool: buffer_pool.clone(),
     };
-    let (start, size) = (lent.vector.as_ptr(), lent.vector.len());
-    own(py, lent, start, size)
+    let (start, size) = (buffer.vector.as_ptr(), buffer.vector.len());
+    array_owned_by(py, buffer, start, size)
 }
 
-/// An array of `size` elements from `start`, all of which `owner` owns.
-fn own<T: Element, O: Send + Sync + 'static>(
+/// Returns an array of `size` elements from `start`, which `owner` owns.
+fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     py: Python<'_>,
     owner: O,
     start: *const T,
     size: usize,
 ) -> PyResult<Bound<'_, PyArray1<T>>> {
-    let lent: Box<dyn Any + Send + Sync> = Box::new(owner);
-    let loan = Bound::new(py, Loan { lent })?.into_any();
+    let buffer: Box<dyn Any + Send + Sync> = Box::new(owner);
+    let loan = Bound::new(py, Loan { buffer })?.into_any();
     // SAFETY: `owner` holds `size` initialised elements at `start`, in a heap
     // allocation that does not move with it; nothing reads or writes them but
     // through the array, and the array holds `loan`, which holds `owner`.
     #[expect(unsafe_code, reason = "an array over memory that Rust owns")]
-    let lent = unsafe {
+    let buffer = unsafe {
         let view = ArrayView1::from_shape_ptr(size, start);
         PyArray1::borrow_from_array(&view, loan)
     };
-    Ok(lent)
+    Ok(buffer)
 }
 
 /// One cache line; vector instructions and torch like arrays to begin on one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "read as other numbers")] [u8; LINE]);
+struct CacheLine(#[expect(dead_code, reason = "read as other numbers")] [u8; CACHE_LINE]);
 
-const LINE: usize = 64;
+const CACHE_LINE: usize = 64;
 
-/// Some bytes that begin on a cache line, on their way through a ring.
-pub(crate) struct Memory {
-    lent: Lent<Line>,
+/// Bytes that begin on a cache line and return to their ring when they are dropped.
+pub(crate) struct PooledBytes {
+    buffer: PooledVec<CacheLine>,
     size: usize,
 }
 
-impl Memory {
-    /// The same bytes as numbers, which any bits are.
+impl PooledBytes {
+    /// Returns the bytes as numbers of a type for which every bit pattern is valid.
     pub(crate) fn numbers<T: Word>(&mut self) -> &mut [T] {
         let count = self.size / size_of::<T>();
-        let start = self.lent.vector.as_mut_ptr().cast::<T>();
+        let start = self.buffer.vector.as_mut_ptr().cast::<T>();
         // SAFETY: the vector has at least `size` initialised bytes, it begins on a cache
         // line, every pattern of bits is a `T`, and `self` is borrowed for as long.
         #[expect(unsafe_code, reason = "one memory for numbers of any size")]
@@ -92,10 +92,10 @@ impl Memory {
         }
     }
 
-    /// An array of bytes over them, which go back to the ring when its last view has died.
+    /// Returns an array over the bytes, which return to the ring when the last view is dropped.
     pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray1<u8>>> {
-        let start = self.lent.vector.as_ptr().cast::<u8>();
-        own(py, self.lent, start, self.size)
+        let start = self.buffer.vector.as_ptr().cast::<u8>();
+        array_owned_by(py, self.buffer, start, self.size)
     }
 }
 
@@ -105,7 +105,7 @@ impl Memory {
 /// it, has died: who keeps all batches gets a ring of that many pieces.
 #[native(frozen)]
 pub(crate) struct Ring {
-    shelf: BufferPool<Line>,
+    buffer_pool: BufferPool<CacheLine>,
 }
 
 #[native]
@@ -113,7 +113,7 @@ impl Ring {
     #[new]
     fn new() -> Self {
         Self {
-            shelf: BufferPool::default(),
+            buffer_pool: BufferPool::default(),
         }
     }
 
@@ -128,36 +128,36 @@ impl Ring {
 
     /// How many pieces wait to be lent.
     fn __len__(&self) -> usize {
-        self.shelf.len()
+        self.buffer_pool.len()
     }
 }
 
 impl Ring {
-    /// Memory that holds whatever stood there before.
-    pub(crate) fn memory(&self, size: usize) -> Result<Memory> {
-        let mut vector = self.shelf.take();
-        let lines = size.div_ceil(LINE).max(1);
+    /// Returns memory with unspecified content.
+    pub(crate) fn memory(&self, size: usize) -> Result<PooledBytes> {
+        let mut vector = self.buffer_pool.take();
+        let lines = size.div_ceil(CACHE_LINE).max(1);
         let more = lines.saturating_sub(vector.len());
         vector.try_reserve_exact(more).map_err(|_| {
             Error::full(format!("a batch of {size} bytes does not fit into memory"))
         })?;
         if more > 0 {
-            vector.resize(lines, Line([0; LINE]));
+            vector.resize(lines, CacheLine([0; CACHE_LINE]));
         }
-        let shelf = self.shelf.clone();
-        let lent = Lent { vector, shelf };
-        Ok(Memory { lent, size })
+        let buffer_pool = self.buffer_pool.clone();
+        let buffer = PooledVec { vector, buffer_pool };
+        Ok(PooledBytes { buffer, size })
     }
 }
 
-/// An array that threads read without the interpreter; it lives as long as this.
-pub(crate) struct Shared<T> {
+/// An array that threads read without the interpreter, which it keeps alive.
+pub(crate) struct SharedArray<T> {
     _array: Py<PyArray1<T>>,
     start: *const T,
     size: usize,
 }
 
-impl<T: Element> Shared<T> {
+impl<T: Element> SharedArray<T> {
     /// The array must be contiguous.
     pub(crate) fn new(array: &Bound<'_, PyArray1<T>>) -> PyResult<Self> {
         let read = array.try_readonly()?;
@@ -184,7 +184,7 @@ impl<T: Element> Shared<T> {
 
 // SAFETY: what is read through the pointer is plain numbers of a read-only array.
 #[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
-unsafe impl<T: Sync> Send for Shared<T> {}
+unsafe impl<T: Sync> Send for SharedArray<T> {}
 // SAFETY: the same.
 #[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
-unsafe impl<T: Sync> Sync for Shared<T> {}
+unsafe impl<T: Sync> Sync for SharedArray<T> {}
