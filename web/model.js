@@ -1,5 +1,5 @@
 /**
- * An exported model in WebAssembly: what crosses the border of the module `seqloom-web`.
+ * An exported model in WebAssembly: the bindings of the module `seqloom-web`.
  *
  * It needs neither a page nor a worker, so that Node runs it too.
  */

@@ -3,7 +3,7 @@
 
 use std::mem;
 
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::seekable::{TextCache, Container, Seekable, blocks};
 use seqloom_compression::{Compression, UnpackOptions, Text, disk::Disk, unpack};
@@ -105,7 +105,7 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     let Ok((blocks, size)) = blocks(&disk) else {
         return;
     };
-    let (container, image) = (Container::Bgzip(blocks), Image::Memory(Vec::new().into()));
+    let (container, image) = (Container::Bgzip(blocks), IndexBytes::Memory(Vec::new().into()));
     let text = Seekable {
         disk,
         container,

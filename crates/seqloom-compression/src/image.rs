@@ -8,7 +8,7 @@ use seqloom_core::number::as_u64;
 
 /// The bytes of an index.
 #[derive(Clone, Debug)]
-pub enum Image {
+pub enum IndexBytes {
     /// In memory.
     Memory(Arc<Vec<u8>>),
     /// In a file.
@@ -18,7 +18,7 @@ pub enum Image {
 /// An index up to this size is read into memory as a whole.
 const SMALL: u64 = 64 << 20;
 
-impl Image {
+impl IndexBytes {
     /// A file's bytes: read at once if they are few.
     pub fn of(disk: Disk) -> io::Result<Self> {
         if disk.size() > SMALL {

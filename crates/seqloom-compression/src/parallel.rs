@@ -46,7 +46,7 @@ pub fn is_large(path: &Path) -> bool {
 const ENOUGH: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 
 /// Positions in a file where inflating can start, numbered in their order.
-trait Starts: Send + Sync {
+trait StartPositions: Send + Sync {
     /// The packed file.
     fn disk(&self) -> &Disk;
 
@@ -77,7 +77,7 @@ struct Buffers {
 
 /// The text between two starts.
 struct TextPart {
-    starts: Arc<dyn Starts>,
+    starts: Arc<dyn StartPositions>,
     range: Range<usize>,
     buffers: Buffers,
     /// What its members came to, or why it is not the text that was expected.
@@ -85,7 +85,7 @@ struct TextPart {
 }
 
 impl TextPart {
-    fn new(starts: &Arc<dyn Starts>) -> Self {
+    fn new(starts: &Arc<dyn StartPositions>) -> Self {
         Self {
             starts: Arc::clone(starts),
             range: 0..0,

@@ -15,7 +15,7 @@ pub(crate) use self::packed::{check_size, packed_bytes};
 pub use self::span::{Span, encode};
 pub(crate) use self::span::{differs, read_span};
 use super::disk::{Disk, try_resize};
-use super::image::Image;
+use super::image::IndexBytes;
 use crate::text::Trouble;
 
 /// The positions from which the text of a file can be unpacked.
@@ -39,7 +39,7 @@ pub struct Seekable {
     /// How long the text is.
     pub size: u64,
     /// Where the windows of gzip are kept.
-    pub image: Image,
+    pub image: IndexBytes,
 }
 
 /// Text and buffers that a thread keeps between reads.

@@ -49,7 +49,7 @@ pub trait Visitor {
 
 /// Walks through all members of a gzip file.
 pub fn walk(input: BufferedInput, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-    let mut walk = Walk {
+    let mut walk = GzipWalk {
         bits: BitReader::new(input),
         out: Vec::with_capacity(WINDOW + 2 * PIECE),
         delivered: 0,
@@ -61,7 +61,7 @@ pub fn walk(input: BufferedInput, visitor: &mut impl Visitor) -> Result<(), Trou
     Ok(())
 }
 
-struct Walk {
+struct GzipWalk {
     bits: BitReader,
     /// Delivered text that matches may still refer to, then text that was not delivered.
     out: Vec<u8>,
@@ -74,7 +74,7 @@ struct Walk {
     sum: crc32fast::Hasher,
 }
 
-impl Walk {
+impl GzipWalk {
     /// Walks through one member; says whether there was one.
     fn member(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
         if !self.header()? {

@@ -20,7 +20,7 @@ use super::stamp::{chunks, stamp};
 use super::trouble::translate;
 use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_compression::part::PartFile;
 use seqloom_compression::seekable::{Container, Seekable, blocks};
 use seqloom_compression::{Compression, Trouble};
@@ -116,7 +116,7 @@ pub(super) fn text_of(
         }
         _ => (Container::Plain, disk.size()),
     };
-    let image = Image::Memory(Arc::new(Vec::new()));
+    let image = IndexBytes::Memory(Arc::new(Vec::new()));
     Ok(Seekable {
         disk,
         container,

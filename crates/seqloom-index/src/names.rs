@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use seqloom_core::error::Fault;
 
 use super::pages::PageColumn;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_core::number::u64_at;
 
 /// The bytes that an entry takes: hash, and number of the record.
 pub(crate) const ENTRY: usize = 16;
 
 /// The numbers of the records whose ids have this hash.
-pub(crate) fn find(column: PageColumn, image: &Image, wanted: u64) -> Result<Vec<u64>, Fault> {
+pub(crate) fn find(column: PageColumn, image: &IndexBytes, wanted: u64) -> Result<Vec<u64>, Fault> {
     let mut page = Vec::new();
     let mut at = |position: u64| -> Result<(u64, u64), Fault> {
         let first = column.page(image, position, &mut page)?;

@@ -18,7 +18,7 @@ use super::stamp::{Change, compare, stamp};
 use super::trouble::translate;
 use super::write::{FileSummary, IndexWriter};
 use seqloom_compression::disk::Disk;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::{Container, Seekable};
 use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, ReaderOptions};
@@ -52,7 +52,7 @@ pub enum IndexState {
 impl Index {
     /// Opens an index that was kept in a file, and compares it with `path`.
     pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, IndexState)> {
-        let image = Disk::open(side).and_then(Image::of);
+        let image = Disk::open(side).and_then(IndexBytes::of);
         let image = image.map_err(|error| Error::io(side, &error))?;
         let side = Side::new(image).map_err(|fault| Error::format(side, fault))?;
         Self::compared(path, side, threads)
@@ -60,7 +60,7 @@ impl Index {
 
     /// Opens an index that was kept in memory, and compares it with `path`.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, IndexState)> {
-        let side = Side::new(Image::Memory(Arc::new(bytes)));
+        let side = Side::new(IndexBytes::Memory(Arc::new(bytes)));
         Self::compared(
             path,
             side.map_err(|fault| Error::format(path, fault))?,
@@ -153,7 +153,7 @@ impl Index {
             chunks,
         };
         let bytes = writer.finish(whole).map_err(io)?.into_inner();
-        let side = Side::new(Image::Memory(Arc::new(bytes)));
+        let side = Side::new(IndexBytes::Memory(Arc::new(bytes)));
         let side = side.map_err(|fault| Error::format(path, fault))?;
         Ok(Self::new(path, side, text.disk))
     }
@@ -252,8 +252,8 @@ impl Index {
     /// The bytes of the index, if they are in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.side.image {
-            Image::Memory(bytes) => Some(bytes),
-            Image::File(_) => None,
+            IndexBytes::Memory(bytes) => Some(bytes),
+            IndexBytes::File(_) => None,
         }
     }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use seqloom_core::error::Fault;
 
 use super::trouble::damaged;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_core::number::as_u64;
 use seqloom_core::number::u64_at;
 
@@ -76,7 +76,7 @@ impl PageColumn {
     /// Reads the page that holds entry `position`; gives its first entry's number.
     pub(crate) fn page(
         &self,
-        image: &Image,
+        image: &IndexBytes,
         position: u64,
         out: &mut Vec<u8>,
     ) -> Result<u64, Fault> {
@@ -99,7 +99,7 @@ impl PageColumn {
     }
 
     /// An entry, if the index is in memory, where every page was checked once.
-    pub(crate) fn entry<'a>(&self, image: &'a Image, position: u64) -> Option<&'a [u8]> {
+    pub(crate) fn entry<'a>(&self, image: &'a IndexBytes, position: u64) -> Option<&'a [u8]> {
         if position >= self.count {
             return None;
         }
@@ -111,7 +111,7 @@ impl PageColumn {
     /// Hands every entry over, in order.
     pub(crate) fn each(
         &self,
-        image: &Image,
+        image: &IndexBytes,
         mut take: impl FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut page = Vec::new();

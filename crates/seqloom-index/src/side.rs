@@ -11,7 +11,7 @@ use super::row::{ROW, IndexRow};
 use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions};
 use seqloom_core::number::as_u64;
 use seqloom_core::number::{u32_at, u64_at};
@@ -23,14 +23,14 @@ const SPAN: usize = 36;
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     pub(crate) head: IndexHeader,
-    pub(crate) image: Image,
+    pub(crate) image: IndexBytes,
     pub(crate) container: Container,
     /// A hash for each chunk of the file.
     pub(crate) chunks: Vec<u64>,
 }
 
 impl Side {
-    pub(crate) fn new(image: Image) -> Result<Self, Fault> {
+    pub(crate) fn new(image: IndexBytes) -> Result<Self, Fault> {
         let mut bytes = vec![0; HEAD.min(usize::try_from(image.size()).unwrap_or(HEAD))];
         image.read(0, &mut bytes).map_err(|_| damaged("its head"))?;
         let head = IndexHeader::from_bytes(&bytes, image.size())?;
@@ -45,7 +45,7 @@ impl Side {
             head,
             image,
         };
-        if matches!(side.image, Image::Memory(_)) {
+        if matches!(side.image, IndexBytes::Memory(_)) {
             // Once for all; of a larger index each page is checked as it is read.
             side.rows().each(&side.image, |_| Ok(()))?;
             side.names().each(&side.image, |_| Ok(()))?;
@@ -71,7 +71,7 @@ impl Side {
 }
 
 /// Reads a part whole; it lies within the index, which bounds its size.
-fn part(image: &Image, part: Section) -> Result<Vec<u8>, Fault> {
+fn part(image: &IndexBytes, part: Section) -> Result<Vec<u8>, Fault> {
     let mut bytes = vec![0; usize::try_from(part.size).map_err(|_| damaged("a table"))?];
     let outcome = image.read(part.at, &mut bytes);
     if outcome.is_err() || hash(&bytes) != part.hash {
@@ -122,7 +122,7 @@ fn span(bytes: &[u8]) -> Span {
 /// Every page and every row is checked; nothing that is written there can do
 /// more than be refused.
 pub fn parse_side(bytes: &[u8]) -> Result<Vec<IndexRow>, Fault> {
-    let side = Side::new(Image::Memory(Arc::new(bytes.to_vec())))?;
+    let side = Side::new(IndexBytes::Memory(Arc::new(bytes.to_vec())))?;
     let mut rows = Vec::new();
     side.rows().each(&side.image, |bytes| {
         let row = IndexRow::from_bytes(bytes);

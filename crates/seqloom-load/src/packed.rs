@@ -31,7 +31,7 @@ pub use cut::WindowCutter;
 pub use files::{RecordFiles, SequenceFile};
 pub use resume_point::ResumePoint;
 pub use pool::WindowPool;
-pub use row::{Origin, TokenRow};
+pub use row::{RecordOrigin, TokenRow};
 pub use stream::{Cause, PackingFailure, PackingRule, BatchStream};
 pub use tokens::{Tokenise, WindowTokens, fill_rows};
 

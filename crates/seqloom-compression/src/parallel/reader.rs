@@ -7,7 +7,7 @@ use seqloom_core::workers::{Job, Workers};
 use sirocco::inflate::Decoder;
 
 use super::members::{Member, Sum};
-use super::{Starts, TextPart};
+use super::{StartPositions, TextPart};
 use crate::input::{BufferedInput, forked};
 use crate::seekable::changed;
 use crate::text::{UnpackOptions, Text, Trouble, gone};
@@ -18,7 +18,7 @@ const MAX_WAITING: u64 = 256 << 20;
 
 /// Unpacks part by part. The reader is one of the threads.
 pub struct Parallel {
-    starts: Arc<dyn Starts>,
+    starts: Arc<dyn StartPositions>,
     /// The start of the next part.
     next: usize,
     /// The member in which the next part begins.
@@ -54,7 +54,7 @@ enum Rest {
 impl Parallel {
     /// All text of a file; nothing where only one part fits into memory.
     pub(super) fn new(
-        starts: Arc<dyn Starts>,
+        starts: Arc<dyn StartPositions>,
         input: Option<BufferedInput>,
         options: UnpackOptions,
     ) -> Option<Self> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sirocco::inflate::Decoder;
 
 use super::members::{Members, SLACK, inflate};
-use super::{Buffers, ENOUGH, Parallel, Starts};
+use super::{Buffers, ENOUGH, Parallel, StartPositions};
 use crate::disk::{Disk, try_resize};
 use crate::input::BufferedInput;
 use crate::snapshots::{Snapshots, snapshots_of};
@@ -41,7 +41,7 @@ impl Remembered {
     }
 }
 
-impl Starts for Remembered {
+impl StartPositions for Remembered {
     fn disk(&self) -> &Disk {
         &self.disk
     }

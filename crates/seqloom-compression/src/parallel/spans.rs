@@ -7,7 +7,7 @@ use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use super::members::{Members, SLACK, inflate};
-use super::{Buffers, ENOUGH, Parallel, Starts};
+use super::{Buffers, ENOUGH, Parallel, StartPositions};
 use crate::UnpackOptions;
 use crate::checksum::sum;
 use crate::disk::{Disk, try_resize};
@@ -29,7 +29,7 @@ pub fn text_by_spans(
     Some(parallel.starting_at(first, begin, skipped))
 }
 
-impl Starts for Seekable {
+impl StartPositions for Seekable {
     fn disk(&self) -> &Disk {
         &self.disk
     }

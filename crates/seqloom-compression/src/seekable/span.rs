@@ -14,7 +14,7 @@ use super::Seekable;
 use super::packed::{changed, check_size, packed_bytes};
 use crate::checksum::sum;
 use crate::disk::try_resize;
-use crate::image::Image;
+use crate::image::IndexBytes;
 use crate::text::Trouble;
 use crate::walk::WINDOW;
 
@@ -85,7 +85,7 @@ pub(crate) fn read_span(
 }
 
 /// The text before a span: 32 KiB, unless it is the beginning.
-fn window(image: &Image, span: &Span) -> Result<Vec<u8>, Trouble> {
+fn window(image: &IndexBytes, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
     }

@@ -5,7 +5,7 @@ use std::{env, fs, process};
 use super::ahead::all_have_ended;
 use super::*;
 use crate::disk::Disk;
-use crate::image::Image;
+use crate::image::IndexBytes;
 use crate::seekable::{self, TextCache, Container, Seekable};
 
 const BLOCKS: usize = 40;
@@ -126,7 +126,7 @@ fn any_part_of_a_text_is_read_by_its_position() {
         disk,
         container: Container::Bgzip(blocks),
         size,
-        image: Image::Memory(Vec::new().into()),
+        image: IndexBytes::Memory(Vec::new().into()),
     };
     let (whole, mut cache) = (texts.concat(), TextCache::default());
     for start in (0..=whole.len()).step_by(7) {

@@ -10,7 +10,7 @@ use crate::side::Side;
 use crate::stamp::{Change, compare};
 use seqloom_compression::Compression;
 use seqloom_compression::disk::Disk;
-use seqloom_compression::image::Image;
+use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::Seekable;
 
 const SUFFIX: &str = ".sli";
@@ -26,7 +26,7 @@ pub(super) fn known(path: &Path) -> Option<Known> {
     let side = beside(path);
     let is_here = side.is_file() && path.is_file();
     let side = is_here.then(|| Disk::open(&side).ok()).flatten()?;
-    let side = Side::new(Image::File(Arc::new(side))).ok()?;
+    let side = Side::new(IndexBytes::File(Arc::new(side))).ok()?;
     let disk = Disk::open(path).ok()?;
     let (source, rows) = (&side.head.source, side.rows());
     let is_gzip = side.head.compression == Compression::Gzip;

@@ -11,7 +11,7 @@ pub struct WindowCutter {
 
 /// Some letters of a record, and which of them a merge of all its windows takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
+pub struct TokenWindow {
     /// The first letter.
     pub start: usize,
     /// The first letter behind it.
@@ -39,7 +39,7 @@ impl WindowCutter {
     ///
     /// Where neighbours overlap, a merge takes each letter from the window in which it lies
     /// farther from the edge: the first half of the overlap from the left one.
-    pub fn window(&self, letters: usize, start: usize) -> Window {
+    pub fn window(&self, letters: usize, start: usize) -> TokenWindow {
         let stop = letters.min(start.saturating_add(self.most));
         let half = self.overlap.div_ceil(2);
         let is_last = stop == letters;
@@ -49,7 +49,7 @@ impl WindowCutter {
         } else {
             end - self.overlap + half
         };
-        Window {
+        TokenWindow {
             start,
             stop,
             keep: (if start > 0 { half } else { 0 }, last_kept),
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    fn all(cut: WindowCutter, letters: usize) -> Vec<Window> {
+    fn all(cut: WindowCutter, letters: usize) -> Vec<TokenWindow> {
         let mut windows = vec![cut.window(letters, 0)];
         while let Some(start) = windows.last().and_then(|window| window.next) {
             windows.push(cut.window(letters, start));
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_record_that_fits_is_one_window() {
         let cut = WindowCutter::new(Some(10), 3).unwrap();
-        let whole = |letters| Window {
+        let whole = |letters| TokenWindow {
             start: 0,
             stop: letters,
             keep: (0, letters),

@@ -9,7 +9,7 @@ use seqloom_core::{Error, Result};
 use seqloom_index::{Index, open_reader, open_reader_at};
 use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
-use super::row::Origin;
+use super::row::RecordOrigin;
 
 /// So much is read at once: it is used while it is in the processor's caches.
 const RECORDS: usize = 4096;
@@ -29,7 +29,7 @@ pub struct RecordFiles {
     inputs: Vec<SequenceFile>,
     options: ReaderOptions,
     /// The next record.
-    at: Origin,
+    at: RecordOrigin,
     /// The number of the first record of the file that is not read.
     stop: u64,
     open: Option<FileAccess>,
@@ -45,7 +45,7 @@ enum FileAccess {
 
 impl RecordFiles {
     /// Begins at a record. `stop` ends the last file before the record of that number.
-    pub fn new(inputs: Vec<SequenceFile>, options: ReaderOptions, at: Origin, stop: Option<u64>) -> Self {
+    pub fn new(inputs: Vec<SequenceFile>, options: ReaderOptions, at: RecordOrigin, stop: Option<u64>) -> Self {
         Self {
             inputs,
             options,
@@ -63,7 +63,7 @@ impl RecordFiles {
 
     /// Reads some records into `batch`, and says where the first of them stands; nothing at
     /// the end.
-    pub fn read(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
+    pub fn read(&mut self, batch: &mut Batch) -> Result<Option<RecordOrigin>> {
         while let Some(input) = self.inputs.get(self.at.file) {
             let input = input.clone();
             let open = match self.open.take() {

@@ -1,10 +1,10 @@
 //! One window on its way into a batch.
 
-use super::cut::Window;
+use super::cut::TokenWindow;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct RecordOrigin {
     /// The number of its file.
     pub file: usize,
     /// Its number in the file.
@@ -13,7 +13,7 @@ pub struct Origin {
     pub ordinal: u64,
 }
 
-impl Origin {
+impl RecordOrigin {
     /// A record of the same file, so many further.
     #[must_use]
     pub fn plus(self, records: u64) -> Self {
@@ -38,11 +38,11 @@ impl Origin {
 /// The facts about a window, apart from its tokens.
 #[derive(Clone, Debug)]
 pub(super) struct WindowInfo {
-    pub(super) origin: Origin,
+    pub(super) origin: RecordOrigin,
     pub(super) id: Box<[u8]>,
     /// The letters of the whole record.
     pub(super) letters: usize,
-    pub(super) window: Window,
+    pub(super) window: TokenWindow,
     /// The hash of all content up to this record, with it.
     pub(super) content: u64,
 }
@@ -72,7 +72,7 @@ impl WindowInfo {
     }
 
     /// Where the next window stands, and what names it.
-    pub(super) fn next(&self) -> (Origin, (u64, u64)) {
+    pub(super) fn next(&self) -> (RecordOrigin, (u64, u64)) {
         if let Some(start) = self.window.next {
             return (self.origin, (self.origin.ordinal, start as u64));
         }

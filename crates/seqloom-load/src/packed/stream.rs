@@ -9,12 +9,12 @@ use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::PackedBatch;
-use super::cut::{WindowCutter, Window};
+use super::cut::{WindowCutter, TokenWindow};
 use super::files::RecordFiles;
 use super::group::WindowGroup;
 use super::resume_point::{WindowState, ResumePoint};
 use super::pool::WindowPool;
-use super::row::{WindowInfo, Origin, TokenRow};
+use super::row::{WindowInfo, RecordOrigin, TokenRow};
 use super::tokens::Tokenise;
 use crate::gather::{RaggedView, first_word};
 
@@ -43,7 +43,7 @@ pub enum PackingFailure {
     /// A record cannot be packed.
     Record {
         /// Where it stands.
-        origin: Origin,
+        origin: RecordOrigin,
         /// Its id.
         id: Box<[u8]>,
         /// How many letters it has.
@@ -72,7 +72,7 @@ pub struct BatchStream<T> {
     buffer_pool: BufferPool<u32>,
     /// What was read last, where it stands, and the window of it that comes next.
     batch: Batch,
-    origin: Origin,
+    origin: RecordOrigin,
     record: usize,
     start: usize,
     group: WindowGroup,
@@ -84,7 +84,7 @@ pub struct BatchStream<T> {
     /// Windows that waited there and were not read again yet.
     missing: usize,
     /// What comes behind the last window that was put into the pool: its record, and its key.
-    next: (Origin, (u64, u64)),
+    next: (RecordOrigin, (u64, u64)),
     /// The hash of all that was put into the pool.
     content_packed: u64,
     /// The hash of all that was read.
@@ -228,7 +228,7 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// Cuts what is left of a record, or as much as the group takes.
-    fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
+    fn cut_record(&mut self) -> Result<(), (RecordOrigin, Cause)> {
         let origin = self.origin.plus(self.record as u64);
         let (header, sequence) = header_and_letters(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);
@@ -291,7 +291,7 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// The failure of a record of the batch.
-    fn record_failure(&self, origin: Origin, cause: Cause) -> PackingFailure {
+    fn record_failure(&self, origin: RecordOrigin, cause: Cause) -> PackingFailure {
         let (header, sequence) = header_and_letters(&self.batch, self.record);
         PackingFailure::Record {
             origin,
@@ -304,7 +304,7 @@ impl<T: Tokenise> BatchStream<T> {
 
 impl PackingRule {
     /// Refuses a window that is larger than a batch, where that is known.
-    fn check(&self, tokeniser: &impl Tokenise, window: Window) -> Result<(), Cause> {
+    fn check(&self, tokeniser: &impl Tokenise, window: TokenWindow) -> Result<(), Cause> {
         let size = tokeniser.size(window.stop - window.start);
         match size.filter(|size| *size > self.capacity) {
             Some(size) => Err(Cause::Long(size)),

@@ -10,7 +10,7 @@ use super::sheet::{COLUMNS, Sheet};
 
 /// The values of some rows of a column.
 #[derive(Clone, Debug)]
-pub enum Values<'a> {
+pub enum ColumnValues<'a> {
     /// Texts as code points, so many for each, with zeros behind them.
     Points(&'a [u32], usize),
     /// Texts.
@@ -25,14 +25,14 @@ pub enum Values<'a> {
 /// first of them is row `first` of the table.
 pub fn render(
     sheet: Sheet,
-    columns: &[Values<'_>; COLUMNS],
+    columns: &[ColumnValues<'_>; COLUMNS],
     first: usize,
     text: &mut Vec<u8>,
 ) -> Result<()> {
     let [leading, ..] = columns;
     let rows = leading.len();
     if columns.iter().any(|column| column.len() != rows) {
-        let lengths = columns.each_ref().map(Values::len);
+        let lengths = columns.each_ref().map(ColumnValues::len);
         let message = format!("expected columns of one length, got {lengths:?}");
         return Err(Error::argument(message));
     }
@@ -51,7 +51,7 @@ pub fn render(
 /// Writes one line; a column's name and the value, if it would not read back.
 fn push_line(
     sheet: Sheet,
-    columns: &[Values<'_>; COLUMNS],
+    columns: &[ColumnValues<'_>; COLUMNS],
     row: usize,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), (&'static str, String)> {
@@ -77,7 +77,7 @@ fn refused(name: &str, row: usize, value: &str) -> Error {
     ))
 }
 
-impl Values<'_> {
+impl ColumnValues<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Points(points, width) => points.len() / (*width).max(1),

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::render::{Values, render};
+use super::render::{ColumnValues, render};
 use super::*;
 
 const FAM: &[u8] = b"f a 0 0 1 x\ng bb m n 2 \xC3\xA4y";
@@ -114,13 +114,13 @@ fn a_column_that_is_unknown_or_not_asked_for_is_an_error() {
 fn floats_are_shown_in_as_few_digits_as_tell_them_apart() {
     let numbers = [0.0, -1.5, 1e-7, 0.1, 1e16, 123_456.78, f32::NAN];
     let words = vec!["w"; numbers.len()];
-    let texts = || Values::Texts(words.clone());
+    let texts = || ColumnValues::Texts(words.clone());
     let zeros = vec![0; numbers.len()];
     let columns = [
         texts(),
         texts(),
-        Values::Floats(&numbers),
-        Values::Integers(&zeros),
+        ColumnValues::Floats(&numbers),
+        ColumnValues::Integers(&zeros),
         texts(),
         texts(),
     ];
@@ -152,9 +152,9 @@ proptest! {
             .flat_map(|row| row.chars().map(u32::from).chain([0; 5]).take(5).collect::<Vec<_>>())
             .collect();
         let columns = NAMES.map(|name| match name {
-            "iid" => Values::Points(&points, 5),
-            "sex" => Values::Texts(vec!["0"; words.len()]),
-            _ => Values::Texts(words.clone()),
+            "iid" => ColumnValues::Points(&points, 5),
+            "sex" => ColumnValues::Texts(vec!["0"; words.len()]),
+            _ => ColumnValues::Texts(words.clone()),
         });
         let mut text = Vec::new();
         render(Sheet::Fam, &columns, 0, &mut text).unwrap();

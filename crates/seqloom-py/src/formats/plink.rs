@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 use seqloom_macros::native;
-use seqloom_plink::table::render::{Values, render};
+use seqloom_plink::table::render::{ColumnValues, render};
 use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
 use crate::pool;
@@ -122,12 +122,12 @@ impl pyo3_stub_gen::PyStubType for Cells<'_> {
 }
 
 impl Cells<'_> {
-    fn values(&self) -> PyResult<Values<'_>> {
+    fn values(&self) -> PyResult<ColumnValues<'_>> {
         Ok(match self {
-            Self::Points(points) => Values::Points(points.as_slice()?, points.shape()[1]),
-            Self::Integers(numbers) => Values::Integers(numbers.as_slice()?),
-            Self::Floats(numbers) => Values::Floats(numbers.as_slice()?),
-            Self::Texts(texts) => Values::Texts(texts.iter().map(|text| &**text).collect()),
+            Self::Points(points) => ColumnValues::Points(points.as_slice()?, points.shape()[1]),
+            Self::Integers(numbers) => ColumnValues::Integers(numbers.as_slice()?),
+            Self::Floats(numbers) => ColumnValues::Floats(numbers.as_slice()?),
+            Self::Texts(texts) => ColumnValues::Texts(texts.iter().map(|text| &**text).collect()),
         })
     }
 }

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::{Error, BufferPool};
 use seqloom_load::packed::{
-    PrefetchedStream, Cause, WindowCutter, PackingFailure, RecordFiles, SequenceFile, Origin, PackedBatch, ResumePoint, PackingRule, BatchStream,
+    PrefetchedStream, Cause, WindowCutter, PackingFailure, RecordFiles, SequenceFile, RecordOrigin, PackedBatch, ResumePoint, PackingRule, BatchStream,
 };
 use seqloom_macros::native;
 use seqloom_sequences::ReaderOptions;
@@ -230,7 +230,7 @@ impl Drop for PackedStream {
 
 fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) -> ResumePoint {
     ResumePoint {
-        from: Origin {
+        from: RecordOrigin {
             file,
             record,
             ordinal,

@@ -25,7 +25,7 @@ pub(crate) struct BedFile {
 }
 
 /// The individuals, then the variants.
-type Shape = (usize, usize);
+type BedShape = (usize, usize);
 
 /// Positions on an axis; None means all.
 type AxisPositions<'py> = Option<PyReadonlyArray1<'py, i64>>;
@@ -54,7 +54,7 @@ impl BedFile {
     fn read(
         &self,
         py: Python<'_>,
-        shape: Shape,
+        shape: BedShape,
         iid: AxisPositions<'_>,
         sid: AxisPositions<'_>,
         out: &Bound<'_, PyUntypedArray>,
@@ -80,7 +80,7 @@ impl BedFile {
     }
 
     /// Compares the file's length and the last byte of each line with the tables.
-    fn check_tail(&self, py: Python<'_>, shape: Shape) -> PyResult<()> {
+    fn check_tail(&self, py: Python<'_>, shape: BedShape) -> PyResult<()> {
         pool::run(py, 1, || {
             padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
         })?;
@@ -90,7 +90,7 @@ impl BedFile {
 
 /// The arguments of [`BedFile::read`], without the result.
 struct BedRead {
-    shape: Shape,
+    shape: BedShape,
     individuals: Picks,
     variants: Picks,
     count_a1: bool,
