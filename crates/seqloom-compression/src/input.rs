@@ -106,7 +106,7 @@ impl BufferedInput {
         self.at_end
     }
 
-    /// Whether reading cannot wait for somebody who writes.
+    /// Returns whether this is a regular file, so that reading does not wait for a writer.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, InputSource::File(..))
     }
@@ -121,7 +121,7 @@ impl BufferedInput {
         }
     }
 
-    /// Whether the next bytes can be had without waiting for somebody who writes.
+    /// Returns whether the next bytes can be read without waiting for a writer.
     pub(crate) fn is_ready(&self) -> bool {
         match &self.source {
             _ if self.start < self.stop => true,

@@ -24,7 +24,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// That of a file with these facts; nothing where the system does not tell.
+    /// Returns the identity of a file; `None` if the system does not provide it.
     #[expect(clippy::unnecessary_wraps, reason = "elsewhere there is none")]
     pub(crate) fn of(facts: &Metadata) -> Option<Self> {
         Some(Self {

@@ -12,7 +12,7 @@ use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
 /// The largest window, as a power of two: what the program `zstd` takes too.
 const WINDOW: u32 = 27;
 
-/// How much of a frame tells how much more of it is needed.
+/// The number of bytes of a frame from which its memory need can be determined.
 const BEGINNING: usize = 5;
 
 /// Unpacks zstd frames, block by block: all blocks before a wrong one count.

@@ -65,22 +65,22 @@ impl Alphabet {
     /// distinct letters of `name` itself.
     pub fn new(name: &str) -> Result<Self> {
         Ok(match name {
-            "dna" => Self::known(DNA, &DNA_AMBIGUITIES),
-            "rna" => Self::known(RNA, &RNA_AMBIGUITIES),
+            "dna" => Self::named(DNA, &DNA_AMBIGUITIES),
+            "rna" => Self::named(RNA, &RNA_AMBIGUITIES),
             "protein" => Self {
                 rare: &PROTEIN_RARE,
                 symbols: PROTEIN_SYMBOLS,
-                ..Self::known(PROTEIN, &PROTEIN_AMBIGUITIES)
+                ..Self::named(PROTEIN, &PROTEIN_AMBIGUITIES)
             },
-            "iupac" => Self::known(IUPAC, &[]),
+            "iupac" => Self::named(IUPAC, &[]),
             letters => Self {
                 symbols: &[],
-                ..Self::known(distinct(letters)?, &[])
+                ..Self::named(distinct(letters)?, &[])
             },
         })
     }
 
-    fn known(letters: &[u8], ambiguities: &'static [Ambiguity]) -> Self {
+    fn named(letters: &[u8], ambiguities: &'static [Ambiguity]) -> Self {
         Self {
             letters: letters.to_vec(),
             ambiguities,

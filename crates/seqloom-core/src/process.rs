@@ -1,7 +1,7 @@
 //! The process that this is.
 
-/// The number of this process, by which a forked one tells that it is another; 0 where there
-/// are no processes, as in a browser.
+/// Returns the id of this process, by which a forked process detects that it is another; 0 in a
+/// browser, which has no processes.
 #[inline]
 pub fn id() -> u32 {
     if cfg!(target_family = "wasm") {

@@ -19,7 +19,7 @@ impl<T: Word> Frame<T> {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
-    /// Writes all but the tokens, and lends their positions.
+    /// Writes the padding and special tokens of a row, and returns the part for the tokens.
     pub(crate) fn around<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
         let (used, rest) = row.split_at_mut(self.size(tokens));

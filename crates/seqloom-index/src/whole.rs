@@ -3,7 +3,7 @@
 //! The index next to the file says where inflating can start. Without one, several threads unpack
 //! a file only if this process has read it before: see [`seqloom_compression::parallel`].
 
-mod known;
+mod gzip_index;
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use seqloom_core::{Error, Result};
 use seqloom_sequences::options::ReaderOptions;
 use seqloom_sequences::reader::Reader;
 
-use self::known::known;
+use self::gzip_index::open_index;
 
 /// Opens a file that is read from its beginning.
 ///
@@ -36,12 +36,12 @@ fn in_parallel(path: &Path, options: &compression::UnpackOptions) -> Option<Box<
     text_by_index(path, options).or_else(|| text_again(path, options))
 }
 
-/// Opens a gzip file that is read from a record on, by the index that lies
-/// beside it. Without one that is of the file as it is, that is an error.
+/// Opens a gzip file to read it from a record on, by the index next to it. If there is no index,
+/// or the file has changed since it was made, that is an error.
 pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
-    let found = known(path).and_then(|known| {
-        let begin = known.begin_of(record)?;
-        text_by_spans(known.text, begin, None, options.unpacking())
+    let found = open_index(path).and_then(|index| {
+        let begin = index.begin_of(record)?;
+        text_by_spans(index.text, begin, None, options.unpacking())
     });
     let text = found.ok_or_else(|| {
         let why =
@@ -51,15 +51,15 @@ pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Resu
     Reader::of_text(path, (Compression::Gzip, Box::new(text?)), options)
 }
 
-/// The text of a gzip file beside which its index lies, unpacked by several
-/// threads; nothing where there is no index, or it is of no use.
+/// Returns the text of a gzip file, unpacked by several threads with the index next to it;
+/// `None` if there is no index or the file has changed since it was made.
 pub fn text_by_index(
     path: &Path,
     options: &compression::UnpackOptions,
 ) -> Option<Box<dyn compression::Text>> {
-    let known = known(path)?;
+    let index = open_index(path)?;
     let input = BufferedInput::open(path).ok()?;
-    let text = text_by_spans(known.text, 0, Some(input), options.clone())?;
+    let text = text_by_spans(index.text, 0, Some(input), options.clone())?;
     Some(Box::new(text))
 }
 

@@ -50,7 +50,7 @@ impl Permutation {
         })
     }
 
-    /// Fills `out`, which has room for all numbers, with all of them in order.
+    /// Fills `out`, whose length is that of the permutation, with all numbers in order.
     pub fn fill(&self, out: &mut [i64]) -> Result<()> {
         if u64::try_from(out.len()) != Ok(self.n) {
             return Err(Error::argument(format!(
@@ -65,7 +65,7 @@ impl Permutation {
         Ok(())
     }
 
-    /// Fills `out` with the numbers at some indices, as many as it has room for.
+    /// Fills `out` with the numbers at some indices, as many as its length.
     pub fn pick(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
         if indices.len() != out.len() {
             return Err(Error::argument(format!(

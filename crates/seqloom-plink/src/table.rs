@@ -90,8 +90,8 @@ impl<T: AsRef<[u8]>> TextTable<T> {
             .ok_or_else(|| Error::argument(format!("the column {name} was not asked for")))
     }
 
-    /// A fault in a field, which begins at this byte; no line is blank, so the row tells the
-    /// line.
+    /// Returns the error of a field that begins at this byte. No line is blank, so the number
+    /// of the row gives the line.
     fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
             line: u64::try_from(row).ok().map(|row| row + LINE_START),

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A quality may be `@` or `+`, so a record ends where it has as many
-//! qualities as letters, never where a line looks like a header. The verdicts,
+//! qualities as letters, never where a line looks like a header. The results,
 //! the same for every container and every size of the pieces:
 //!
 //! | input | verdict |

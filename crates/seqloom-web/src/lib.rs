@@ -1,4 +1,4 @@
-//! An exported model in a browser: scores, and where it looked.
+//! An exported model in a browser: scores, and the importance of positions.
 //!
 //! A page (`web/`) gives the bytes of an export and of a file of sequences, and gets facts,
 //! scores and importances back. The module is compiled for `wasm32-unknown-unknown`, has one

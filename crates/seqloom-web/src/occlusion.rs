@@ -1,4 +1,4 @@
-//! Where a model looked: how scores change when some positions are covered.
+//! The importance of positions: how scores change when some positions are covered.
 //!
 //! A letter is covered by the one that says "unknown" (N of DNA, X of proteins). Where the
 //! encoder takes none, each letter of the alphabet stands there once, and the change is the mean.

@@ -85,7 +85,7 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     }
 }
 
-/// Whether a block is as empty as it says: nobody asks for its text, which would tell.
+/// Checks that a block is empty, as its tail says. Its text is never read otherwise.
 fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
     let mut packed = Vec::new();
     packed_bytes(disk, block.clone(), &mut packed)?;

@@ -58,7 +58,7 @@ fn words(key: Key, counts: CounterWords) -> CounterWords {
     [first, second]
 }
 
-/// The counters of neighbouring blocks. A group never crosses a border of 2^32:
+/// The counters of neighbouring blocks. A group never crosses a multiple of 2^32:
 /// its first index is a multiple of its size.
 #[inline(always)]
 fn neighbours(purpose: u32, first: u64) -> CounterWords {

@@ -164,7 +164,7 @@ fn extract(word: u64, mut mask: u64) -> u64 {
 #[inline(always)]
 fn extract_at_once(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     #[expect(unsafe_code, reason = "pulp does not have the instruction")]
-    // SAFETY: whoever has the token has a machine with BMI2.
+    // SAFETY: the token exists only on a machine with BMI2.
     unsafe {
         std::arch::x86_64::_pext_u64(word, mask)
     }

@@ -33,7 +33,7 @@ fn from_range(first: u8, last: u8, expected: &str) -> LetterTable {
 fn from_alphabet(name: &str, policy: Policy) -> Result<LetterTable> {
     let alphabet = Alphabet::new(name)?;
     check(&alphabet, policy)?;
-    let mut letters = empty(Expected::new(taken(&alphabet, policy)));
+    let mut letters = empty(Expected::new(accepted_letters(&alphabet, policy)));
     letters.members = alphabet.letters().to_vec();
     letters.ambiguities = alphabet.ambiguities();
     letters.strips = policy.symbols == Symbols::StripTerminalStop && alphabet.has_stop();
@@ -87,8 +87,8 @@ fn check(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     Ok(())
 }
 
-/// Names the letters that are taken.
-fn taken(alphabet: &Alphabet, policy: Policy) -> String {
+/// Describes the letters that are accepted.
+fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
     let letters = String::from_utf8_lossy(alphabet.letters());
     let codes = alphabet.ambiguities().iter().map(|(code, _)| *code);
     let codes = String::from_utf8(codes.collect()).unwrap_or_default();

@@ -15,7 +15,7 @@ impl Expected {
         }
     }
 
-    /// Adds what the person who meets this letter may want to know; the first hint counts.
+    /// Adds a hint for the error of this letter, unless there is one.
     pub(super) fn hint(&mut self, letter: u8, hint: &'static str) {
         self.hints.push((letter, hint));
     }

@@ -13,7 +13,7 @@ use self::samples::{
     Packed, drain, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
     threads_of,
 };
-use super::known::beside;
+use super::gzip_index::index_path;
 use super::*;
 use crate::{Building, build};
 use seqloom_compression::parallel::SMALLEST;
@@ -39,7 +39,7 @@ fn fasta(letters: usize) -> Vec<u8> {
 /// A file with its index beside it.
 fn indexed(packed: &[u8]) -> Packed {
     let file = Packed::new(packed);
-    build(&file.0, &beside(&file.0), &Building::default()).unwrap();
+    build(&file.0, &index_path(&file.0), &Building::default()).unwrap();
     file
 }
 
@@ -120,11 +120,11 @@ fn reading_from_a_record_gives_the_records_behind() {
 fn a_damaged_index_is_left_alone() {
     let packed = gzip(&fasta(1_000_000));
     let file = indexed(&packed);
-    let side = fs::read(beside(&file.0)).unwrap();
+    let side = fs::read(index_path(&file.0)).unwrap();
     for position in (0..side.len()).step_by(side.len() / 97) {
         let mut other = side.clone();
         other[position] ^= 0x10;
-        fs::write(beside(&file.0), &other).unwrap();
+        fs::write(index_path(&file.0), &other).unwrap();
         if let Some(found) = by_spans(&file.0, 2) {
             assert!(found == from_the_beginning(&file.0));
         }
@@ -134,8 +134,8 @@ fn a_damaged_index_is_left_alone() {
 #[test]
 fn a_reader_that_leaves_early_waits_for_nobody() {
     let file = indexed(&gzip(&fasta(6_000_000)));
-    let known = known(&file.0).unwrap();
-    let mut whole = text_by_spans(known.text, 0, None, threads_of(4)).unwrap();
+    let index = open_index(&file.0).unwrap();
+    let mut whole = text_by_spans(index.text, 0, None, threads_of(4)).unwrap();
     for _ in 0..2 {
         let count = compression::Text::fill(&mut whole).unwrap().len();
         compression::Text::consume(&mut whole, count);

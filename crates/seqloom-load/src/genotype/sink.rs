@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::shares;
 
-/// Bytes of a line that are summed together: whoever writes a line in parts writes whole ones.
+/// Bytes of a line that are summed together. A line is written in multiples of this.
 pub const PIECE: usize = 4096;
 
 /// Lines that a thread lays down at once.

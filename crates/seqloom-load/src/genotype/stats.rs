@@ -36,7 +36,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// A pass that counts each individual in its group, of which there are so many; who is
+    /// Makes a pass that counts each individual in its group, of which there are so many; who is
     /// in none of them is left out.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {

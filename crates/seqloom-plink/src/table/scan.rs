@@ -110,8 +110,8 @@ fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
     end.unwrap_or(rest.len())
 }
 
-/// Which columns the file has, and how many fields a line, as its first line tells: more
-/// phenotypes may follow that of a `.fam`, and are left out.
+/// Returns the columns of the file and the number of fields of a line, from its first line.
+/// A `.fam` may have more phenotypes at the end, which are ignored.
 fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
     let (_, found) = scan_line(text, start, &[], &mut <[FieldStarts; COLUMNS]>::default());
     match (sheet, found) {

@@ -63,7 +63,7 @@ fn task(manifest: &Manifest) -> String {
     format!("{name}: {}", manifest.task.columns.join(", "))
 }
 
-/// Says what records are, as far as the model tells.
+/// Describes the records that the model reads.
 fn reads(export: &Export) -> String {
     let kernel = export.encoder().and_then(|file| file.get("kernel"));
     let Some(kernel) = kernel else {

@@ -32,11 +32,11 @@ pub(crate) enum CommandOutcome {
 
 /// Does what the words say, and gives the exit code.
 pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    signals::heed();
-    match CommandLine::parse(words).and_then(|arguments| obey(&arguments)) {
+    signals::handle_signals();
+    match CommandLine::parse(words).and_then(|arguments| execute(&arguments)) {
         Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
         Ok(CommandOutcome::Unwanted) => ExitCode::from(UNWANTED),
-        Err(error) => signals::came().map_or_else(
+        Err(error) => signals::received().map_or_else(
             || {
                 let text = remedies::named(&error.to_string());
                 say(&format!("error: {text}"));
@@ -50,7 +50,7 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn obey(arguments: &CommandLine) -> Result<CommandOutcome> {
+fn execute(arguments: &CommandLine) -> Result<CommandOutcome> {
     Ok(match arguments.wanted {
         CommandKind::Help => print(help::TEXT),
         CommandKind::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
@@ -71,7 +71,7 @@ fn print(text: &str) -> CommandOutcome {
 
 /// Prints what is no result.
 pub(crate) fn say(text: &str) {
-    // Where standard error is closed, nobody can be told.
+    // If standard error is closed, the message is lost.
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }
 

@@ -14,7 +14,7 @@ static CAME: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 static AGAIN: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Makes a signal cancel the work; a second one ends the process.
-pub(super) fn heed() {
+pub(super) fn handle_signals() {
     interrupt::set_signal_check(check);
     for signal in [SIGINT, SIGTERM] {
         let number = usize::try_from(signal).unwrap_or_default();
@@ -26,14 +26,14 @@ pub(super) fn heed() {
     }
 }
 
-/// The signal that came.
-pub(super) fn came() -> Option<u8> {
+/// Returns the signal that was received.
+pub(super) fn received() -> Option<u8> {
     let number = CAME.load(Ordering::Relaxed);
     u8::try_from(number).ok().filter(|number| *number > 0)
 }
 
 fn check() -> io::Result<()> {
-    match came() {
+    match received() {
         None => Ok(()),
         Some(_) => Err(io::Error::other("stopped")),
     }

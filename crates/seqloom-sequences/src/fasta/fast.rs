@@ -44,8 +44,8 @@ impl FastaParser {
         at
     }
 
-    /// Takes a line of letters; says how long it is with its end. The end is
-    /// first looked for where that of most lines is.
+    /// Takes a line of letters; returns its length with its end. Searches the end first where
+    /// most lines end.
     #[inline(always)]
     fn whole_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let size = match text.get(self.usual_length) {

@@ -72,9 +72,8 @@ impl FastqParser {
     }
 }
 
-/// The record that text begins with, if it has four lines, all there, and
-/// nothing about it is out of the ordinary. Line ends are first looked for
-/// where the last record's were.
+/// Returns the record at the beginning of a text if it has four complete lines and needs no
+/// special treatment. Searches line ends first where those of the last record were.
 #[inline(always)]
 fn four_lines(text: &[u8], quality: Class, usual: (usize, usize)) -> Option<FourLines<'_>> {
     let behind = text.strip_prefix(b"@")?;

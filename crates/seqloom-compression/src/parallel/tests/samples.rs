@@ -97,7 +97,7 @@ pub(super) fn proteins(letters: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Reads a file as whoever has several threads does; gives what it has.
+/// Reads a file with two threads; returns its text and the error.
 pub(super) fn read_by_threads(path: &Path) -> (Vec<u8>, Option<String>) {
     let input = BufferedInput::open(path).unwrap();
     let (_, mut text) = unpack(input, &threads_of(2)).unwrap();

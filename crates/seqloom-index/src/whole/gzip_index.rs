@@ -1,4 +1,4 @@
-//! What is known of a gzip file beside which its index lies.
+//! A gzip file and the index next to it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use seqloom_compression::seekable::Seekable;
 
 const SUFFIX: &str = ".sli";
 
-/// A gzip file whose index lies beside it and is of the file as it is.
-pub(super) struct Known {
+/// A gzip file that has not changed since the index next to it was made.
+pub(super) struct GzipIndex {
     pub(super) text: Seekable,
     rows: PageColumn,
 }
 
-/// What the index of a gzip file says; nothing where there is none, or it is of no use.
-pub(super) fn known(path: &Path) -> Option<Known> {
-    let side = beside(path);
+/// Opens the index of a gzip file; `None` if there is none or the file has changed.
+pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
+    let side = index_path(path);
     let is_here = side.is_file() && path.is_file();
     let side = is_here.then(|| Disk::open(&side).ok()).flatten()?;
     let side = Side::new(IndexBytes::File(Arc::new(side))).ok()?;
@@ -40,10 +40,10 @@ pub(super) fn known(path: &Path) -> Option<Known> {
         size: side.head.text,
         image: side.image,
     };
-    (change == Change::None).then_some(Known { text, rows })
+    (change == Change::None).then_some(GzipIndex { text, rows })
 }
 
-impl Known {
+impl GzipIndex {
     /// Where a record begins in the text.
     pub(super) fn begin_of(&self, record: u64) -> Option<u64> {
         let mut page = Vec::new();
@@ -55,7 +55,7 @@ impl Known {
     }
 }
 
-pub(super) fn beside(path: &Path) -> PathBuf {
+pub(super) fn index_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(SUFFIX);
     name.into()
