@@ -6,7 +6,7 @@ use std::ptr;
 use seqloom_run::graph::{Array, Data, Input};
 use seqloom_run::{Error, Result};
 
-use crate::ffi::{into_pointer, guard, borrow, borrow_slice, path, free};
+use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path};
 use crate::model::SeqloomModel;
 
 /// Truths: a byte each, 0 or 1.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use seqloom_run::Predictor;
 
-use crate::ffi::{into_pointer, guard, borrow, path, free};
+use crate::ffi::{borrow, free, guard, into_pointer, path};
 
 /// An exported model. Several threads may use it at once.
 pub struct SeqloomModel {

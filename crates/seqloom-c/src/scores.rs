@@ -6,7 +6,7 @@ use std::ptr;
 
 use seqloom_run::{Error, PredictOptions, Result, Scores};
 
-use crate::ffi::{into_pointer, guard, borrow, borrow_slice, path, free, warn};
+use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path, warn};
 use crate::model::SeqloomModel;
 
 /// What is called for each record: `context` as it was given, the id, and its scores, which

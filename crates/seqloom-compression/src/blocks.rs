@@ -9,7 +9,7 @@ use std::mem;
 use seqloom_core::error::Fault;
 
 use super::bgzip::{BlockDecoder, LARGEST, SMALLEST_HEADER, block_size, cut, damaged, no_end};
-use super::text::{UnpackOptions, Text, Trouble, gone};
+use super::text::{Text, Trouble, UnpackOptions, gone};
 use crate::input::{BufferedInput, forked, zeroed};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
@@ -81,7 +81,10 @@ impl BgzipText {
         } else {
             2 * threads
         };
-        while matches!(self.end, BgzipEnd::Open) && self.workers.pending() < enough && self.may_read() {
+        while matches!(self.end, BgzipEnd::Open)
+            && self.workers.pending() < enough
+            && self.may_read()
+        {
             let mut run = self.spare.pop().map_or_else(BlockRun::new, Ok)?;
             self.read(&mut run);
             if run.packed.is_empty() {

@@ -3,7 +3,7 @@
 use bzip2::{Decompress, Status};
 
 use super::piece::TextPiece;
-use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
+use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
 /// Unpacks bzip2 streams.
 pub(super) struct Bzip2(Decompress);

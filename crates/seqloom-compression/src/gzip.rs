@@ -5,7 +5,7 @@ use sirocco::inflate::{Decoder, Error};
 
 use super::piece::TextPiece;
 use super::snapshots::Recorder;
-use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
+use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 use crate::walk::WINDOW;
 use seqloom_core::number::as_u64;
 

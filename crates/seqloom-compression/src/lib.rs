@@ -29,10 +29,10 @@ pub mod parallel;
 pub mod part;
 mod piece;
 mod plain;
-mod snapshots;
 mod ring;
 #[deny(clippy::indexing_slicing)] // nor what an index says
 pub mod seekable;
+mod snapshots;
 mod streams;
 #[cfg_attr(not(unix), path = "system/elsewhere.rs")]
 mod system;
@@ -49,7 +49,7 @@ use std::io;
 
 use crate::input::{BufferedInput, PIECE};
 use streams::{Codec, Streams};
-pub use text::{Compression, UnpackOptions, Text, Trouble};
+pub use text::{Compression, Text, Trouble, UnpackOptions};
 
 /// Detects how a file is compressed, and unpacks it.
 pub fn unpack(

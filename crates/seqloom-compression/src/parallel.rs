@@ -32,8 +32,8 @@ pub use self::reader::Parallel;
 pub use self::remembered::text_again;
 pub use self::spans::text_by_spans;
 use crate::disk::Disk;
-pub use crate::snapshots::SMALLEST;
 use crate::seekable::changed;
+pub use crate::snapshots::SMALLEST;
 use crate::text::Trouble;
 
 /// Whether a file is so large that several threads unpack it sooner than one.

@@ -30,10 +30,14 @@ impl PartFile {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
-        (0..MAX_DEAD_PARTS).map(part).for_each(|path| remove_dead(&path));
+        (0..MAX_DEAD_PARTS)
+            .map(part)
+            .for_each(|path| remove_dead(&path));
         // What replaces a private file is private from its first byte on.
         let is_private = target.exists();
-        let mut created = (0_usize..).map(part).map(|path| create_part(path, is_private));
+        let mut created = (0_usize..)
+            .map(part)
+            .map(|path| create_part(path, is_private));
         let first = created.find_map(Result::transpose);
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }

@@ -3,8 +3,8 @@
 use std::mem;
 
 use super::piece::TextPiece;
-use super::ring::{HelperThread, RingEvent, ReadTiming, TextRing};
-use super::text::{UnpackOptions, Text, Trouble, gone};
+use super::ring::{HelperThread, ReadTiming, RingEvent, TextRing};
+use super::text::{Text, Trouble, UnpackOptions, gone};
 use crate::input::BufferedInput;
 
 /// The text of a file that is not compressed. A thread reads ahead in a regular file. From a
@@ -34,10 +34,12 @@ impl PlainText {
     /// Starts the thread that reads ahead, unless the whole file was read.
     fn start(&mut self) {
         self.worker = match mem::replace(&mut self.worker, PlainReader::Nobody) {
-            PlainReader::Here(input) if !input.at_end() => match HelperThread::start(0, input, read) {
-                Ok(helper) => PlainReader::Ahead(helper, TextPiece::none()),
-                Err(input) => PlainReader::Here(input),
-            },
+            PlainReader::Here(input) if !input.at_end() => {
+                match HelperThread::start(0, input, read) {
+                    Ok(helper) => PlainReader::Ahead(helper, TextPiece::none()),
+                    Err(input) => PlainReader::Here(input),
+                }
+            }
             other => other,
         };
         self.may_start = false;

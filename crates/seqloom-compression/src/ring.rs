@@ -119,7 +119,9 @@ impl TextRing {
         loop {
             let reads = match reading {
                 ReadTiming::Early => true,
-                ReadTiming::Late => state.text.is_empty() && state.packed.is_empty() && state.is_idle,
+                ReadTiming::Late => {
+                    state.text.is_empty() && state.packed.is_empty() && state.is_idle
+                }
                 ReadTiming::Over => false,
             };
             if let Some(chunk) = state.chunks.pop_if(|_| reads) {

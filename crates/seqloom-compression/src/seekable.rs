@@ -204,8 +204,9 @@ impl RecentPieces {
     }
 
     fn put(&mut self, number: usize, text: Vec<u8>) -> &[u8] {
-        let is_full =
-            |recent: &Self| recent.size + text.len() > MOST_KEPT || recent.pieces.len() >= MOST_PIECES;
+        let is_full = |recent: &Self| {
+            recent.size + text.len() > MOST_KEPT || recent.pieces.len() >= MOST_PIECES
+        };
         while is_full(self) && self.drop_oldest() {}
         self.size += text.len();
         self.pieces.push((number, self.clock, text));

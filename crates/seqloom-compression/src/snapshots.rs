@@ -81,7 +81,9 @@ fn keep(snapshots: Snapshots) {
 #[cfg(test)]
 pub(crate) fn misfile(old: &Identity, new: &Identity) {
     let mut files = FILES.lock().unwrap();
-    let index = files.iter().position(|snapshots| snapshots.identity == *old);
+    let index = files
+        .iter()
+        .position(|snapshots| snapshots.identity == *old);
     let mut snapshots = Arc::into_inner(files.remove(index.unwrap())).unwrap();
     snapshots.identity = new.clone();
     files.push(Arc::new(snapshots));

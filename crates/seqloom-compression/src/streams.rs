@@ -81,7 +81,12 @@ pub(super) enum StreamErrorKind {
 pub(super) trait Unpack: Send + Sync {
     /// Unpacks until the input is used up, the piece is full or the file ends. With `at_end`
     /// this input is the last one.
-    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut TextPiece) -> Result<CodecStep, Fault>;
+    fn unpack(
+        &mut self,
+        packed: &[u8],
+        at_end: bool,
+        piece: &mut TextPiece,
+    ) -> Result<CodecStep, Fault>;
 
     /// Continues in another piece.
     fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece);
@@ -205,7 +210,12 @@ pub(crate) fn garbage(name: &str, at: u64) -> Fault {
 }
 
 impl<C: Codec> Unpack for Streams<C> {
-    fn unpack(&mut self, packed: &[u8], at_end: bool, piece: &mut TextPiece) -> Result<CodecStep, Fault> {
+    fn unpack(
+        &mut self,
+        packed: &[u8],
+        at_end: bool,
+        piece: &mut TextPiece,
+    ) -> Result<CodecStep, Fault> {
         let mut rest = packed;
         let then = loop {
             let step = match (self.stage, rest) {

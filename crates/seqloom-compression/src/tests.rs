@@ -9,7 +9,7 @@ use std::io::{self, Cursor, Read};
 
 use sirocco::{Format, compress, deflate::Level};
 
-use super::{Compression, UnpackOptions, Trouble, unpack};
+use super::{Compression, Trouble, UnpackOptions, unpack};
 use crate::input::BufferedInput;
 
 /// The empty block that ends a bgzip file (SAM specification, section 4.1.2).

@@ -4,9 +4,9 @@ use std::io;
 use std::mem;
 
 use super::piece::TextPiece;
-use super::ring::{CHUNKS, Chunk, HelperThread, RingEvent, ReadTiming, TextRing};
+use super::ring::{CHUNKS, Chunk, HelperThread, ReadTiming, RingEvent, TextRing};
 use super::streams::{CodecStep, StepEnd, Unpack};
-use super::text::{UnpackOptions, Text, Trouble, gone};
+use super::text::{Text, Trouble, UnpackOptions, gone};
 use crate::input::BufferedInput;
 
 /// The text of packed streams. The reader unpacks the first piece, a thread the next ones.
@@ -158,7 +158,11 @@ impl UnpackAhead {
     }
 
     /// Exchanges a used piece for the next one; `None` at the end.
-    fn next(&mut self, used: TextPiece, input: &mut BufferedInput) -> Result<Option<TextPiece>, Trouble> {
+    fn next(
+        &mut self,
+        used: TextPiece,
+        input: &mut BufferedInput,
+    ) -> Result<Option<TextPiece>, Trouble> {
         let ring = self.helper.ring()?;
         ring.give_back(used);
         loop {

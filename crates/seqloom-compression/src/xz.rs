@@ -5,7 +5,7 @@ use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
 use super::bzip2::difference;
 use super::piece::TextPiece;
-use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
+use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
 /// The most memory for one stream; `xz -9` makes files that need 65 MiB.
 const MEMORY: u64 = 256 << 20;

@@ -7,12 +7,12 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use zstd::zstd_safe::DParameter;
 
 use super::piece::TextPiece;
-use super::streams::{StreamError, Codec, CodecStep, StepEnd, StreamErrorKind};
+use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
 /// The largest window, as a power of two: what the program `zstd` takes too.
 const WINDOW: u32 = 27;
 
-/// The number of bytes of a frame from which its memory need can be determined.
+/// The number of bytes after which the decoder reports how many more a frame needs.
 const BEGINNING: usize = 5;
 
 /// Unpacks zstd frames, block by block: all blocks before a wrong one count.

@@ -4,6 +4,7 @@
 //! of a file ([`system`]).
 
 pub mod alphabet;
+pub mod buffer_pool;
 pub mod error;
 pub mod interrupt;
 pub mod key;
@@ -11,14 +12,13 @@ pub mod number;
 pub mod pool;
 pub mod process;
 pub mod ragged;
-pub mod buffer_pool;
 pub mod simd;
 pub mod system;
 pub mod threads;
 pub mod workers;
 
 pub use alphabet::Alphabet;
+pub use buffer_pool::BufferPool;
 pub use error::{Error, Result};
 pub use key::Key;
 pub use ragged::Ragged;
-pub use buffer_pool::BufferPool;

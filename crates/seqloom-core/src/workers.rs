@@ -178,7 +178,10 @@ impl<J> QueueState<J> {
     }
 }
 
-fn wait<'a, J>(signal: &Condvar, state: MutexGuard<'a, QueueState<J>>) -> MutexGuard<'a, QueueState<J>> {
+fn wait<'a, J>(
+    signal: &Condvar,
+    state: MutexGuard<'a, QueueState<J>>,
+) -> MutexGuard<'a, QueueState<J>> {
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 

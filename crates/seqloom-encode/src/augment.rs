@@ -18,7 +18,7 @@ mod row;
 mod shuffle;
 
 pub use augmentation::Augmentation;
-pub use batch::{Augmented, AugmentInput};
+pub use batch::{AugmentInput, Augmented};
 pub use chance::Chance;
 pub use complement::ReverseComplement;
 pub use cut::{Crop, CropMode, Shift};

@@ -42,7 +42,9 @@ pub(crate) fn fill_rows<T: Send>(
     let one = |block| kernel.fill_block(letters, block);
     let filled = block::cut(sequences, out, rows, each).and_then(|blocks| {
         if alone {
-            return blocks.into_iter().try_fold(LetterCounts::default(), add(one));
+            return blocks
+                .into_iter()
+                .try_fold(LetterCounts::default(), add(one));
         }
         let each = blocks.into_par_iter();
         each.try_fold(LetterCounts::default, add(one))
@@ -55,6 +57,8 @@ pub(crate) fn fill_rows<T: Send>(
 }
 
 /// Adds the counts of a block.
-fn add<B>(one: impl Fn(B) -> Option<LetterCounts>) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {
+fn add<B>(
+    one: impl Fn(B) -> Option<LetterCounts>,
+) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {
     move |sum, block| one(block).map(|counts| sum.plus(counts))
 }

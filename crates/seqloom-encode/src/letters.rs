@@ -1,13 +1,13 @@
 //! What each of the 256 bytes means to an encoder, by a declared policy.
 
 mod build;
-mod expected;
 mod checker;
+mod expected;
 mod plain;
 mod table;
 mod verdict;
 
-pub use checker::{LetterCounts, LetterChecker};
+pub use checker::{LetterChecker, LetterCounts};
 pub(crate) use plain::{CHUNK, ChunkFlags};
 pub use table::LetterTable;
 

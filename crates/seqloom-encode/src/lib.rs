@@ -20,8 +20,8 @@ mod word;
 
 pub use fill::{RowBlock, RowKernel, RowPositions, fill};
 pub use frame::Frame;
-pub use kmer::{KmerCounts, Kmers, KmerWords};
-pub use letters::{LetterCounts, LetterChecker, LetterTable};
+pub use kmer::{KmerCounts, KmerWords, Kmers};
+pub use letters::{LetterChecker, LetterCounts, LetterTable};
 pub use lookup::Lookup;
 pub use one_hot::OneHot;
 pub use policy::{Case, Policy, Rare, Symbols};

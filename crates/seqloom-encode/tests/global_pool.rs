@@ -13,7 +13,13 @@ fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
     let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
     let mut out = vec![0; 4 * COUNT];
-    fill((&letters, &kernel), &sequences, &mut out, RowPositions::Equal).unwrap();
+    fill(
+        (&letters, &kernel),
+        &sequences,
+        &mut out,
+        RowPositions::Equal,
+    )
+    .unwrap();
 
     let mut changed = Augmented::default();
     let each = Sequences::new(sequences, None, &[0; 4]).unwrap();

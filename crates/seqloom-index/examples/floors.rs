@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::{UnpackOptions, Text, Trouble, unpack};
+use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
 use seqloom_index::text_by_index;
 
 const BLOCK: usize = 256 << 10;

@@ -1,7 +1,7 @@
 //! The scan of a file that finds where its records are.
 
-mod gzip;
 mod checked_scan;
+mod gzip;
 mod segments;
 
 use std::io::{self, BufWriter, Cursor, Seek, Write};
@@ -53,8 +53,9 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
     };
     let found = match compression {
         Compression::Gzip => scan_gzip(path, format, &mut rows, building),
-        _ => text_of(disk, compression)
-            .and_then(|text| scan_text(text, format, &mut rows, building)),
+        _ => {
+            text_of(disk, compression).and_then(|text| scan_text(text, format, &mut rows, building))
+        }
     };
     let found = found.map_err(|found| {
         if building.stop.check().is_err() {

@@ -139,7 +139,11 @@ impl Index {
     /// Takes an unused cache, or makes one. It does not wait for the lock: in a forked process
     /// the thread that holds it may not exist.
     pub(super) fn borrow(&self) -> ReadCache {
-        let kept = self.caches.try_lock().ok().and_then(|mut caches| caches.pop());
+        let kept = self
+            .caches
+            .try_lock()
+            .ok()
+            .and_then(|mut caches| caches.pop());
         kept.unwrap_or_default()
     }
 
@@ -162,7 +166,11 @@ impl Index {
             .map(|()| row)
     }
 
-    fn row_of_page(&self, number: u64, cache: &mut ReadCache) -> std::result::Result<IndexRow, Fault> {
+    fn row_of_page(
+        &self,
+        number: u64,
+        cache: &mut ReadCache,
+    ) -> std::result::Result<IndexRow, Fault> {
         let column = self.side.rows();
         if !cache.page_rows.contains(&number) {
             cache.page_rows = 0..0;

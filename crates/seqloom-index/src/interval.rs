@@ -92,7 +92,12 @@ impl Index {
     }
 
     /// The part as a range, which lies within the record.
-    fn range(&self, part: &IntervalPart, row: &IndexRow, cache: &mut ReadCache) -> Result<Range<u64>> {
+    fn range(
+        &self,
+        part: &IntervalPart,
+        row: &IndexRow,
+        cache: &mut ReadCache,
+    ) -> Result<Range<u64>> {
         let fits = 0 <= part.start && part.start <= part.stop && part.stop <= as_i64(row.length);
         if let (true, Ok(start), Ok(stop)) =
             (fits, u64::try_from(part.start), u64::try_from(part.stop))
@@ -116,7 +121,12 @@ impl Index {
     }
 
     /// Checks that a record's header is where the index says, once for each record.
-    fn check_header(&self, number: u64, row: &IndexRow, cache: &mut ReadCache) -> std::result::Result<(), Trouble> {
+    fn check_header(
+        &self,
+        number: u64,
+        row: &IndexRow,
+        cache: &mut ReadCache,
+    ) -> std::result::Result<(), Trouble> {
         if cache.checked_headers.contains(&number) {
             return Ok(());
         }

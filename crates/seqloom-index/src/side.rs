@@ -7,7 +7,7 @@ use seqloom_core::error::Fault;
 use super::head::{HEAD, IndexHeader, Section};
 use super::names::ENTRY;
 use super::pages::PageColumn;
-use super::row::{ROW, IndexRow};
+use super::row::{IndexRow, ROW};
 use super::trouble::damaged;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;

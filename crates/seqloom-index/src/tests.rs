@@ -14,7 +14,7 @@ use sirocco::deflate::Level;
 use sirocco::{Format as Packing, compress};
 
 use super::*;
-use seqloom_compression::seekable::{TextCache, Container};
+use seqloom_compression::seekable::{Container, TextCache};
 use seqloom_sequences::batch::Batch;
 use seqloom_sequences::options::ReaderOptions;
 use seqloom_sequences::reader::Reader;

@@ -30,7 +30,10 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
 }
 
 /// The text of a file that several threads unpack sooner than one.
-fn in_parallel(path: &Path, options: &compression::UnpackOptions) -> Option<Box<dyn compression::Text>> {
+fn in_parallel(
+    path: &Path,
+    options: &compression::UnpackOptions,
+) -> Option<Box<dyn compression::Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
     text_by_index(path, options).or_else(|| text_again(path, options))

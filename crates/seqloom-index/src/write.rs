@@ -5,7 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use super::head::{HEAD, IndexHeader, Section, SourceStamp};
 use super::names::ENTRY;
 use super::pages::Pages;
-use super::row::{ROW, IndexRow};
+use super::row::{IndexRow, ROW};
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::checksum::sum;

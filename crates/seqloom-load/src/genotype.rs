@@ -16,12 +16,12 @@
 pub mod codes;
 pub mod content;
 pub mod lay;
+pub mod progress;
 pub mod read;
 pub mod sink;
 pub mod source;
 pub mod stats;
 pub mod transpose;
-pub mod progress;
 
 mod across;
 mod along;

@@ -14,25 +14,25 @@
 //!
 //! No step depends on time: the order of batches follows from the records and the settings.
 
-mod prefetch;
 mod batch;
 mod cut;
 mod files;
 mod group;
-mod resume_point;
 mod pool;
+mod prefetch;
+mod resume_point;
 mod row;
 mod stream;
 mod tokens;
 
-pub use prefetch::PrefetchedStream;
 pub use batch::PackedBatch;
 pub use cut::WindowCutter;
 pub use files::{RecordFiles, SequenceFile};
-pub use resume_point::ResumePoint;
 pub use pool::WindowPool;
+pub use prefetch::PrefetchedStream;
+pub use resume_point::ResumePoint;
 pub use row::{RecordOrigin, TokenRow};
-pub use stream::{Cause, PackingFailure, PackingRule, BatchStream};
+pub use stream::{BatchStream, Cause, PackingFailure, PackingRule};
 pub use tokens::{Tokenise, WindowTokens, fill_rows};
 
 #[cfg(test)]

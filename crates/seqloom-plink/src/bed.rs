@@ -11,7 +11,7 @@ use seqloom_core::error::{Fault, Kind};
 use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 
-use super::layout::{HEADER, BedLayout, MAGIC, Major};
+use super::layout::{BedLayout, HEADER, MAGIC, Major};
 
 /// A `.bed` that stays open. It is never mapped: a mapped file that shrinks kills the process.
 #[derive(Debug)]
@@ -341,7 +341,8 @@ mod tests {
         for (line, out) in lines.chunks_mut(1).enumerate() {
             bed.lines(&layout, line, out).unwrap();
         }
-        let Err(Error::Format { fault, .. }) = PaddingCheck::default().add_lines(&bed, &layout, 0, &lines)
+        let Err(Error::Format { fault, .. }) =
+            PaddingCheck::default().add_lines(&bed, &layout, 0, &lines)
         else {
             panic!("taken for padding");
         };

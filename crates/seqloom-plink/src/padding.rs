@@ -44,15 +44,23 @@ impl Default for PaddingCheck {
 
 impl PaddingCheck {
     /// Adds consecutive whole lines; the first is line `first` of the file.
-    pub fn add_lines(&self, bed: &Bed, layout: &BedLayout, first: usize, lines: &[u8]) -> Result<()> {
+    pub fn add_lines(
+        &self,
+        bed: &Bed,
+        layout: &BedLayout,
+        first: usize,
+        lines: &[u8],
+    ) -> Result<()> {
         let stride = layout.stride();
         let Some(last) = stride.checked_sub(1) else {
             return Ok(());
         };
         let last = lines.get(last..).unwrap_or_default().iter().step_by(stride);
-        let (any_bits, all_bits) = last.clone().fold((0, u8::MAX), |(any_bits, all_bits), byte| {
-            (any_bits | byte, all_bits & byte)
-        });
+        let (any_bits, all_bits) = last
+            .clone()
+            .fold((0, u8::MAX), |(any_bits, all_bits), byte| {
+                (any_bits | byte, all_bits & byte)
+            });
         self.any_bits.fetch_or(any_bits, Relaxed);
         self.all_bits.fetch_and(all_bits, Relaxed);
         self.lines.fetch_add(last.len(), Relaxed);
@@ -130,7 +138,8 @@ pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
     for line in 0..layout.lines() {
         let mut byte = [0];
         bed.read(layout.start(line) + last as u64, &mut byte)?;
-        padding.add_lines(bed, &narrow, line, &byte)
+        padding
+            .add_lines(bed, &narrow, line, &byte)
             .map_err(|_| padding_error(bed, layout, line))?;
     }
     padding.validate(bed, layout)

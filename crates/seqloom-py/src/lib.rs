@@ -115,8 +115,6 @@ mod _native {
         cross_entropy, log_softmax, log_softmax_grad, logsumexp, softmax, softmax_grad,
     };
     #[pymodule_export]
-    use super::pooled::{Loan, Ring};
-    #[pymodule_export]
     use super::load::checksum::{hash_pieces, read_pieces};
     #[pymodule_export]
     use super::load::genotype::bed_file::{BedFile, decode_lines};
@@ -134,6 +132,8 @@ mod _native {
     use super::load::store::{ColumnBuilder, RecordStore, first_words, header_ids, turn_rows};
     #[pymodule_export]
     use super::pool::claim_global_pool;
+    #[pymodule_export]
+    use super::pooled::{Loan, Ring};
     #[pymodule_export]
     use super::run::exported::ExportedPredictor;
 }

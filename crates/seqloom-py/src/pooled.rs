@@ -7,7 +7,7 @@ use std::{mem, slice};
 use numpy::ndarray::ArrayView1;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use seqloom_core::{Error, Result, BufferPool};
+use seqloom_core::{BufferPool, Error, Result};
 use seqloom_encode::Word;
 use seqloom_macros::native;
 
@@ -145,7 +145,10 @@ impl Ring {
             vector.resize(lines, CacheLine([0; CACHE_LINE]));
         }
         let buffer_pool = self.buffer_pool.clone();
-        let buffer = PooledVec { vector, buffer_pool };
+        let buffer = PooledVec {
+            vector,
+            buffer_pool,
+        };
         Ok(PooledBytes { buffer, size })
     }
 }

@@ -63,7 +63,9 @@ impl Encoder {
     pub fn places(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {
-            RecordLayout::ChannelsFirst(width) | RecordLayout::ChannelsLast(width) => numbers / width.max(1),
+            RecordLayout::ChannelsFirst(width) | RecordLayout::ChannelsLast(width) => {
+                numbers / width.max(1)
+            }
             RecordLayout::Flat | RecordLayout::Counts => numbers,
         }
     }

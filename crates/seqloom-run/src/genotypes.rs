@@ -15,7 +15,7 @@ use self::matching::VariantMatch;
 use self::set::PlinkFiles;
 use crate::array::{InputArray, resize};
 use crate::column::ByteRows;
-use crate::feed::{FeedBatch, Feed, FeedEvent};
+use crate::feed::{Feed, FeedBatch, FeedEvent};
 pub(crate) use learned::GenotypeEncoder;
 
 /// The batches of a set of genotypes.
@@ -140,7 +140,13 @@ impl VariantTables {
     }
 
     /// Writes the numbers of a batch.
-    fn fill(&self, window: &SampleWindow, rows: &[i64], width: usize, out: &mut Values) -> Result<()> {
+    fn fill(
+        &self,
+        window: &SampleWindow,
+        rows: &[i64],
+        width: usize,
+        out: &mut Values,
+    ) -> Result<()> {
         match (self, out) {
             (Self::Single(tables), Values::F32(out)) => decode(window, (rows, width), tables, out),
             (Self::Double(tables), Values::F64(out)) => decode(window, (rows, width), tables, out),

@@ -228,10 +228,16 @@ mod tests {
 
     #[test]
     fn dna_for_a_model_of_proteins_is_a_warning_from_a_hundred_letters_on() {
-        assert_eq!(input_warnings("protein", &[b"acgt".as_slice(); 24]).len(), 0);
+        assert_eq!(
+            input_warnings("protein", &[b"acgt".as_slice(); 24]).len(),
+            0
+        );
         let found = input_warnings("protein", &[b"acgt".as_slice(); 25]);
         assert!(found[0].starts_with("the sequences look like dna, but the model was"));
-        assert_eq!(input_warnings("protein", &[b"MKLV".as_slice(); 25]).len(), 0);
+        assert_eq!(
+            input_warnings("protein", &[b"MKLV".as_slice(); 25]).len(),
+            0
+        );
         assert!(input_warnings("protein", &[b"ACGU"])[0].contains("look like rna"));
     }
 

@@ -11,11 +11,11 @@
 
 mod array;
 mod column;
-mod input_warnings;
 mod encoder;
 mod feed;
 #[cfg_attr(not(feature = "genotypes"), path = "genotypes/left_out.rs")]
 mod genotypes;
+mod input_warnings;
 mod json;
 mod network;
 mod predictor;
@@ -27,7 +27,7 @@ mod write;
 
 pub use column::ByteRows;
 pub use encoder::Encoder;
-pub use predictor::{PredictOptions, Predictor, Summary, PredictionObserver};
+pub use predictor::{PredictOptions, PredictionObserver, Predictor, Summary};
 pub use scores::Scores;
 pub use seqloom_core::{Error, Result};
 pub use seqloom_graph as graph;

@@ -11,13 +11,13 @@ use seqloom_core::{Error, Result};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
 use seqloom_sequences::ReaderOptions;
 
-use crate::input_warnings::{IdCounts, unfinished};
 use crate::encoder::Encoder;
-use crate::feed::{FeedBatch, Feed, FeedEvent, run_ahead, run_here};
-use crate::genotypes::{GenotypeFeed, GenotypeEncoder};
+use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_here};
+use crate::genotypes::{GenotypeEncoder, GenotypeFeed};
+use crate::input_warnings::{IdCounts, unfinished};
 use crate::network::{Network, NetworkOutputs};
 use crate::scores::Scores;
-use crate::sequences::{BatchFiller, SequenceFeed, RecordSource};
+use crate::sequences::{BatchFiller, RecordSource, SequenceFeed};
 use crate::task::activate;
 
 /// An exported model that scores files, or arrays.

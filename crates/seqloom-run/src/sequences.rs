@@ -18,8 +18,8 @@ use seqloom_graph::Training;
 use self::check::places_of;
 use self::order::LengthOrder;
 use self::records::Records;
+use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::input_warnings::InputWarnings;
-use crate::feed::{FeedBatch, Feed, FeedEvent};
 pub(crate) use filler::{BatchFiller, MASK};
 pub(crate) use source::RecordSource;
 

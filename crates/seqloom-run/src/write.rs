@@ -175,7 +175,9 @@ impl<'a> ScoreWriter<'a> {
         let id = tsv::id_column(columns);
         for (name, values) in scores.rows() {
             match self.format {
-                ScoreFormat::Jsonl => json::write_row((&id, name), (columns, values), &mut self.line),
+                ScoreFormat::Jsonl => {
+                    json::write_row((&id, name), (columns, values), &mut self.line)
+                }
                 _ => tsv::write_row((name, values), separator, &mut self.line),
             }
             if self.line.len() >= BUFFER {

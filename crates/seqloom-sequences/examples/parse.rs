@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

@@ -140,8 +140,8 @@ impl<'a> Collect<'a> {
             let offsets = offsets(batch);
             offsets.len() < offsets.capacity() || grow(offsets, 1, expected_size)
         };
-        let has_capacity =
-            has_capacity(|batch| &mut batch.offsets) && has_capacity(|batch| &mut batch.header_offsets);
+        let has_capacity = has_capacity(|batch| &mut batch.offsets)
+            && has_capacity(|batch| &mut batch.header_offsets);
         self.is_exhausted |= !has_capacity;
         if !self.is_exhausted {
             self.batch.offsets.push(offset(self.batch.data.len()));

@@ -248,7 +248,8 @@ impl FastaParser {
             return Err(self.misfit(self.cursor.position, first));
         }
         let limit = self.max_record - self.cursor.length;
-        if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, limit) {
+        if let Err(Misfit::Byte(position, byte)) = self.cursor.admit(letters, Class::Letter, limit)
+        {
             return Err(self.misfit(position, byte));
         }
         self.store(letters, sink)
@@ -328,7 +329,11 @@ impl FastaParser {
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
         // At the start of a line a record may begin; else the rest of the line is skipped.
-        self.within = if at_start { FastaState::Seek } else { FastaState::Lost };
+        self.within = if at_start {
+            FastaState::Seek
+        } else {
+            FastaState::Lost
+        };
         self.is_open = false;
         self.blank = None;
     }

@@ -112,7 +112,8 @@ impl FastqParser {
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
-            if self.within == FastqState::Between && self.begins(*first) && self.carriage.is_none() {
+            if self.within == FastqState::Between && self.begins(*first) && self.carriage.is_none()
+            {
                 if sink.is_full() {
                     break;
                 }
@@ -372,7 +373,11 @@ impl FastqParser {
     /// Looks for the next record from where the parser stands.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
-        self.within = if at_start { FastqState::Seek } else { FastqState::Lost };
+        self.within = if at_start {
+            FastqState::Seek
+        } else {
+            FastqState::Lost
+        };
         self.carriage = None;
     }
 

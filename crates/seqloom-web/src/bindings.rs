@@ -67,7 +67,9 @@ impl Bindings {
     /// Computes the importance of each position in a record of the host's file whose name was given.
     pub fn explain(&mut self, host: &impl Host, record: u64) -> bool {
         let name = self.name();
-        let answer = self.session().and_then(|it| it.explain(&name, host, record));
+        let answer = self
+            .session()
+            .and_then(|it| it.explain(&name, host, record));
         self.answer_with(answer)
     }
 

@@ -97,7 +97,10 @@ impl Occlusion {
 }
 
 /// Scores a record and all that it is covered to, and says what changes.
-pub(crate) fn answer(occlusion: &Occlusion, score: impl FnOnce(Vec<u8>) -> Result<StoredScores>) -> Result<Vec<u8>> {
+pub(crate) fn answer(
+    occlusion: &Occlusion,
+    score: impl FnOnce(Vec<u8>) -> Result<StoredScores>,
+) -> Result<Vec<u8>> {
     let stored = score(occlusion.text())?;
     let columns = stored.columns.len();
     let record = &occlusion.record;

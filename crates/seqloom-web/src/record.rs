@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_sequences::{Batch, ReaderOptions, Reader, pairs};
+use seqloom_sequences::{Batch, Reader, ReaderOptions, pairs};
 
 /// A record of a file.
 #[derive(Debug, PartialEq, Eq)]

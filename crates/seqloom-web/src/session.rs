@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use seqloom_core::Result;
 use seqloom_graph::{Export, Limits};
-use seqloom_run::{PredictOptions, Predictor, Scores, Summary, PredictionObserver};
+use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores, Summary};
 use serde_json::json;
 
 use crate::facts::Facts;

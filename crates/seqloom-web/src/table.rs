@@ -1,7 +1,7 @@
 //! Scores as bytes: see [`bindings`](crate::bindings).
 
 use seqloom_core::Result;
-use seqloom_run::{ScoreFormat, Scores, ScoreWriter};
+use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
 
 /// The bytes of a table: with a head or, behind another table, without.
 pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<Vec<u8>> {

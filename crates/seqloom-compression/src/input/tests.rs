@@ -57,7 +57,10 @@ fn short_and_interrupted_reads_lose_nothing() {
     assert_eq!(input.fill(3).unwrap(), b"ACG");
     input.consume(2);
     assert_eq!(input.fill(9).unwrap(), b"GT");
-    assert_eq!((input.used(), input.size_so_far(), input.at_end()), (2, 4, true));
+    assert_eq!(
+        (input.used(), input.size_so_far(), input.at_end()),
+        (2, 4, true)
+    );
 }
 
 #[test]

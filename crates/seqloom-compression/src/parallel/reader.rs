@@ -10,7 +10,7 @@ use super::members::{Member, Sum};
 use super::{StartPositions, TextPart};
 use crate::input::{BufferedInput, forked};
 use crate::seekable::changed;
-use crate::text::{UnpackOptions, Text, Trouble, gone};
+use crate::text::{Text, Trouble, UnpackOptions, gone};
 use crate::unpack;
 
 /// Bytes of text that all parts together have unpacked and nobody has read, at most.

@@ -10,10 +10,10 @@ use super::members::{Members, SLACK, inflate};
 use super::{Buffers, ENOUGH, Parallel, StartPositions};
 use crate::disk::{Disk, try_resize};
 use crate::input::BufferedInput;
-use crate::snapshots::{Snapshots, snapshots_of};
 use crate::seekable::{changed, packed_bytes};
+use crate::snapshots::{Snapshots, snapshots_of};
 use crate::text::Trouble;
-use crate::{UnpackOptions, Text};
+use crate::{Text, UnpackOptions};
 
 /// Returns the text of a gzip file that this process has read before, unpacked by several
 /// threads; `None` if it has not read the file or the file was written since.

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use self::samples::{PackedFile, drain, from_the_beginning, large_file, read_by_threads, threads_of};
+use self::samples::{
+    PackedFile, drain, from_the_beginning, large_file, read_by_threads, threads_of,
+};
 use super::text_again;
 use crate::disk::Disk;
 use crate::input::BufferedInput;
 use crate::snapshots::{SMALLEST, misfile, snapshots_of};
-use crate::{UnpackOptions, Text, Trouble, unpack};
+use crate::{Text, Trouble, UnpackOptions, unpack};
 
 fn again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
     text_again(path, &threads_of(threads)).map(|mut text| drain(&mut *text))

@@ -6,7 +6,7 @@ use super::ahead::all_have_ended;
 use super::*;
 use crate::disk::Disk;
 use crate::image::IndexBytes;
-use crate::seekable::{self, TextCache, Container, Seekable};
+use crate::seekable::{self, Container, Seekable, TextCache};
 
 const BLOCKS: usize = 40;
 

@@ -110,7 +110,8 @@ fn frames_of_zstd_that_are_to_be_skipped_are_skipped() {
 fn a_file_cut_at_any_byte_is_an_error() {
     for (kind, file) in every_file(TEXT) {
         for end in 6..file.len() {
-            let (text, outcome) = drain(source(&file[..end], usize::MAX), &UnpackOptions::default());
+            let (text, outcome) =
+                drain(source(&file[..end], usize::MAX), &UnpackOptions::default());
             assert!(outcome.is_err() || text == file[..end], "{kind} {end}");
             assert!(
                 TEXT.starts_with(&text) || text == file[..end],

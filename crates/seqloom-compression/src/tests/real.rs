@@ -38,7 +38,9 @@ fn real_files_hold_what_gzip_says() {
             .output()
             .unwrap();
         assert_eq!(
-            unpack(BufferedInput::open(&path).unwrap(), &threads(1)).unwrap().0,
+            unpack(BufferedInput::open(&path).unwrap(), &threads(1))
+                .unwrap()
+                .0,
             kind,
             "{name}"
         );

@@ -30,7 +30,10 @@ impl Visitor for WalkNotes {
 
 fn notes(file: &[u8]) -> Result<WalkNotes, Trouble> {
     let mut notes = WalkNotes::default();
-    walk(BufferedInput::new(Box::new(Cursor::new(file.to_vec()))), &mut notes)?;
+    walk(
+        BufferedInput::new(Box::new(Cursor::new(file.to_vec()))),
+        &mut notes,
+    )?;
     Ok(notes)
 }
 

@@ -1,6 +1,8 @@
 //! One random change, or several in a row.
 
-use super::{Crop, Mask, Mutate, QualityNoise, ReverseComplement, AugmentedRow, Shift, ShuffleKmers};
+use super::{
+    AugmentedRow, Crop, Mask, Mutate, QualityNoise, ReverseComplement, Shift, ShuffleKmers,
+};
 use seqloom_core::{Key, Result};
 
 /// One random change, or several in a row.

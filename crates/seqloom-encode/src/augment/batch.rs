@@ -128,7 +128,11 @@ impl Augmentation {
             .try_for_each(|part| part.map(|part| out.append(&part)))
     }
 
-    fn fresh_part(&self, sequences: &AugmentInput<'_>, bounds: (usize, usize)) -> Result<Augmented> {
+    fn fresh_part(
+        &self,
+        sequences: &AugmentInput<'_>,
+        bounds: (usize, usize),
+    ) -> Result<Augmented> {
         let mut out = Augmented::default();
         out.clear();
         self.part(sequences, bounds, &mut out)?;

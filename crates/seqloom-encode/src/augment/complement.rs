@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Key, Result};
 
 use super::draw::Choices;
-use super::{Chance, AugmentedRow};
+use super::{AugmentedRow, Chance};
 
 /// Letters and what stands opposite (Cornish-Bowden 1985); gaps and dots
 /// have no other side.

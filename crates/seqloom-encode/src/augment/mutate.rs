@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Key, Result};
 
 use super::draw::{OpenGroup, OpenLetter, bytes, settle};
-use super::{Chance, Replacement, AugmentedRow};
+use super::{AugmentedRow, Chance, Replacement};
 
 /// The number of letters that are checked at once: in most groups nothing happens.
 const GROUP: usize = 32;
@@ -184,7 +184,9 @@ impl Mutate {
             .unwrap_or_default();
         let choice = open.choice;
         match event {
-            LetterEvent::Substitute => row.put(self.replacement.instead(letter, choice), quality, 1),
+            LetterEvent::Substitute => {
+                row.put(self.replacement.instead(letter, choice), quality, 1)
+            }
             LetterEvent::Insert => {
                 row.put(letter, quality, 1);
                 row.put(self.replacement.beside(letter, choice), quality, 1);

@@ -4,7 +4,7 @@ use seqloom_core::{Error, Key, Result};
 
 use super::draw::OpenLetter;
 use super::mutate::{OpenQueue, fresh_bytes};
-use super::{Chance, Replacement, AugmentedRow};
+use super::{AugmentedRow, Chance, Replacement};
 
 /// The chance that a letter of quality Q is wrong, 10^(-Q / 10), in parts of
 /// 2^32 (for Q = 0 one part less); written out, so that no machine rounds it

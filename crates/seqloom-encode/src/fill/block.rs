@@ -4,7 +4,7 @@ use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_macros::vectorized;
 
-use crate::letters::{LetterCounts, LetterChecker, LetterTable};
+use crate::letters::{LetterChecker, LetterCounts, LetterTable};
 
 /// Writes the letters of one sequence as the numbers of one row.
 pub trait RowKernel<T: Send>: Send + Sync {

@@ -8,7 +8,7 @@ use super::column;
 use super::square::{self, Square, WIDTH};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Genotype, CodeTable};
+use super::{CodeTable, Genotype};
 
 /// So many positions are moved together: their bytes of sixteen lines stay in the first-level
 /// cache.

@@ -7,7 +7,7 @@ use super::square::{Square, flip};
 use super::value::code;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{Genotype, CodeTable};
+use super::{CodeTable, Genotype};
 
 /// Transposes the bytes from `first` on of lines that lie end to end: byte `b` of line `l` comes to
 /// stand at `out[b * lines + l]`.

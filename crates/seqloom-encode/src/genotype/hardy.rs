@@ -48,7 +48,12 @@ pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
 }
 
 /// Sums what is no likelier than what was observed, and all else, on both sides of it.
-fn test(start: GenotypeSplit, inward: impl HeterozygoteStep, outward: impl HeterozygoteStep, mid: bool) -> f64 {
+fn test(
+    start: GenotypeSplit,
+    inward: impl HeterozygoteStep,
+    outward: impl HeterozygoteStep,
+    mid: bool,
+) -> f64 {
     let observed = OBSERVED * (1.0 - ROUNDING);
     let (centre, far, ties) = cross(start, observed, inward);
     let tail = observed + far + sum(start, observed, outward);
@@ -94,7 +99,11 @@ impl GenotypeSplit {
 
 /// Walks over what is likelier than what was observed. Gives its sum, the sum of the tail
 /// behind it, and how many weights are as large as the first, which is one of them.
-fn cross(mut split: GenotypeSplit, mut weight: f64, step: impl HeterozygoteStep) -> (f64, f64, f64) {
+fn cross(
+    mut split: GenotypeSplit,
+    mut weight: f64,
+    step: impl HeterozygoteStep,
+) -> (f64, f64, f64) {
     let mut centre = 0.0;
     loop {
         weight *= step(&mut split);

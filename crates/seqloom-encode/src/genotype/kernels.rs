@@ -14,7 +14,7 @@ pub trait Kernels: Sized {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod plain {
-    use super::{Kernels, CodeTable};
+    use super::{CodeTable, Kernels};
 
     macro_rules! plain {
         ($($number:ty),*) => {$(

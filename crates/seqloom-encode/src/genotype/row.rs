@@ -1,7 +1,7 @@
 //! Positions that lie end to end.
 
 use super::value::code;
-use super::{Genotype, CodeTable};
+use super::{CodeTable, Genotype};
 
 /// Decodes as many positions as `out` has, from the first of `codes`.
 ///

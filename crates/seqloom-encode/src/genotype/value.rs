@@ -1,6 +1,6 @@
 //! What a code becomes.
 
-use super::kernels::{Kernels, CodeTable};
+use super::kernels::{CodeTable, Kernels};
 
 /// A number that a genotype can become: `i8`, `f32` or `f64`.
 pub trait Genotype: Kernels + Copy + PartialEq + Send + Sync + 'static {

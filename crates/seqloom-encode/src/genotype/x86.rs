@@ -27,7 +27,12 @@ macro_rules! kernels {
                 )
             }
 
-            fn columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self]) -> usize {
+            fn columns(
+                bytes: &[u8],
+                shift: u32,
+                table: &CodeTable<Self>,
+                out: &mut [Self],
+            ) -> usize {
                 run(
                     #[inline(always)]
                     |simd| $columns(simd, (bytes, shift), table, out),

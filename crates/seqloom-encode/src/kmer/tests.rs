@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use seqloom_core::Ragged;
 
-use super::{KmerCounts, Kmers, KmerWords};
-use crate::{Frame, RowKernel, LetterTable, Policy, RowPositions, fill};
+use super::{KmerCounts, KmerWords, Kmers};
+use crate::{Frame, LetterTable, Policy, RowKernel, RowPositions, fill};
 
 const FRAME: Frame<u64> = Frame {
     head: Some(900),

@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Ragged};
 
 use super::expected::Expected;
-use super::plain::{MemberRuns, ChunkFlags};
+use super::plain::{ChunkFlags, MemberRuns};
 use super::verdict::is_foreign;
 
 /// A translated stop codon.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use seqloom_core::{Error, Ragged};
 
-use super::{OneHotLayout, OneHot, decode};
+use super::{OneHot, OneHotLayout, decode};
 use crate::{LetterTable, Policy, RowPositions, fill};
 
 /// Members as ones, and codes shared among what they stand for.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::checked_scan::CheckedScan;
-use crate::building::{Building, ScanSummary, RowSink};
+use crate::building::{Building, RowSink, ScanSummary};
 use seqloom_compression::Trouble;
 use seqloom_compression::checksum::low;
 use seqloom_compression::input::BufferedInput;

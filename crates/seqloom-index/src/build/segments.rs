@@ -10,10 +10,10 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::checked_scan::CheckedScan;
-use crate::building::{Building, ScanSummary, RowSink};
+use crate::building::{Building, RowSink, ScanSummary};
 use crate::row::IndexRow;
 use seqloom_compression::Trouble;
-use seqloom_compression::seekable::{TextCache, Seekable};
+use seqloom_compression::seekable::{Seekable, TextCache};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
@@ -149,7 +149,8 @@ impl SegmentReader<'_> {
         let mut near = Vec::new();
         let from = start - 1;
         let range = from..(from + NEAR).min(self.text.size);
-        self.text.read(range, &mut near, &mut TextCache::default())?;
+        self.text
+            .read(range, &mut near, &mut TextCache::default())?;
         let found = match self.format {
             Format::Fasta => memmem::find(&near, b"\n>").map(|position| position + 1),
             Format::Fastq => first_fastq_record(&near),

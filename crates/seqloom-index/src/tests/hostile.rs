@@ -108,7 +108,9 @@ fn a_name_of_a_record_that_is_not_there_is_an_error() {
     for number in [2, 1 << 58, u64::MAX] {
         let mut bytes = index(&file.0, &[row(0, 8), row(8, 6)], 14, Container::Plain);
         let size = bytes.len() as u64;
-        let names = IndexHeader::from_bytes(&bytes[..HEAD], size).unwrap().names_at as usize;
+        let names = IndexHeader::from_bytes(&bytes[..HEAD], size)
+            .unwrap()
+            .names_at as usize;
         let (page, end) = (names..names + 2 * ENTRY, names + 2 * ENTRY);
         bytes[names + 8..names + 16].copy_from_slice(&number.to_le_bytes());
         let own = xxh3_64_with_seed(&bytes[page], 0);

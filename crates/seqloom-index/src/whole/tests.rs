@@ -17,7 +17,7 @@ use super::gzip_index::index_path;
 use super::*;
 use crate::{Building, build};
 use seqloom_compression::parallel::SMALLEST;
-use seqloom_compression::{UnpackOptions, Text, Trouble, unpack};
+use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
 
 /// Letters in lines, packed neither too well nor too badly.
 fn fasta(letters: usize) -> Vec<u8> {

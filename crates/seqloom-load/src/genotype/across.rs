@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::{Genotype, CodeTable, column};
+use seqloom_encode::genotype::{CodeTable, Genotype, column};
 
 use super::gather::{Gather, LinePositions};
-use super::picks::{Picks, LineRequest};
+use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, NumberedRow};
 use super::source::LineSource;
 
@@ -144,7 +144,11 @@ struct FetchedLines<'a> {
 
 impl FetchedLines<'_> {
     /// Writes a part of every row.
-    fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [NumberedRow<'_, T>]) -> Result<()> {
+    fn write<T: Genotype>(
+        &self,
+        table: &CodeTable<T>,
+        rows: &mut [NumberedRow<'_, T>],
+    ) -> Result<()> {
         shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.part.len()).step_by(PIECE) {
                 let piece = start..self.part.len().min(start + PIECE);

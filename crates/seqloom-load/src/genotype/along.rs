@@ -1,10 +1,10 @@
 //! A line of the file becomes a line of the result.
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::{Genotype, CodeTable, column, row};
+use seqloom_encode::genotype::{CodeTable, Genotype, column, row};
 
 use super::gather::{Gather, LinePositions};
-use super::picks::{Picks, LineRequest};
+use super::picks::{LineRequest, Picks};
 use super::shares::{self, Bytes, NumberedRow};
 use super::source::LineSource;
 
@@ -69,14 +69,21 @@ fn some<T: Genotype>(
     out: &mut [T],
 ) -> Result<()> {
     let mut rows = shares::rows(lines, out.chunks_exact_mut(request.positions.len()));
-    shares::chunks(&mut rows, share, LineScratch::default, |scratch, _, rows| {
-        let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
-        let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
-        let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
-        let rows = rows.iter_mut().map(|(_, row): &mut NumberedRow<'_, T>| &mut **row);
-        decode(gather, request, lines.zip(rows), scratch);
-        Ok(())
-    })
+    shares::chunks(
+        &mut rows,
+        share,
+        LineScratch::default,
+        |scratch, _, rows| {
+            let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
+            let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
+            let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+            let rows = rows
+                .iter_mut()
+                .map(|(_, row): &mut NumberedRow<'_, T>| &mut **row);
+            decode(gather, request, lines.zip(rows), scratch);
+            Ok(())
+        },
+    )
 }
 
 /// Buffers that a thread reuses.

@@ -162,7 +162,9 @@ impl Codes {
                 return Err(Error::OutOfRange { message });
             }
             match &self.storage {
-                LineStorage::Memory(lines) => out.copy_from_slice(&lines[line * stride..][..stride]),
+                LineStorage::Memory(lines) => {
+                    out.copy_from_slice(&lines[line * stride..][..stride])
+                }
                 LineStorage::File(bed, sums) => {
                     bed.lines(&self.layout, *line, out)?;
                     compare(bed, sums.as_deref(), *line, out)?;

@@ -45,7 +45,11 @@ impl LinePositions {
 }
 
 impl<'s, S: LineSource> Gather<'s, S> {
-    pub(super) fn new(source: &'s S, positions: &Picks, some: fn(&[usize]) -> LinePositions) -> Self {
+    pub(super) fn new(
+        source: &'s S,
+        positions: &Picks,
+        some: fn(&[usize]) -> LinePositions,
+    ) -> Self {
         let window = window(source.stride(), &positions.hull());
         let first = 4 * window.start;
         let positions = match positions {

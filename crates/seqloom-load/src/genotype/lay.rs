@@ -4,11 +4,11 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack;
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
+use super::progress::Progress;
 use super::shares::{self, Bytes};
 use super::sink::LineSink;
 use super::source::{BedSource, LineSource};
 use super::transpose::Transpose;
-use super::progress::Progress;
 
 /// About so many bytes are laid down together.
 const BLOCK: usize = 16 << 20;

@@ -5,8 +5,8 @@ use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::codes::Codes;
 use super::lay::Relayout;
-use super::sink::{MemorySink, BedSink};
 use super::progress::Progress;
+use super::sink::{BedSink, MemorySink};
 
 /// A file with codes that look random.
 struct RelayoutExample {

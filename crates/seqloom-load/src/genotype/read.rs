@@ -2,12 +2,12 @@
 
 use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::{Genotype, CodeTable};
+use seqloom_encode::genotype::{CodeTable, Genotype};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout, Major};
 
 use super::picks::LineRequest;
-use super::source::{BedSource, MemorySource, LineSource};
+use super::source::{BedSource, LineSource, MemorySource};
 use super::{Picks, across, along};
 
 /// The memory layout of a result.
@@ -64,7 +64,9 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
     };
     decode(&source, &request, along, out)?;
     bed.measure(&layout)?;
-    source.padding.map_or(Ok(()), |padding| padding.validate(bed, &layout))
+    source
+        .padding
+        .map_or(Ok(()), |padding| padding.validate(bed, &layout))
 }
 
 /// Decodes some positions of all lines that are in memory.

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
-use seqloom_core::interrupt::Stop;
 use seqloom_core::buffer_pool::BufferPool;
+use seqloom_core::interrupt::Stop;
 use seqloom_core::{Error, Result};
 
 /// Memory for the lines of one share, used again by the next one.

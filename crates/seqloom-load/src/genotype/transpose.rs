@@ -13,10 +13,10 @@ use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::transpose::transpose;
 use seqloom_plink::{Bed, BedLayout};
 
-use super::shares;
-use super::sink::{PIECE, LineSink};
-use super::source::{BedSource, LineSource};
 use super::progress::Progress;
+use super::shares;
+use super::sink::{LineSink, PIECE};
+use super::source::{BedSource, LineSource};
 
 /// Lines of a tile are a multiple of this: what they become are whole pieces.
 const LINES: usize = 4 * PIECE;

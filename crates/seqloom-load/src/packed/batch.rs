@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use seqloom_core::{Result, BufferPool};
+use seqloom_core::{BufferPool, Result};
 
 use super::resume_point::ResumePoint;
 use super::row::TokenRow;

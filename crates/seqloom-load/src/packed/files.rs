@@ -7,7 +7,7 @@ use seqloom_compression::Compression;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_index::{Index, open_reader, open_reader_at};
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::row::RecordOrigin;
 
@@ -45,7 +45,12 @@ enum FileAccess {
 
 impl RecordFiles {
     /// Begins at a record. `stop` ends the last file before the record of that number.
-    pub fn new(inputs: Vec<SequenceFile>, options: ReaderOptions, at: RecordOrigin, stop: Option<u64>) -> Self {
+    pub fn new(
+        inputs: Vec<SequenceFile>,
+        options: ReaderOptions,
+        at: RecordOrigin,
+        stop: Option<u64>,
+    ) -> Self {
         Self {
             inputs,
             options,
@@ -96,7 +101,12 @@ impl RecordFiles {
         Ok(FileAccess::Index(Arc::clone(index)))
     }
 
-    fn read_from(&mut self, open: FileAccess, input: &SequenceFile, batch: &mut Batch) -> Result<bool> {
+    fn read_from(
+        &mut self,
+        open: FileAccess,
+        input: &SequenceFile,
+        batch: &mut Batch,
+    ) -> Result<bool> {
         let left = self.stop.saturating_sub(self.at.record);
         if left == 0 {
             return Ok(false);

@@ -1,6 +1,6 @@
 //! Windows that are turned into tokens together.
 
-use super::row::{WindowInfo, TokenRow};
+use super::row::{TokenRow, WindowInfo};
 use super::tokens::WindowTokens;
 use crate::gather::RaggedRows;
 

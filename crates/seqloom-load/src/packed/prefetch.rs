@@ -10,7 +10,7 @@ use seqloom_core::threads::{SharedState, Threads};
 use seqloom_core::{Error, Result as Outcome};
 
 use super::batch::PackedBatch;
-use super::stream::{PackingFailure, BatchStream};
+use super::stream::{BatchStream, PackingFailure};
 use super::tokens::Tokenise;
 
 /// The time between two checks for signals.
@@ -55,7 +55,12 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
             changed: Condvar::new(),
             most: most.max(1),
         };
-        Self(Threads::start("seqloom-packed", 1, queue, PrefetchQueue::work))
+        Self(Threads::start(
+            "seqloom-packed",
+            1,
+            queue,
+            PrefetchQueue::work,
+        ))
     }
 
     /// The next batch; nothing behind the last one. Waits for it, and ends early by a signal.

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 use std::mem;
 
 use seqloom_core::error::Fault;
-use seqloom_core::{Error, BufferPool};
+use seqloom_core::{BufferPool, Error};
 use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::PackedBatch;
-use super::cut::{WindowCutter, TokenWindow};
+use super::cut::{TokenWindow, WindowCutter};
 use super::files::RecordFiles;
 use super::group::WindowGroup;
-use super::resume_point::{WindowState, ResumePoint};
 use super::pool::WindowPool;
-use super::row::{WindowInfo, RecordOrigin, TokenRow};
+use super::resume_point::{ResumePoint, WindowState};
+use super::row::{RecordOrigin, TokenRow, WindowInfo};
 use super::tokens::Tokenise;
 use crate::gather::{RaggedView, first_word};
 
@@ -96,7 +96,13 @@ pub struct BatchStream<T> {
 
 impl<T: Tokenise> BatchStream<T> {
     /// Resumes at a position, where `files` begins.
-    pub fn new(files: RecordFiles, rule: PackingRule, tokeniser: T, resume_point: ResumePoint, buffer_pool: BufferPool<u32>) -> Self {
+    pub fn new(
+        files: RecordFiles,
+        rule: PackingRule,
+        tokeniser: T,
+        resume_point: ResumePoint,
+        buffer_pool: BufferPool<u32>,
+    ) -> Self {
         Self {
             files,
             rule,
@@ -179,7 +185,8 @@ impl<T: Tokenise> BatchStream<T> {
 
     fn pack(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
         let rows = self.pool.take();
-        let mut packed = PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
+        let mut packed =
+            PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
         packed.resume_point = self.resume_point();
         packed.met = self.tokeniser.met();
         packed.met[FINAL_STOPS] += mem::take(&mut self.stops);
@@ -253,8 +260,7 @@ impl<T: Tokenise> BatchStream<T> {
                 self.rule
                     .check(&self.tokeniser, window)
                     .map_err(|cause| (origin, cause))?;
-                self.group
-                    .push(&letters[window.start..window.stop], info());
+                self.group.push(&letters[window.start..window.stop], info());
             }
             self.start = window.next.unwrap_or_default();
             if window.next.is_none() {
@@ -275,10 +281,7 @@ impl<T: Tokenise> BatchStream<T> {
         let before = self.queue.len();
         self.queue.extend(group.rows());
         if let Err(error) = done {
-            self.failed = group
-                .infos
-                .first()
-                .map(|info| token_failure(info, error));
+            self.failed = group.infos.first().map(|info| token_failure(info, error));
         }
         let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
         // A window that is too long stands before one that the tokeniser refused, so that its

@@ -15,7 +15,11 @@ use crate::gather::RaggedRows;
 struct LetterTokens;
 
 impl Tokenise for LetterTokens {
-    fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> seqloom_core::Result<()> {
+    fn tokenise(
+        &mut self,
+        windows: &RaggedRows,
+        out: &mut WindowTokens,
+    ) -> seqloom_core::Result<()> {
         out.data = windows
             .data
             .iter()
@@ -60,13 +64,28 @@ fn rule(capacity: usize, window: usize, cut: (usize, usize)) -> PackingRule {
     }
 }
 
-fn stream(file: &TemporaryFile, rule: PackingRule, resume_point: ResumePoint) -> BatchStream<LetterTokens> {
+fn stream(
+    file: &TemporaryFile,
+    rule: PackingRule,
+    resume_point: ResumePoint,
+) -> BatchStream<LetterTokens> {
     let input = SequenceFile {
         path: file.0.clone(),
         index: None,
     };
-    let files = RecordFiles::new(vec![input], ReaderOptions::default(), resume_point.from, None);
-    BatchStream::new(files, rule, LetterTokens, resume_point, BufferPool::default())
+    let files = RecordFiles::new(
+        vec![input],
+        ReaderOptions::default(),
+        resume_point.from,
+        None,
+    );
+    BatchStream::new(
+        files,
+        rule,
+        LetterTokens,
+        resume_point,
+        BufferPool::default(),
+    )
 }
 
 fn all(mut stream: BatchStream<LetterTokens>) -> (Vec<PackedBatch>, u64) {

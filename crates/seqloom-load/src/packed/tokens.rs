@@ -1,7 +1,7 @@
 //! Letters to tokens, many windows at once.
 
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{LetterCounts, RowKernel, LetterTable, RowPositions, fill};
+use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowPositions, fill};
 
 use crate::gather::RaggedRows;
 

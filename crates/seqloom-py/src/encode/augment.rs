@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqloom_core::{Key, Ragged, Result, BufferPool};
+use seqloom_core::{BufferPool, Key, Ragged, Result};
 use seqloom_encode::augment::{
-    Augmentation, Augmented, Chance, Crop, CropMode, Mask, Mutate, QualityNoise, Replacement,
-    ReverseComplement, AugmentedRow, AugmentInput, Shift, ShuffleKmers,
+    AugmentInput, Augmentation, Augmented, AugmentedRow, Chance, Crop, CropMode, Mask, Mutate,
+    QualityNoise, Replacement, ReverseComplement, Shift, ShuffleKmers,
 };
 use seqloom_macros::native;
 
-use crate::{error, pooled, pool};
+use crate::{error, pool, pooled};
 
 /// What an augmentation does, checked once.
 #[native(frozen)]

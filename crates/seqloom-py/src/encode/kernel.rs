@@ -8,7 +8,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
-    AnyKernel, LetterCounts, Frame, RowKernel, KmerCounts, Kmers, Lookup, OneHot, RowPositions, Word, KmerWords, fill,
+    AnyKernel, Frame, KmerCounts, KmerWords, Kmers, LetterCounts, Lookup, OneHot, RowKernel,
+    RowPositions, Word, fill,
 };
 use seqloom_macros::native;
 
@@ -47,10 +48,18 @@ impl pyo3_stub_gen::PyStubType for UnsignedArray<'_> {
 macro_rules! typed {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
-            UnsignedArray::One($numbers) => Ok(AnySequenceKernel::One(Word::boxed(AnyKernel::$kind($kernel)))),
-            UnsignedArray::Two($numbers) => Ok(AnySequenceKernel::Two(Word::boxed(AnyKernel::$kind($kernel)))),
-            UnsignedArray::Four($numbers) => Ok(AnySequenceKernel::Four(Word::boxed(AnyKernel::$kind($kernel)))),
-            UnsignedArray::Eight($numbers) => Ok(AnySequenceKernel::Eight(Word::boxed(AnyKernel::$kind($kernel)))),
+            UnsignedArray::One($numbers) => Ok(AnySequenceKernel::One(Word::boxed(
+                AnyKernel::$kind($kernel),
+            ))),
+            UnsignedArray::Two($numbers) => Ok(AnySequenceKernel::Two(Word::boxed(
+                AnyKernel::$kind($kernel),
+            ))),
+            UnsignedArray::Four($numbers) => Ok(AnySequenceKernel::Four(Word::boxed(
+                AnyKernel::$kind($kernel),
+            ))),
+            UnsignedArray::Eight($numbers) => Ok(AnySequenceKernel::Eight(Word::boxed(
+                AnyKernel::$kind($kernel),
+            ))),
         }
     };
 }
@@ -187,17 +196,37 @@ impl SequenceKernel {
 
 impl SequenceKernel {
     /// Writes all sequences into equal rows of numbers, without the interpreter.
-    pub(crate) fn write(&self, sequences: &Ragged<'_>, out: &mut PooledBytes) -> Result<LetterCounts> {
+    pub(crate) fn write(
+        &self,
+        sequences: &Ragged<'_>,
+        out: &mut PooledBytes,
+    ) -> Result<LetterCounts> {
         let letters = &self.letters.get().inner;
         match &self.typed {
-            AnySequenceKernel::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
-            AnySequenceKernel::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal),
-            AnySequenceKernel::Four(kernel) => {
-                fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
-            }
-            AnySequenceKernel::Eight(kernel) => {
-                fill((letters, &**kernel), sequences, out.numbers(), RowPositions::Equal)
-            }
+            AnySequenceKernel::One(kernel) => fill(
+                (letters, &**kernel),
+                sequences,
+                out.numbers(),
+                RowPositions::Equal,
+            ),
+            AnySequenceKernel::Two(kernel) => fill(
+                (letters, &**kernel),
+                sequences,
+                out.numbers(),
+                RowPositions::Equal,
+            ),
+            AnySequenceKernel::Four(kernel) => fill(
+                (letters, &**kernel),
+                sequences,
+                out.numbers(),
+                RowPositions::Equal,
+            ),
+            AnySequenceKernel::Eight(kernel) => fill(
+                (letters, &**kernel),
+                sequences,
+                out.numbers(),
+                RowPositions::Equal,
+            ),
         }
     }
 

@@ -7,15 +7,17 @@ use std::path::PathBuf;
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use seqloom_compression::input::BufferedInput;
-use seqloom_core::{Error, BufferPool};
+use seqloom_core::{BufferPool, Error};
 use seqloom_index::{open_reader, open_reader_at};
 use seqloom_macros::native;
-use seqloom_sequences::options::{Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace};
+use seqloom_sequences::options::{
+    Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace,
+};
 use seqloom_sequences::sniff::{Purpose, foreign};
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::source::{PythonFailure, PythonReader};
-use crate::{error, pooled, pool};
+use crate::{error, pool, pooled};
 
 /// Letters, their offsets, headers, theirs, and the qualities of FASTQ.
 pub(super) type BatchArrays<'py> = (
@@ -171,7 +173,9 @@ impl SequenceReader {
             Ok(is_more.then_some(batch))
         });
         let batch = read.map_err(|error| self.failure.take().unwrap_or(error))?;
-        batch.map(|batch| self.buffers.arrays(py, batch)).transpose()
+        batch
+            .map(|batch| self.buffers.arrays(py, batch))
+            .transpose()
     }
 
     /// Lets go of the file.

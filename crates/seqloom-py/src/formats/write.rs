@@ -12,7 +12,7 @@ use seqloom_core::{Error, Ragged};
 use seqloom_macros::native;
 use seqloom_sequences::options::Format;
 use seqloom_sequences::render::{RecordColumns, check_columns};
-use seqloom_sequences::write::{WriterOptions, WriteTarget, RecordWriter};
+use seqloom_sequences::write::{RecordWriter, WriteTarget, WriterOptions};
 
 use super::source::PythonFailure;
 use crate::{error, pool};

@@ -144,7 +144,10 @@ fn typed<'py, T: Element>(
     arguments.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-fn contiguous<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, name: &str) -> PyResult<&'a [T]> {
+fn contiguous<'a, T: Element>(
+    array: &'a PyReadonlyArrayDyn<'_, T>,
+    name: &str,
+) -> PyResult<&'a [T]> {
     let message =
         || format!("{name}: expected a C-contiguous array; numpy.ascontiguousarray makes one");
     array

@@ -12,9 +12,9 @@ use seqloom_kernels::attention::{
 use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;
 
+use super::booleans::Booleans;
 use super::floats::{Floats, by_dtype};
 use super::strided;
-use super::booleans::Booleans;
 use crate::pool;
 
 /// Fills the answers (n, h, l, e) and the logarithms of the sums of exponentials (n, h, l).

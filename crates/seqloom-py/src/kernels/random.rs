@@ -6,8 +6,8 @@ use seqloom_core::Key;
 use seqloom_kernels::random::{self, Truncation};
 use seqloom_macros::native;
 
-use super::floats::{Floats, by_dtype};
 use super::booleans::Booleans;
+use super::floats::{Floats, by_dtype};
 use crate::pool;
 
 /// Fills `out` with words of 32 random bits, each by its position.

@@ -10,8 +10,8 @@ use seqloom_kernels::recurrent::{
 };
 use seqloom_macros::native;
 
-use super::floats::{self, Floats, by_dtype};
 use super::booleans::Booleans;
+use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Fills the states (n, l, w) of one layer of gated units, and what its gradient reads

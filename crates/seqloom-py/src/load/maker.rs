@@ -11,7 +11,7 @@ use seqloom_encode::LetterCounts;
 use seqloom_load::gather::RaggedRows;
 use seqloom_macros::native;
 
-use super::store::{StoreColumns, RecordStore, raised, text};
+use super::store::{RecordStore, StoreColumns, raised, text};
 use crate::encode::kernel::SequenceKernel;
 use crate::pooled::{PooledBytes, Ring};
 use crate::{error, pool};

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqloom_core::{Error, BufferPool};
+use seqloom_core::{BufferPool, Error};
 use seqloom_load::packed::{
-    PrefetchedStream, Cause, WindowCutter, PackingFailure, RecordFiles, SequenceFile, RecordOrigin, PackedBatch, ResumePoint, PackingRule, BatchStream,
+    BatchStream, Cause, PackedBatch, PackingFailure, PackingRule, PrefetchedStream, RecordFiles,
+    RecordOrigin, ResumePoint, SequenceFile, WindowCutter,
 };
 use seqloom_macros::native;
 use seqloom_sequences::ReaderOptions;
@@ -18,7 +19,7 @@ use super::maker::Names;
 use super::tokeniser::Tokeniser;
 use crate::encode::kernel::SequenceKernel;
 use crate::formats::index::SequenceIndex;
-use crate::{error, pooled, pool};
+use crate::{error, pool, pooled};
 
 /// Batches that a thread makes ahead.
 const AHEAD: usize = 4;
@@ -203,7 +204,11 @@ impl PackedStream {
 }
 
 impl PackedStream {
-    fn into_tuple<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
+    fn into_tuple<'py>(
+        &mut self,
+        py: Python<'py>,
+        packed: PackedBatch,
+    ) -> PyResult<PackedTuple<'py>> {
         let met = packed.met;
         self.place = Some(packed.resume_point);
         Ok((

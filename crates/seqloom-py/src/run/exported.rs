@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use seqloom_core::{Error, Result};
 use seqloom_macros::native;
-use seqloom_run::{PredictOptions, Predictor, Scores, PredictionObserver};
+use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores};
 
 use crate::formats::source::PythonFailure;
 use crate::load::store::text;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use lexopt::{Arg, Parser, ValueExt};
 use seqloom_run::graph::{Export, Limits};
-use seqloom_run::{Error, ScoreFormat, PredictOptions, Predictor, Result};
+use seqloom_run::{Error, PredictOptions, Predictor, Result, ScoreFormat};
 use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
 use super::{size, threads};
@@ -227,7 +227,10 @@ mod tests {
     #[test]
     fn the_short_form_predicts_to_standard_output() {
         let found = parse("m.zip a.fa -").unwrap();
-        assert_eq!((found.wanted, found.streams()), (CommandKind::Predict, true));
+        assert_eq!(
+            (found.wanted, found.streams()),
+            (CommandKind::Predict, true)
+        );
         assert_eq!(found.export, Path::new("m.zip"));
         assert_eq!(found.files, [Path::new("a.fa"), Path::new("-")]);
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use seqloom_run::{Result, Scores, PredictionObserver, thousands};
+use seqloom_run::{PredictionObserver, Result, Scores, thousands};
 
 use super::arguments::CommandLine;
 

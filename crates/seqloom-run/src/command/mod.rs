@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use seqloom_run::Result;
 
-use self::arguments::{CommandLine, CommandKind};
+use self::arguments::{CommandKind, CommandLine};
 
 /// What is wrong with the input, or with the words.
 const BAD_INPUT: u8 = 2;

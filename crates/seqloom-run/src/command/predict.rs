@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use seqloom_run::{Error, ScoreFormat, Result, ScoreWriter, thousands};
+use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, thousands};
 
 use super::arguments::CommandLine;
 use super::{CommandOutcome, say};

@@ -5,7 +5,8 @@ use std::path::Path;
 use seqloom_core::Result;
 use seqloom_core::number::as_u64;
 use seqloom_encode::{
-    AnyKernel, Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, Policy, Word, KmerWords,
+    AnyKernel, Frame, KmerCounts, KmerWords, Kmers, LetterTable, Lookup, OneHot, Policy, RowKernel,
+    Word,
 };
 use seqloom_graph::Dtype;
 use serde_json::{Number, Value};
@@ -43,9 +44,11 @@ impl Encoder {
             dtype,
         };
         let (typed, layout) = if dtype.size() == 4 {
-            plan.make().map(|(it, layout)| (TypedKernel::Four(it), layout))
+            plan.make()
+                .map(|(it, layout)| (TypedKernel::Four(it), layout))
         } else {
-            plan.make().map(|(it, layout)| (TypedKernel::Eight(it), layout))
+            plan.make()
+                .map(|(it, layout)| (TypedKernel::Eight(it), layout))
         }?;
         Ok(Self {
             reads_qualities: kernel.text("kind")? == "quality",
@@ -151,7 +154,10 @@ impl KernelBuilder<'_> {
             words: self.words_of_letters()?,
             is_float: self.dtype.is_float(),
         };
-        Ok((T::boxed(AnyKernel::KmerCounts(kernel)), RecordLayout::Counts))
+        Ok((
+            T::boxed(AnyKernel::KmerCounts(kernel)),
+            RecordLayout::Counts,
+        ))
     }
 
     /// The token of the first word; those of all words are numbers of the type.

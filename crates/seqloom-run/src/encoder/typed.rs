@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::cast_slice_mut;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{RowKernel, LetterTable, RowPositions, Word, fill};
+use seqloom_encode::{LetterTable, RowKernel, RowPositions, Word, fill};
 use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;

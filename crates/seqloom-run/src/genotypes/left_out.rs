@@ -6,7 +6,7 @@ use seqloom_core::{Error, Result};
 use seqloom_graph::safetensors::SafeTensors;
 use serde_json::Value;
 
-use crate::feed::{FeedBatch, Feed, FeedEvent};
+use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::json::JsonObject;
 
 /// The encoder of genotypes, which does not exist in this build.

@@ -7,7 +7,7 @@ use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::options::Format;
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::records::Records;
 

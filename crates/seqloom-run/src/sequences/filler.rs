@@ -96,7 +96,12 @@ impl BatchFiller {
     }
 
     /// Writes the records that were picked into the arrays of a batch.
-    pub(super) fn fill(&self, records: &Records, order: &LengthOrder, batch: &mut FeedBatch) -> Result<()> {
+    pub(super) fn fill(
+        &self,
+        records: &Records,
+        order: &LengthOrder,
+        batch: &mut FeedBatch,
+    ) -> Result<()> {
         if batch.arrays.is_empty() {
             let inputs = self.inputs.iter();
             batch.arrays = inputs

@@ -36,14 +36,20 @@ impl LengthOrder {
 
     /// Takes the rows of the batch that begins at a position, at most `size`. False after the
     /// last.
-    pub(super) fn pick(&self, start: usize, (size, cut): (usize, BatchCut), batch: &mut FeedBatch) -> bool {
+    pub(super) fn pick(
+        &self,
+        start: usize,
+        (size, cut): (usize, BatchCut),
+        batch: &mut FeedBatch,
+    ) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
         let rows = rows.get(..size).unwrap_or(rows);
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
         // As in Python, batches of a window of one length are full ones.
-        let is_loose = cut == BatchCut::Loose || (cut == BatchCut::OneLength && self.has_several_lengths());
+        let is_loose =
+            cut == BatchCut::Loose || (cut == BatchCut::OneLength && self.has_several_lengths());
         let is_alike =
             |row: &&i64| cut != BatchCut::OneLength || self.places(**row) == self.places(*first);
         batch.rows.clear();

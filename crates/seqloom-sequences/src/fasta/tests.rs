@@ -212,7 +212,11 @@ fn a_header_above_the_limit_is_an_error() {
     );
 }
 
-fn parse_as(text: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<(String, String)>, Fault> {
+fn parse_as(
+    text: &[u8],
+    piece: usize,
+    options: &ReaderOptions,
+) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::new(options), FastaRecords::default());
     for part in text.chunks(piece) {
         parser.feed(part, &mut found)?;

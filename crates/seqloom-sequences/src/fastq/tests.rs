@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::error::{Fault, Kind};
 
 use super::{FastqParser, Position};
-use crate::options::{ReaderOptions, QualityEncoding};
+use crate::options::{QualityEncoding, ReaderOptions};
 use crate::sink::RecordSink;
 
 type TextRecord = (String, String, String);

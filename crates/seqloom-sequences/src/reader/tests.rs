@@ -28,7 +28,11 @@ impl Read for SmallReads {
 
 fn open_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
     let reads = SmallReads(Cursor::new(file.to_vec()), piece);
-    Reader::new(Path::new("x.fa"), BufferedInput::new(Box::new(reads)), options)
+    Reader::new(
+        Path::new("x.fa"),
+        BufferedInput::new(Box::new(reads)),
+        options,
+    )
 }
 
 fn open(file: &[u8]) -> Result<Reader> {
@@ -343,7 +347,12 @@ fn a_batch_that_is_filled_again_allocates_nothing() {
 
 #[test]
 fn qualities_are_a_column_like_the_letters() {
-    let mut reader = open_as(b"@a\nACG\n+\nIJK\n@b\n\n+\n\n", 1000, &ReaderOptions::default()).unwrap();
+    let mut reader = open_as(
+        b"@a\nACG\n+\nIJK\n@b\n\n+\n\n",
+        1000,
+        &ReaderOptions::default(),
+    )
+    .unwrap();
     let batch = reader.read(9, 99).unwrap().unwrap();
     assert!(batch.has_qualities);
     assert_eq!(

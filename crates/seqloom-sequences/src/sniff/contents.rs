@@ -199,12 +199,18 @@ static MAGIC: [(&[u8], FileKind); 30] = [
         b"7z\xBC\xAF\x27\x1C",
         FileKind::new("a 7z archive", ["unpack it first"; 3]),
     ),
-    (b"PK\x05\x06", FileKind::new("an empty zip archive", [""; 3])),
+    (
+        b"PK\x05\x06",
+        FileKind::new("an empty zip archive", [""; 3]),
+    ),
     (
         b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
         FileKind::new("an Excel workbook (.xls)", SHEET),
     ),
-    (b"\x89PNG\r\n\x1A\n", FileKind::new("a PNG picture", [""; 3])),
+    (
+        b"\x89PNG\r\n\x1A\n",
+        FileKind::new("a PNG picture", [""; 3]),
+    ),
     (b"\xFF\xD8\xFF", FileKind::new("a JPEG picture", [""; 3])),
     (b"GIF89a", FileKind::new("a GIF picture", [""; 3])),
     (b"%PDF", FileKind::new("a PDF document", [""; 3])),
@@ -359,7 +365,10 @@ fn by_words(start: &[u8]) -> Option<&'static FileKind> {
     static KNOWN: [(&[u8], FileKind); 7] = [
         (b"#NEXUS", FileKind::new("a NEXUS file", FASTA)),
         (b"CLUSTAL", FileKind::new("a Clustal alignment", FASTA)),
-        (b"# STOCKHOLM", FileKind::new("a Stockholm alignment", FASTA)),
+        (
+            b"# STOCKHOLM",
+            FileKind::new("a Stockholm alignment", FASTA),
+        ),
         (
             b"<!DOCTYPE HTML",
             FileKind::new("an HTML page", ["a failed download?"; 3]),

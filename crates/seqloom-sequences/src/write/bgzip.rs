@@ -86,7 +86,10 @@ impl BgzipWriter {
 
     /// Has the current run packed, and begins another.
     fn push(&mut self) -> io::Result<()> {
-        let fresh = self.spare.pop().unwrap_or_else(|| BlockJob::new(self.level));
+        let fresh = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| BlockJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.run, fresh));
         while self.workers.pending() >= self.enough {
             self.pop()?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 /// Gives at most so many bytes at a time.
 struct SmallReads(Cursor<Vec<u8>>, usize);
@@ -33,7 +33,11 @@ pub(crate) fn open(file: &[u8], piece: usize, options: &ReaderOptions) -> Result
 }
 
 /// All records of a file that comes in pieces, or the first error.
-pub(crate) fn read_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Vec<RecordBytes>> {
+pub(crate) fn read_as(
+    file: &[u8],
+    piece: usize,
+    options: &ReaderOptions,
+) -> Result<Vec<RecordBytes>> {
     let mut reader = open(file, piece, options)?;
     let mut found = Vec::new();
     let mut batch = Batch::default();

@@ -29,7 +29,8 @@ impl Survey {
                 let mut lines = Bytes::take(rows.len() / row * stride)?;
                 bed.lines(&self.layout, first, lines.all())?;
                 if check {
-                    self.padding.add_lines(bed, &self.layout, first, lines.all())?;
+                    self.padding
+                        .add_lines(bed, &self.layout, first, lines.all())?;
                 }
                 self.count_block(lines.all(), rows, missing);
                 Ok(())

@@ -13,8 +13,8 @@ use seqloom_encode::genotype::each::CodeIndex;
 use seqloom_load::genotype::codes::{Codes, KINDS};
 use seqloom_load::genotype::content::content;
 use seqloom_load::genotype::lay::Relayout;
-use seqloom_load::genotype::sink::{MemorySink, BedSink};
 use seqloom_load::genotype::progress::Progress;
+use seqloom_load::genotype::sink::{BedSink, MemorySink};
 use seqloom_macros::native;
 use seqloom_plink::{Bed, Major};
 
