@@ -1,7 +1,7 @@
 //! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
 
 use seqloom_core::Ragged;
-use seqloom_encode::augment::{Augmentation, Augmented, Sequences};
+use seqloom_encode::augment::{AugmentInput, Augmentation, Augmented};
 use seqloom_encode::{LetterTable, OneHot, Policy, RowPositions, fill};
 
 const COUNT: usize = 1 << 20;
@@ -22,7 +22,7 @@ fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
     .unwrap();
 
     let mut changed = Augmented::default();
-    let each = Sequences::new(sequences, None, &[0; 4]).unwrap();
+    let each = AugmentInput::new(sequences, None, &[0; 4]).unwrap();
     Augmentation::Compose(Vec::new())
         .batch(&each, &mut changed, 4)
         .unwrap();

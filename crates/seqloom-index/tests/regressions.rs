@@ -8,7 +8,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use seqloom_index::{parse_fai, parse_gzi, parse_side};
-use seqloom_plink::table::{Sheet, Table};
+use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::OnError;
 
@@ -30,7 +30,7 @@ fn what_fuzzing_found_is_read_alike_in_all_pieces_and_never_panics() {
         let _ = (parse_fai(&bytes), parse_gzi(&bytes), parse_side(&bytes));
         for sheet in [Sheet::Fam, Sheet::Bim] {
             let names = sheet.names().map(String::from);
-            let _ = Table::parse(Path::new("fuzz"), sheet, &names, &bytes);
+            let _ = TextTable::parse(Path::new("fuzz"), sheet, &names, &bytes);
         }
     }
 }

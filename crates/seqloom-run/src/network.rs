@@ -42,7 +42,7 @@ impl Network {
     pub(crate) fn outputs(&self, batch: &FeedBatch) -> Result<NetworkOutputs> {
         let arrays = batch.arrays.iter();
         let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK));
-        let inputs: Vec<Input<'_>> = wanted.map(crate::array::Array::as_input).collect();
+        let inputs: Vec<Input<'_>> = wanted.map(crate::array::InputArray::as_input).collect();
         let arrays = self.run(&inputs)?;
         let first = arrays.into_iter().next();
         let first = first.ok_or_else(|| fault("the graph has no output"))?;

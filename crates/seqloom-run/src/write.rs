@@ -176,7 +176,7 @@ impl<'a> ScoreWriter<'a> {
         for (name, values) in scores.rows() {
             match self.format {
                 ScoreFormat::Jsonl => {
-                    json::write_row((&id, name), (columns, values), &mut self.line)
+                    json::write_row((&id, name), (columns, values), &mut self.line);
                 }
                 _ => tsv::write_row((name, values), separator, &mut self.line),
             }

@@ -185,7 +185,7 @@ impl Mutate {
         let choice = open.choice;
         match event {
             LetterEvent::Substitute => {
-                row.put(self.replacement.instead(letter, choice), quality, 1)
+                row.put(self.replacement.instead(letter, choice), quality, 1);
             }
             LetterEvent::Insert => {
                 row.put(letter, quality, 1);

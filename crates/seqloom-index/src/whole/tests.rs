@@ -10,7 +10,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use self::samples::{
-    Packed, drain, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
+    PackedFile, drain, from_the_beginning, gzip, large_file, members, proteins, read_by_threads,
     threads_of,
 };
 use super::gzip_index::index_path;
@@ -37,8 +37,8 @@ fn fasta(letters: usize) -> Vec<u8> {
 }
 
 /// A file with its index beside it.
-fn indexed(packed: &[u8]) -> Packed {
-    let file = Packed::new(packed);
+fn indexed(packed: &[u8]) -> PackedFile {
+    let file = PackedFile::new(packed);
     build(&file.0, &index_path(&file.0), &Building::default()).unwrap();
     file
 }

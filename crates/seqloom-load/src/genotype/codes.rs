@@ -163,7 +163,7 @@ impl Codes {
             }
             match &self.storage {
                 LineStorage::Memory(lines) => {
-                    out.copy_from_slice(&lines[line * stride..][..stride])
+                    out.copy_from_slice(&lines[line * stride..][..stride]);
                 }
                 LineStorage::File(bed, sums) => {
                     bed.lines(&self.layout, *line, out)?;

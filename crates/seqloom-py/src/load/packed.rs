@@ -146,7 +146,7 @@ impl PackedStream {
             StreamMode::Ahead(stream) => stream.next(),
         })?;
         match answer {
-            Ok(Some(packed)) => self.into_tuple(py, packed).map(Some),
+            Ok(Some(packed)) => self.deliver(py, packed).map(Some),
             Ok(None) => Ok(None),
             Err(PackingFailure::Reading(failure)) => Err(error::raised(py, &failure)),
             Err(failure) => {
@@ -204,11 +204,7 @@ impl PackedStream {
 }
 
 impl PackedStream {
-    fn into_tuple<'py>(
-        &mut self,
-        py: Python<'py>,
-        packed: PackedBatch,
-    ) -> PyResult<PackedTuple<'py>> {
+    fn deliver<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
         let met = packed.met;
         self.place = Some(packed.resume_point);
         Ok((
