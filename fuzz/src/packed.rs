@@ -39,7 +39,7 @@ pub fn run(mut choices: Choices<'_>) {
     let (batches, end) = all(stream(ResumePoint::default()));
     check(&batches, &records.all, rule, end.is_ok());
     if let Some(chosen) = choices.below(batches.len() + 1).checked_sub(1) {
-        let (rest, again) = all(stream(batches[chosen].resume_point.clone()));
+        let (rest, again) = all(stream(batches[chosen].resume.clone()));
         assert_eq!(
             rest.iter().map(keys).collect::<Vec<_>>(),
             batches[chosen + 1..].iter().map(keys).collect::<Vec<_>>()

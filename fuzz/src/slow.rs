@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
-    Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, RowPositions, KmerWords, fill, one_hot,
+    Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, RowLayout, KmerWords, fill, one_hot,
 };
 
 /// Different words that are counted, at most.
@@ -41,7 +41,7 @@ impl Slow<'_> {
             (self.letters, kernel),
             self.sequences,
             &mut out,
-            RowPositions::Equal,
+            RowLayout::Equal,
         );
         match (filled, self.refused()) {
             (Ok(_), None) => {
@@ -64,7 +64,7 @@ impl Slow<'_> {
         }
         if let Some(short) = least.checked_sub(1) {
             let room = &mut vec![0; short * self.sequences.len()];
-            let filled = fill((self.letters, kernel), self.sequences, room, RowPositions::Equal);
+            let filled = fill((self.letters, kernel), self.sequences, room, RowLayout::Equal);
             assert!(filled.is_err(), "rows that are too short");
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_index::{Building, Index, IndexState, build_in_memory, open_reader};
-use seqloom_load::packed::{RecordFiles, SequenceFile, RecordOrigin};
+use seqloom_load::packed::{RecordFiles, SequenceFile, Origin};
 use seqloom_sequences::{Batch, ReaderOptions, Reader};
 
 use crate::choices::Choices;
@@ -185,7 +185,7 @@ impl Machine {
             path: self.path.clone(),
             index,
         };
-        let origin = RecordOrigin {
+        let origin = Origin {
             file: 0,
             record: record as u64,
             ordinal: record as u64,

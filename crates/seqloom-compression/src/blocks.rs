@@ -3,8 +3,7 @@
 //! A block is checked as a whole before any of it is used, and the file must
 //! end with the empty block that says so: without it the file was cut.
 
-use std::io;
-use std::mem;
+use std::{io, mem};
 
 use seqloom_core::error::Fault;
 
@@ -24,14 +23,14 @@ pub(super) struct BgzipText {
     /// No threads until the first run was used: most files are small.
     workers: Workers<BlockRun>,
     options: UnpackOptions,
-    end: BgzipEnd,
+    end: End,
 }
 
 /// The number of bytes at the beginning of a file by which its format is detected.
 pub(super) const DETECT_BYTES: usize = 4096;
 
 /// What follows the runs that were read.
-enum BgzipEnd {
+enum End {
     /// More runs.
     Open,
     /// Nothing, once they are used: all is well, or this is wrong.
@@ -50,7 +49,7 @@ impl BgzipText {
             spare: Vec::new(),
             workers: Workers::start("seqloom-blocks", 0),
             options: options.clone(),
-            end: BgzipEnd::Open,
+            end: End::Open,
         })
     }
 
@@ -81,10 +80,7 @@ impl BgzipText {
         } else {
             2 * threads
         };
-        while matches!(self.end, BgzipEnd::Open)
-            && self.workers.pending() < enough
-            && self.may_read()
-        {
+        while matches!(self.end, End::Open) && self.workers.pending() < enough && self.may_read() {
             let mut run = self.spare.pop().map_or_else(BlockRun::new, Ok)?;
             self.read(&mut run);
             if run.packed.is_empty() {
@@ -111,7 +107,7 @@ impl BgzipText {
             }
             match self.block() {
                 Ok(0) => {
-                    self.end = BgzipEnd::Known(Ok(()));
+                    self.end = End::Known(Ok(()));
                     return;
                 }
                 Ok(size) => {
@@ -119,7 +115,7 @@ impl BgzipText {
                     self.input.consume(size);
                 }
                 Err(trouble) => {
-                    self.end = BgzipEnd::Known(Err(trouble));
+                    self.end = End::Known(Err(trouble));
                     return;
                 }
             }
@@ -155,8 +151,8 @@ impl BgzipText {
     }
 
     fn finish(&mut self) -> Result<(), Trouble> {
-        match mem::replace(&mut self.end, BgzipEnd::Reached) {
-            BgzipEnd::Known(Err(trouble)) => Err(trouble),
+        match mem::replace(&mut self.end, End::Reached) {
+            End::Known(Err(trouble)) => Err(trouble),
             _ if self.options.require_eof && !self.run.ends_empty => {
                 Err(Trouble::Damage(no_end(self.input.used())))
             }
@@ -167,12 +163,12 @@ impl BgzipText {
 
 impl Text for BgzipText {
     fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.run.is_empty() && !matches!(self.end, BgzipEnd::Reached) {
-            if matches!(self.end, BgzipEnd::Failed) {
+        while self.run.is_empty() && !matches!(self.end, End::Reached) {
+            if matches!(self.end, End::Failed) {
                 return Err(gone());
             }
             if let Err(trouble) = self.advance() {
-                self.end = BgzipEnd::Failed;
+                self.end = End::Failed;
                 return Err(trouble);
             }
         }

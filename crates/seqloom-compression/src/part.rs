@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::system::{create_new, is_at, keep_rights, open_itself, sync_folder};
 
 /// The number of names that are checked for files of killed writers.
-const MAX_DEAD_PARTS: usize = 8;
+const DEAD_PARTS: usize = 8;
 
 /// A temporary file that replaces its target on `commit`, and is removed if dropped before.
 #[derive(Debug)]
@@ -30,15 +30,13 @@ impl PartFile {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
-        (0..MAX_DEAD_PARTS)
+        (0..DEAD_PARTS)
             .map(part)
             .for_each(|path| remove_dead(&path));
         // What replaces a private file is private from its first byte on.
         let is_private = target.exists();
-        let mut created = (0_usize..)
-            .map(part)
-            .map(|path| create_part(path, is_private));
-        let first = created.find_map(Result::transpose);
+        let mut parts = (0_usize..).map(part);
+        let first = parts.find_map(|path| create_at(path, is_private).transpose());
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
@@ -78,7 +76,7 @@ impl Drop for PartFile {
 }
 
 /// Creates a temporary file with this name; `None` if the name is another writer's.
-fn create_part(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
+fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
     let file = match create_new(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         created => created?,

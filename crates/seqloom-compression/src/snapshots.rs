@@ -55,10 +55,10 @@ pub(crate) struct Snapshots {
 pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
     // A process that was forked while another thread held the lock must not wait for it.
     let files = FILES.try_lock().ok()?;
-    let found = files
+    files
         .iter()
-        .find(|snapshots| snapshots.identity == *identity);
-    found.cloned()
+        .find(|file| file.identity == *identity)
+        .cloned()
 }
 
 fn keep(snapshots: Snapshots) {
@@ -67,12 +67,7 @@ fn keep(snapshots: Snapshots) {
     };
     files.retain(|other| !other.identity.is_same_file(&snapshots.identity));
     files.push(Arc::new(snapshots));
-    while files
-        .iter()
-        .map(|snapshots| snapshots.list.len())
-        .sum::<usize>()
-        > MOST_OF_ALL
-    {
+    while files.iter().map(|file| file.list.len()).sum::<usize>() > MOST_OF_ALL {
         files.remove(0);
     }
 }
@@ -81,9 +76,7 @@ fn keep(snapshots: Snapshots) {
 #[cfg(test)]
 pub(crate) fn misfile(old: &Identity, new: &Identity) {
     let mut files = FILES.lock().unwrap();
-    let index = files
-        .iter()
-        .position(|snapshots| snapshots.identity == *old);
+    let index = files.iter().position(|file| file.identity == *old);
     let mut snapshots = Arc::into_inner(files.remove(index.unwrap())).unwrap();
     snapshots.identity = new.clone();
     files.push(Arc::new(snapshots));
@@ -111,13 +104,11 @@ impl Recorder {
             decoder: Box::new(Decoder::new(Format::Gzip)),
             history: Vec::new(),
         };
-        let list = vec![beginning];
-        let text = 0;
         Self {
             snapshots: Snapshots {
                 identity,
-                list,
-                text,
+                list: vec![beginning],
+                text: 0,
             },
             spacing: SPACING,
         }
@@ -130,11 +121,7 @@ impl Recorder {
 
     /// Takes a snapshot inside a member, unless the last one is near.
     pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
-        let last = self
-            .snapshots
-            .list
-            .last()
-            .map_or(0, |snapshot| snapshot.text);
+        let last = self.snapshots.list.last().map_or(0, |last| last.text);
         if self.snapshots.text < last + self.spacing || history.len() < WINDOW {
             return;
         }

@@ -1,7 +1,6 @@
 //! What a file is packed in, its text, and why no more of that can be had.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use seqloom_core::error::Fault;
 

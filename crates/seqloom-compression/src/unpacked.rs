@@ -1,7 +1,6 @@
 //! The text of a file of packed streams.
 
-use std::io;
-use std::mem;
+use std::{io, mem};
 
 use super::piece::TextPiece;
 use super::ring::{CHUNKS, Chunk, HelperThread, ReadTiming, RingEvent, TextRing};

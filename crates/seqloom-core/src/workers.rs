@@ -46,24 +46,19 @@ struct QueueState<J> {
     idle_owners: usize,
 }
 
-impl<J> Default for QueueState<J> {
-    fn default() -> Self {
-        Self {
+impl<J: Job> Workers<J> {
+    /// Starts `count` threads with this name, or fewer if the system refuses one.
+    pub fn start(name: &str, count: usize) -> Self {
+        let state = QueueState {
             waiting: VecDeque::new(),
             finished: VecDeque::new(),
             first: 0,
             closed: false,
             idle_threads: 0,
             idle_owners: 0,
-        }
-    }
-}
-
-impl<J: Job> Workers<J> {
-    /// Starts `count` threads with this name, or fewer if the system refuses one.
-    pub fn start(name: &str, count: usize) -> Self {
+        };
         let queue = JobQueue {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             for_owner: Condvar::new(),
             for_threads: Condvar::new(),
         };
@@ -178,10 +173,7 @@ impl<J> QueueState<J> {
     }
 }
 
-fn wait<'a, J>(
-    signal: &Condvar,
-    state: MutexGuard<'a, QueueState<J>>,
-) -> MutexGuard<'a, QueueState<J>> {
+fn wait<'a, S>(signal: &Condvar, state: MutexGuard<'a, S>) -> MutexGuard<'a, S> {
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -5,7 +5,7 @@ mod block;
 use rayon::prelude::*;
 use seqloom_core::{Ragged, Result};
 
-pub use block::{RowBlock, RowKernel, RowPositions};
+pub use block::{RowBlock, RowKernel, RowLayout};
 
 use crate::Word;
 use crate::letters::{LetterCounts, LetterTable};
@@ -24,7 +24,7 @@ pub fn fill<T: Word>(
     kernel: (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],
-    rows: RowPositions<'_>,
+    rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     T::fill_rows(kernel, sequences, out, rows)
 }
@@ -33,7 +33,7 @@ pub(crate) fn fill_rows<T: Send>(
     (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],
-    rows: RowPositions<'_>,
+    rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     let found = out.len();
     // Outside a pool rayon would build its global one.

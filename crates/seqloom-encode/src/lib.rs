@@ -18,7 +18,7 @@ pub mod pack;
 mod policy;
 mod word;
 
-pub use fill::{RowBlock, RowKernel, RowPositions, fill};
+pub use fill::{RowBlock, RowKernel, RowLayout, fill};
 pub use frame::Frame;
 pub use kmer::{KmerCounts, KmerWords, Kmers};
 pub use letters::{LetterChecker, LetterCounts, LetterTable};

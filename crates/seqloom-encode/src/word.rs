@@ -2,7 +2,7 @@
 
 use seqloom_core::{Ragged, Result};
 
-use crate::fill::{self, RowKernel, RowPositions};
+use crate::fill::{self, RowKernel, RowLayout};
 use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
@@ -28,7 +28,7 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
         kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,
         out: &mut [Self],
-        rows: RowPositions<'_>,
+        rows: RowLayout<'_>,
     ) -> Result<LetterCounts>;
 }
 
@@ -80,7 +80,7 @@ macro_rules! word {
                 kernel: (&LetterTable, &dyn RowKernel<Self>),
                 sequences: &Ragged<'_>,
                 out: &mut [Self],
-                rows: RowPositions<'_>,
+                rows: RowLayout<'_>,
             ) -> Result<LetterCounts> {
                 fill::fill_rows(kernel, sequences, out, rows)
             }

@@ -2,7 +2,7 @@
 
 use seqloom_core::Ragged;
 use seqloom_encode::augment::{AugmentInput, Augmentation, Augmented};
-use seqloom_encode::{LetterTable, OneHot, Policy, RowPositions, fill};
+use seqloom_encode::{LetterTable, OneHot, Policy, RowLayout, fill};
 
 const COUNT: usize = 1 << 20;
 
@@ -13,13 +13,7 @@ fn encoding_and_augmenting_outside_a_pool_leave_the_global_one_unbuilt() {
     let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
     let mut out = vec![0; 4 * COUNT];
-    fill(
-        (&letters, &kernel),
-        &sequences,
-        &mut out,
-        RowPositions::Equal,
-    )
-    .unwrap();
+    fill((&letters, &kernel), &sequences, &mut out, RowLayout::Equal).unwrap();
 
     let mut changed = Augmented::default();
     let each = AugmentInput::new(sequences, None, &[0; 4]).unwrap();

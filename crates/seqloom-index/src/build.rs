@@ -48,9 +48,7 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
     let io = |error: io::Error| trouble(Trouble::Io(error));
     let chunks = chunks(&disk, building).map_err(io)?;
     let source = stamp(&disk, &chunks);
-    let mut rows = RowCollector {
-        writer: IndexWriter::new(out, true).map_err(io)?,
-    };
+    let mut rows = IndexWriter::new(out, true).map_err(io)?;
     let found = match compression {
         Compression::Gzip => scan_gzip(path, format, &mut rows, building),
         _ => {
@@ -74,16 +72,12 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
         windows: found.windows,
         chunks,
     };
-    rows.writer.finish(whole).map_err(io)
+    rows.finish(whole).map_err(io)
 }
 
-struct RowCollector<W> {
-    writer: IndexWriter<W>,
-}
-
-impl<W: Write + Seek> RowSink for RowCollector<W> {
+impl<W: Write + Seek> RowSink for IndexWriter<W> {
     fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
-        self.writer.put(row, name)
+        self.put(row, name)
     }
 }
 

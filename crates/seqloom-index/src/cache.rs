@@ -7,7 +7,7 @@ use seqloom_compression::seekable;
 
 /// Text and rows that a thread keeps between calls.
 #[derive(Default)]
-pub(crate) struct ReadCache {
+pub(crate) struct Cache {
     pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
     /// The rows in the page.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use super::cache::ReadCache;
+use super::cache::Cache;
 use super::fai::{FaiRow, write_row};
 use super::open::Index;
 use super::row::{IndexRow, id_of};
@@ -37,7 +37,7 @@ impl Index {
         Error::format(&self.path, Fault::whole(message))
     }
 
-    fn line(&self, row: &IndexRow, cache: &mut ReadCache) -> Result<Option<FaiRow>> {
+    fn line(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<FaiRow>> {
         let header = self
             .header(row, cache)
             .map_err(|trouble| self.error(trouble))?;
@@ -60,7 +60,7 @@ impl Index {
     }
 
     /// Where a record's qualities begin, if they are laid out like its letters.
-    fn qualities(&self, row: &IndexRow, cache: &mut ReadCache) -> Result<Option<u64>> {
+    fn qualities(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<u64>> {
         let mut record = Vec::new();
         let read = self.text.read(
             row.begin..row.begin + row.size,

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 
-use super::cache::ReadCache;
+use super::cache::Cache;
 use super::names;
 use super::open::Index;
 use super::row::{IndexRow, id_of};
@@ -69,7 +69,7 @@ impl Index {
 
     /// How many letters each record of a range has.
     pub fn lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
-        let mut cache = ReadCache::default();
+        let mut cache = Cache::default();
         let end = range.end.min(self.len());
         (range.start..end)
             .map(|number| self.row(number, &mut cache).map(|row| as_i64(row.length)))
@@ -121,7 +121,7 @@ impl Index {
         &self,
         work: &[W],
         threads: usize,
-        task: impl Fn(&[W], &mut ReadCache) -> Result<T> + Sync,
+        task: impl Fn(&[W], &mut Cache) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let one = |part: &[W]| {
             let mut cache = self.borrow();
@@ -138,7 +138,7 @@ impl Index {
 
     /// Takes an unused cache, or makes one. It does not wait for the lock: in a forked process
     /// the thread that holds it may not exist.
-    pub(super) fn borrow(&self) -> ReadCache {
+    pub(super) fn borrow(&self) -> Cache {
         let kept = self
             .caches
             .try_lock()
@@ -147,14 +147,14 @@ impl Index {
         kept.unwrap_or_default()
     }
 
-    pub(super) fn give_back(&self, cache: ReadCache) {
+    pub(super) fn give_back(&self, cache: Cache) {
         if let Ok(mut caches) = self.caches.try_lock() {
             caches.push(cache);
         }
     }
 
     /// Where a record stands.
-    pub(super) fn row(&self, number: u64, cache: &mut ReadCache) -> Result<IndexRow> {
+    pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<IndexRow> {
         let row = match self.side.rows().entry(&self.side.image, number) {
             Some(bytes) => IndexRow::from_bytes(bytes),
             None => self
@@ -166,11 +166,7 @@ impl Index {
             .map(|()| row)
     }
 
-    fn row_of_page(
-        &self,
-        number: u64,
-        cache: &mut ReadCache,
-    ) -> std::result::Result<IndexRow, Fault> {
+    fn row_of_page(&self, number: u64, cache: &mut Cache) -> std::result::Result<IndexRow, Fault> {
         let column = self.side.rows();
         if !cache.page_rows.contains(&number) {
             cache.page_rows = 0..0;
@@ -186,7 +182,7 @@ impl Index {
     pub(super) fn header(
         &self,
         row: &IndexRow,
-        cache: &mut ReadCache,
+        cache: &mut Cache,
     ) -> std::result::Result<Vec<u8>, Trouble> {
         let mut line = Vec::new();
         let end = row.begin + u64::from(row.header);
@@ -202,7 +198,7 @@ impl Index {
     }
 
     /// Reads records, whose numbers rise.
-    fn records(&self, numbers: &[u64], cache: &mut ReadCache) -> Result<Batch> {
+    fn records(&self, numbers: &[u64], cache: &mut Cache) -> Result<Batch> {
         let rows: Vec<IndexRow> = numbers
             .iter()
             .map(|number| self.row(*number, cache))
@@ -227,7 +223,7 @@ impl Index {
         &self,
         rows: &[IndexRow],
         text: &mut Vec<u8>,
-        cache: &mut ReadCache,
+        cache: &mut Cache,
     ) -> std::result::Result<(), Trouble> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return Ok(());
@@ -280,7 +276,7 @@ impl Index {
     }
 
     /// The error of the first record that is not what the index says.
-    fn explain(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut ReadCache) -> Error {
+    fn explain(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut Cache) -> Error {
         for (number, row) in numbers.iter().zip(rows) {
             let mut text = Vec::new();
             if let Err(trouble) = self.add(&[*row], &mut text, cache) {

@@ -8,8 +8,7 @@
 use seqloom_core::error::Fault;
 
 use seqloom_compression::seekable::BgzipBlock;
-use seqloom_core::number::as_u64;
-use seqloom_core::number::u64_at;
+use seqloom_core::number::{as_u64, u64_at};
 
 /// Reads a `.gzi` file: positions in the file, and in the text.
 pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {

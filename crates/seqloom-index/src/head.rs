@@ -15,8 +15,7 @@ use seqloom_core::error::Fault;
 use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::seekable::MOST_TEXT;
-use seqloom_core::number::as_u64;
-use seqloom_core::number::u64_at;
+use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_core::{Error, Result};
 
-use super::cache::ReadCache;
+use super::cache::Cache;
 use super::fetch::{as_i64, offset};
 use super::names;
 use super::open::Index;
@@ -58,7 +58,7 @@ impl Index {
     }
 
     /// Reads parts of records, whose numbers rise.
-    fn parts(&self, wanted: &[IntervalPart], cache: &mut ReadCache) -> Result<IntervalLetters> {
+    fn parts(&self, wanted: &[IntervalPart], cache: &mut Cache) -> Result<IntervalLetters> {
         let mut letters = Vec::new();
         let mut lengths = Vec::with_capacity(wanted.len());
         // The letters of a record whose lines are of unequal length.
@@ -92,12 +92,7 @@ impl Index {
     }
 
     /// The part as a range, which lies within the record.
-    fn range(
-        &self,
-        part: &IntervalPart,
-        row: &IndexRow,
-        cache: &mut ReadCache,
-    ) -> Result<Range<u64>> {
+    fn range(&self, part: &IntervalPart, row: &IndexRow, cache: &mut Cache) -> Result<Range<u64>> {
         let fits = 0 <= part.start && part.start <= part.stop && part.stop <= as_i64(row.length);
         if let (true, Ok(start), Ok(stop)) =
             (fits, u64::try_from(part.start), u64::try_from(part.stop))
@@ -125,7 +120,7 @@ impl Index {
         &self,
         number: u64,
         row: &IndexRow,
-        cache: &mut ReadCache,
+        cache: &mut Cache,
     ) -> std::result::Result<(), Trouble> {
         if cache.checked_headers.contains(&number) {
             return Ok(());
@@ -150,7 +145,7 @@ impl Index {
         row: &IndexRow,
         range: Range<u64>,
         letters: &mut Vec<u8>,
-        cache: &mut ReadCache,
+        cache: &mut Cache,
     ) -> std::result::Result<(), Trouble> {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else {
             return Ok(());

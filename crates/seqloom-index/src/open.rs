@@ -9,7 +9,7 @@ use seqloom_core::{Error, Result};
 
 use super::build::text_of;
 use super::building::Building;
-use super::cache::ReadCache;
+use super::cache::Cache;
 use super::fai::{FaiRow, format_of, parse_fai, to_rows};
 use super::gzi::{agrees, parse_gzi, write_gzi};
 use super::row::IndexRow;
@@ -33,7 +33,7 @@ pub struct Index {
     pub(super) side: Side,
     pub(super) text: Seekable,
     /// The caches that threads keep between calls.
-    pub(super) caches: Mutex<Vec<ReadCache>>,
+    pub(super) caches: Mutex<Vec<Cache>>,
 }
 
 /// Whether an index belongs to the current content of the file.
@@ -164,7 +164,7 @@ impl Index {
         const SOME: usize = 1000;
         let step = rows.len().div_ceil(SOME).max(1);
         let last = rows.len().saturating_sub(1);
-        let mut cache = ReadCache::default();
+        let mut cache = Cache::default();
         for (position, ((row, name), id)) in rows.iter().zip(ids).enumerate() {
             let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + LONGEST_FRAME;
             if is_bare && position % step != 0 && position != last {
@@ -188,7 +188,7 @@ impl Index {
     /// Whether only line ends follow the last record of a `.fai`, which ends at `end`.
     fn check_end(&self, fai: &Path, end: u64) -> Result<()> {
         const PIECE: u64 = 64 << 10;
-        let mut cache = ReadCache::default();
+        let mut cache = Cache::default();
         let (mut text, mut begin) = (Vec::new(), end);
         while begin < self.text.size {
             let next = self.text.size.min(begin + PIECE);

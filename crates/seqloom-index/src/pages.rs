@@ -7,8 +7,7 @@ use seqloom_core::error::Fault;
 
 use super::trouble::damaged;
 use seqloom_compression::image::IndexBytes;
-use seqloom_core::number::as_u64;
-use seqloom_core::number::u64_at;
+use seqloom_core::number::{as_u64, u64_at};
 
 /// How many entries a page holds.
 const COUNT: usize = 64;

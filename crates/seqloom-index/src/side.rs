@@ -13,8 +13,7 @@ use seqloom_compression::Compression;
 use seqloom_compression::checksum::hash;
 use seqloom_compression::image::IndexBytes;
 use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions};
-use seqloom_core::number::as_u64;
-use seqloom_core::number::{u32_at, u64_at};
+use seqloom_core::number::{as_u64, u32_at, u64_at};
 
 const BLOCK: usize = 20;
 const SPAN: usize = 36;

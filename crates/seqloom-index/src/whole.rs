@@ -7,10 +7,9 @@ mod gzip_index;
 
 use std::path::Path;
 
-use seqloom_compression as compression;
-use seqloom_compression::Compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::{is_large, text_again, text_by_spans};
+use seqloom_compression::{Compression, Text, UnpackOptions};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::options::ReaderOptions;
@@ -30,10 +29,7 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
 }
 
 /// The text of a file that several threads unpack sooner than one.
-fn in_parallel(
-    path: &Path,
-    options: &compression::UnpackOptions,
-) -> Option<Box<dyn compression::Text>> {
+fn in_parallel(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
     text_by_index(path, options).or_else(|| text_again(path, options))
@@ -56,10 +52,7 @@ pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Resu
 
 /// Returns the text of a gzip file, unpacked by several threads with the index next to it;
 /// `None` if there is no index or the file has changed since it was made.
-pub fn text_by_index(
-    path: &Path,
-    options: &compression::UnpackOptions,
-) -> Option<Box<dyn compression::Text>> {
+pub fn text_by_index(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let index = open_index(path)?;
     let input = BufferedInput::open(path).ok()?;
     let text = text_by_spans(index.text, 0, Some(input), options.clone())?;

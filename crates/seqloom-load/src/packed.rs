@@ -7,7 +7,7 @@
 //! group         some windows, which are turned into tokens together
 //! pool          windows that wait, and which of them go together
 //! batch         the columns of one batch
-//! resume_point  where a stream is, so that it can be resumed
+//! resume        where a stream is, so that it can be resumed
 //! stream        all of it, one batch after the other
 //! prefetch      the same in a separate thread
 //! ```
@@ -20,7 +20,7 @@ mod files;
 mod group;
 mod pool;
 mod prefetch;
-mod resume_point;
+mod resume;
 mod row;
 mod stream;
 mod tokens;
@@ -30,8 +30,8 @@ pub use cut::WindowCutter;
 pub use files::{RecordFiles, SequenceFile};
 pub use pool::WindowPool;
 pub use prefetch::PrefetchedStream;
-pub use resume_point::ResumePoint;
-pub use row::{RecordOrigin, TokenRow};
+pub use resume::ResumePoint;
+pub use row::{Origin, TokenRow};
 pub use stream::{BatchStream, Cause, PackingFailure, PackingRule};
 pub use tokens::{Tokenise, WindowTokens, fill_rows};
 

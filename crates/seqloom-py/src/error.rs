@@ -3,11 +3,16 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
-use seqloom_core::Error;
+use seqloom_core::{Error, Result};
 
 /// The exception that an error becomes.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
-    raise(py, error).unwrap_or_else(|failure| failure)
+    exception(py, error).unwrap_or_else(|failure| failure)
+}
+
+/// Raises the error of a result.
+pub(crate) fn raise<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
+    outcome.map_err(|error| raised(py, &error))
 }
 
 /// The error of a panic in Rust, which is a fault of seqloom itself.
@@ -16,7 +21,7 @@ pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
     build(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)
 }
 
-fn raise(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let details = PyDict::new(py);
     let class = match error {
         Error::Missing { .. } => "MissingFileError",

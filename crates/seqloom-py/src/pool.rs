@@ -19,7 +19,7 @@ pub(crate) fn run<T: Send>(
         return Err(raised);
     }
     match outcome {
-        Ok(answer) => answer.map_err(|error| error::raised(py, &error)),
+        Ok(answer) => error::raise(py, answer),
         Err(message) => Err(error::internal(py, &message)),
     }
 }

@@ -120,10 +120,7 @@ impl Ring {
     /// An array of `size` bytes that begins on a cache line; its content is
     /// whatever stood there before.
     fn take<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let memory = self.memory(size);
-        memory
-            .map_err(|failure| error::raised(py, &failure))?
-            .into_array(py)
+        error::raise(py, self.memory(size))?.into_array(py)
     }
 
     /// How many pieces wait to be lent.

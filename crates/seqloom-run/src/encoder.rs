@@ -4,7 +4,7 @@ mod build;
 mod typed;
 
 use seqloom_core::{Ragged, Result};
-use seqloom_encode::{LetterTable, RowPositions};
+use seqloom_encode::{LetterTable, RowLayout};
 use seqloom_graph::{Dtype, Values};
 
 pub(crate) use self::typed::OutputRows;
@@ -107,7 +107,7 @@ impl Encoder {
     pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
         let output = OutputRows {
             size: self.typed.size(sequence.longest()),
-            rows: RowPositions::Equal,
+            rows: RowLayout::Equal,
         };
         let mut out = crate::array::none_of(self.dtype);
         self.fill(sequence, output, &mut out).err()

@@ -211,46 +211,40 @@ fn spell((first, last): (u64, u64)) -> String {
 mod tests {
     use super::*;
 
-    fn input_warnings(alphabet: &str, rows: &[&[u8]]) -> Vec<String> {
+    fn warnings(alphabet: &str, rows: &[&[u8]]) -> Vec<String> {
         let training = Training {
             alphabet: Some(alphabet.to_owned()),
             lengths: Some((4, 6)),
             finished: true,
         };
-        let mut input_warnings = InputWarnings::new(training);
+        let mut warnings = InputWarnings::new(training);
         let mut letters = ByteRows::default();
         for row in rows {
             letters.push(row);
         }
-        input_warnings.add_letters(&letters);
-        input_warnings.sentences()
+        warnings.add_letters(&letters);
+        warnings.sentences()
     }
 
     #[test]
     fn dna_for_a_model_of_proteins_is_a_warning_from_a_hundred_letters_on() {
-        assert_eq!(
-            input_warnings("protein", &[b"acgt".as_slice(); 24]).len(),
-            0
-        );
-        let found = input_warnings("protein", &[b"acgt".as_slice(); 25]);
+        assert_eq!(warnings("protein", &[b"acgt".as_slice(); 24]).len(), 0);
+        let found = warnings("protein", &[b"acgt".as_slice(); 25]);
         assert!(found[0].starts_with("the sequences look like dna, but the model was"));
-        assert_eq!(
-            input_warnings("protein", &[b"MKLV".as_slice(); 25]).len(),
-            0
-        );
-        assert!(input_warnings("protein", &[b"ACGU"])[0].contains("look like rna"));
+        assert_eq!(warnings("protein", &[b"MKLV".as_slice(); 25]).len(), 0);
+        assert!(warnings("protein", &[b"ACGU"])[0].contains("look like rna"));
     }
 
     #[test]
     fn codes_for_a_model_of_dna_are_a_warning() {
-        assert_eq!(input_warnings("dna", &[b"ACGR"]).len(), 0);
-        let found = input_warnings("dna", &[b"ACRR"]);
+        assert_eq!(warnings("dna", &[b"ACGR"]).len(), 0);
+        let found = warnings("dna", &[b"ACRR"]);
         assert!(found[0].contains("protein (2 of 4 letters are of RYSWKMBDHV)"));
     }
 
     #[test]
     fn lengths_of_no_training_record_are_counted() {
-        let found = input_warnings("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
+        let found = warnings("dna", &[b"ACG", b"ACGT", b"ACGTACGT"]);
         assert!(found[0].starts_with("2 of 3 sequences have 3 to 8 letters, but the model was"));
     }
 

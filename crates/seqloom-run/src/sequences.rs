@@ -16,7 +16,7 @@ use seqloom_core::Result;
 use seqloom_graph::Training;
 
 use self::check::places_of;
-use self::order::LengthOrder;
+use self::order::Order;
 use self::records::Records;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::input_warnings::InputWarnings;
@@ -44,7 +44,7 @@ struct RecordWindow {
 
 struct Lane {
     records: Records,
-    order: LengthOrder,
+    order: Order,
 }
 
 impl SequenceFeed {
@@ -72,7 +72,7 @@ impl SequenceFeed {
         };
         let sort = |records: Records| {
             let places = places_of(&records, &self.filler)?;
-            let order = LengthOrder::new(places);
+            let order = Order::new(places);
             Ok(Lane { records, order })
         };
         let mut lanes = lanes.into_iter().map(sort).collect::<Result<Vec<_>>>()?;

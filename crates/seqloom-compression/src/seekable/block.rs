@@ -9,8 +9,7 @@ use super::packed::{MOST_TEXT, changed, packed_bytes};
 use crate::bgzip::{self, BlockDecoder, LARGEST, SMALLEST_HEADER, block_size};
 use crate::disk::Disk;
 use crate::text::Trouble;
-use seqloom_core::number::as_u64;
-use seqloom_core::number::u32_at;
+use seqloom_core::number::{as_u64, u32_at};
 
 /// Checksum and length at a block's end.
 const TAIL: usize = 8;

@@ -2,9 +2,8 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::AugmentedRow;
 use super::draw::Choices;
-use super::euler;
+use super::{AugmentedRow, euler};
 
 /// Shuffles a sequence and keeps how often each k-mer occurs.
 #[derive(Clone, Debug)]

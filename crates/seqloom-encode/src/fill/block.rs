@@ -26,14 +26,14 @@ const AHEAD: usize = 4;
 
 /// The positions of the rows in an array.
 #[derive(Clone, Copy, Debug)]
-pub enum RowPositions<'a> {
+pub enum RowLayout<'a> {
     /// All have one length.
     Equal,
     /// Row `i` lies from the i-th number to the next.
     At(&'a [i64]),
 }
 
-impl RowPositions<'_> {
+impl RowLayout<'_> {
     /// The numbers of the rows from one to another; nothing if there are no such rows.
     #[inline(always)]
     fn length(&self, (first, last): (usize, usize), equal: usize) -> Option<usize> {
@@ -51,7 +51,7 @@ pub struct RowBlock<'a, T> {
     sequences: Ragged<'a>,
     /// The first of them, and the first that is no more of them.
     range: (usize, usize),
-    rows: RowPositions<'a>,
+    rows: RowLayout<'a>,
     equal: usize,
     out: &'a mut [T],
 }
@@ -61,7 +61,7 @@ pub struct RowBlock<'a, T> {
 pub(super) fn cut<'a, T>(
     sequences: &Ragged<'a>,
     mut rest: &'a mut [T],
-    rows: RowPositions<'a>,
+    rows: RowLayout<'a>,
     each: usize,
 ) -> Option<Vec<RowBlock<'a, T>>> {
     let count = sequences.len();
@@ -86,7 +86,7 @@ pub(super) fn cut<'a, T>(
 pub(super) fn check<T: Send>(
     (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
-    (found, rows): (usize, RowPositions<'_>),
+    (found, rows): (usize, RowLayout<'_>),
 ) -> Result<()> {
     let count = sequences.len();
     let equal = found.checked_div(count).unwrap_or(0);

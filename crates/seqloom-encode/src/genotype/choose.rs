@@ -4,11 +4,10 @@
 //! out, many positions at once. Where a good part of a line is wanted, sixteen lines are transposed:
 //! one load then moves a position of all sixteen, and the outcome is transposed back.
 
-use super::column;
 use super::square::{self, Square, WIDTH};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
-use super::{CodeTable, Genotype};
+use super::{CodeTable, Genotype, column};
 
 /// So many positions are moved together: their bytes of sixteen lines stay in the first-level
 /// cache.

@@ -36,24 +36,19 @@ pub fn exact_ps(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
 /// The p-value of the exact test. The mid-p variant counts half of what is as likely as
 /// what was observed (Graffelman & Moreno 2013). Without genotypes p is 1, mid-p 0.5.
 pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
-    let start = GenotypeSplit {
+    let start = Split {
         het: f64::from(het),
         hom: [f64::from(hom_a1), f64::from(hom_a2)],
     };
     if start.has_excess() {
-        test(start, GenotypeSplit::lose, GenotypeSplit::gain, mid)
+        test(start, Split::lose, Split::gain, mid)
     } else {
-        test(start, GenotypeSplit::gain, GenotypeSplit::lose, mid)
+        test(start, Split::gain, Split::lose, mid)
     }
 }
 
 /// Sums what is no likelier than what was observed, and all else, on both sides of it.
-fn test(
-    start: GenotypeSplit,
-    inward: impl HeterozygoteStep,
-    outward: impl HeterozygoteStep,
-    mid: bool,
-) -> f64 {
+fn test(start: Split, inward: impl SplitStep, outward: impl SplitStep, mid: bool) -> f64 {
     let observed = OBSERVED * (1.0 - ROUNDING);
     let (centre, far, ties) = cross(start, observed, inward);
     let tail = observed + far + sum(start, observed, outward);
@@ -63,17 +58,17 @@ fn test(
 
 /// How many individuals have which genotype.
 #[derive(Clone, Copy)]
-struct GenotypeSplit {
+struct Split {
     het: f64,
     hom: [f64; 2],
 }
 
 /// To the next number of heterozygotes; how many times as likely it is.
-trait HeterozygoteStep: Fn(&mut GenotypeSplit) -> f64 + Copy {}
+trait SplitStep: Fn(&mut Split) -> f64 + Copy {}
 
-impl<F: Fn(&mut GenotypeSplit) -> f64 + Copy> HeterozygoteStep for F {}
+impl<F: Fn(&mut Split) -> f64 + Copy> SplitStep for F {}
 
-impl GenotypeSplit {
+impl Split {
     /// Whether there are more heterozygotes than expected.
     fn has_excess(&self) -> bool {
         let [one, other] = self.hom.map(|hom| 2.0 * hom + self.het);
@@ -99,11 +94,7 @@ impl GenotypeSplit {
 
 /// Walks over what is likelier than what was observed. Gives its sum, the sum of the tail
 /// behind it, and how many weights are as large as the first, which is one of them.
-fn cross(
-    mut split: GenotypeSplit,
-    mut weight: f64,
-    step: impl HeterozygoteStep,
-) -> (f64, f64, f64) {
+fn cross(mut split: Split, mut weight: f64, step: impl SplitStep) -> (f64, f64, f64) {
     let mut centre = 0.0;
     loop {
         weight *= step(&mut split);
@@ -121,7 +112,7 @@ fn cross(
 }
 
 /// Sums the weights beyond this one until they no longer count.
-fn sum(mut split: GenotypeSplit, mut weight: f64, step: impl HeterozygoteStep) -> f64 {
+fn sum(mut split: Split, mut weight: f64, step: impl SplitStep) -> f64 {
     let mut total = 0.0;
     loop {
         weight *= step(&mut split);

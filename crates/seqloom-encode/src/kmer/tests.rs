@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::Ragged;
 
 use super::{KmerCounts, KmerWords, Kmers};
-use crate::{Frame, LetterTable, Policy, RowKernel, RowPositions, fill};
+use crate::{Frame, LetterTable, Policy, RowKernel, RowLayout, fill};
 
 const FRAME: Frame<u64> = Frame {
     head: Some(900),
@@ -18,7 +18,7 @@ fn run(kernel: &dyn RowKernel<u64>, sequence: &[u8], positions: usize) -> Vec<u6
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets).unwrap();
     let mut out = vec![7; positions];
-    fill((&letters(), kernel), &all, &mut out, RowPositions::Equal).unwrap();
+    fill((&letters(), kernel), &all, &mut out, RowLayout::Equal).unwrap();
     out
 }
 

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::{Error, Ragged};
 
 use super::LetterTable;
-use crate::{Case, Frame, Lookup, Policy, Rare, RowPositions, Symbols, fill};
+use crate::{Case, Frame, Lookup, Policy, Rare, RowLayout, Symbols, fill};
 
 fn letters(alphabet: &str, policy: Policy) -> LetterTable {
     LetterTable::new(alphabet, policy).unwrap()
@@ -19,7 +19,7 @@ fn met(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Erro
     };
     let kernel = Lookup::new(table.normal(), frame)?;
     let mut out = vec![0; sequence.len()];
-    let counts = fill((table, &kernel), &all, &mut out, RowPositions::Equal)?;
+    let counts = fill((table, &kernel), &all, &mut out, RowLayout::Equal)?;
     Ok((out, counts.to_array()))
 }
 

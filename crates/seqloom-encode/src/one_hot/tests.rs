@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use seqloom_core::{Error, Ragged};
 
 use super::{OneHot, OneHotLayout, decode};
-use crate::{LetterTable, Policy, RowPositions, fill};
+use crate::{LetterTable, Policy, RowLayout, fill};
 
 /// Members as ones, and codes shared among what they stand for.
 fn rows(letters: &LetterTable) -> Vec<u32> {
@@ -30,7 +30,7 @@ fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec
     let mut out = vec![7; positions * 4];
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
-    fill((&letters, &kernel), &all, &mut out, RowPositions::Equal)?;
+    fill((&letters, &kernel), &all, &mut out, RowLayout::Equal)?;
     Ok(out.into_iter().map(f32::from_bits).collect())
 }
 
@@ -76,7 +76,7 @@ fn a_pool_gives_the_same_numbers_and_the_same_error() {
     let run = |data: &[u8]| {
         let mut out = vec![0; 4 * data.len()];
         let all = Ragged::new(data, &offsets)?;
-        let counts = fill((&letters, &kernel), &all, &mut out, RowPositions::Equal)?;
+        let counts = fill((&letters, &kernel), &all, &mut out, RowLayout::Equal)?;
         Ok::<_, Error>((out, counts))
     };
     assert_eq!(run(&data), pool.install(|| run(&data)));

@@ -137,8 +137,8 @@ fn a_reader_that_leaves_early_waits_for_nobody() {
     let index = open_index(&file.0).unwrap();
     let mut whole = text_by_spans(index.text, 0, None, threads_of(4)).unwrap();
     for _ in 0..2 {
-        let count = compression::Text::fill(&mut whole).unwrap().len();
-        compression::Text::consume(&mut whole, count);
+        let count = Text::fill(&mut whole).unwrap().len();
+        Text::consume(&mut whole, count);
     }
     assert!(whole.pending() > 0);
     drop(whole);

@@ -10,7 +10,7 @@ use seqloom_encode::genotype::{CodeTable, Genotype, column};
 
 use super::gather::{Gather, LinePositions};
 use super::picks::{LineRequest, Picks};
-use super::shares::{self, Bytes, NumberedRow};
+use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
 /// So many bytes of a file are transposed together, and at least so many lines.
@@ -66,7 +66,7 @@ fn rows<'a, T>(
     gather: &Gather<'_, impl LineSource>,
     out: &'a mut [T],
     count: usize,
-) -> Vec<NumberedRow<'a, T>> {
+) -> Vec<RowSlot<'a, T>> {
     let rows = out.chunks_exact_mut(count);
     match &gather.positions {
         LinePositions::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
@@ -94,7 +94,7 @@ fn fetch(
         Picks::Some(lines) => {
             let slots = block.chunks_exact_mut(stride);
             let mut slots = shares::rows(&lines[first..][..slots.len()], slots);
-            let fill = |(): &mut (), _, slots: &mut [NumberedRow<'_, u8>]| some(gather, slots);
+            let fill = |(): &mut (), _, slots: &mut [RowSlot<'_, u8>]| some(gather, slots);
             shares::chunks(&mut slots, share, || (), fill)
         }
     }
@@ -121,7 +121,7 @@ fn consecutive(
 }
 
 /// Fetches some lines in the order of the file, wherever they are wanted.
-fn some(gather: &Gather<'_, impl LineSource>, slots: &mut [NumberedRow<'_, u8>]) -> Result<()> {
+fn some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
     let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
     let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
@@ -144,11 +144,7 @@ struct FetchedLines<'a> {
 
 impl FetchedLines<'_> {
     /// Writes a part of every row.
-    fn write<T: Genotype>(
-        &self,
-        table: &CodeTable<T>,
-        rows: &mut [NumberedRow<'_, T>],
-    ) -> Result<()> {
+    fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [RowSlot<'_, T>]) -> Result<()> {
         shares::chunks(rows, STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.part.len()).step_by(PIECE) {
                 let piece = start..self.part.len().min(start + PIECE);
@@ -162,7 +158,7 @@ impl FetchedLines<'_> {
     fn strip<T: Genotype>(
         &self,
         table: &CodeTable<T>,
-        rows: &mut [NumberedRow<'_, T>],
+        rows: &mut [RowSlot<'_, T>],
         piece: Range<usize>,
         transposed: &mut Vec<u8>,
     ) {

@@ -5,7 +5,7 @@ use seqloom_encode::genotype::{CodeTable, Genotype, column, row};
 
 use super::gather::{Gather, LinePositions};
 use super::picks::{LineRequest, Picks};
-use super::shares::{self, Bytes, NumberedRow};
+use super::shares::{self, Bytes, RowSlot};
 use super::source::LineSource;
 
 /// So many bytes of a file are read at once.
@@ -43,7 +43,7 @@ fn consecutive<T: Genotype>(
     shares::chunks(
         out,
         share * row,
-        LineScratch::default,
+        Scratch::default,
         |scratch, number, out| {
             let count = out.len() / row;
             let mut bytes = Bytes::take(gather.size_of_lines(count))?;
@@ -69,31 +69,26 @@ fn some<T: Genotype>(
     out: &mut [T],
 ) -> Result<()> {
     let mut rows = shares::rows(lines, out.chunks_exact_mut(request.positions.len()));
-    shares::chunks(
-        &mut rows,
-        share,
-        LineScratch::default,
-        |scratch, _, rows| {
-            let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
-            let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
-            let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
-            let rows = rows
-                .iter_mut()
-                .map(|(_, row): &mut NumberedRow<'_, T>| &mut **row);
-            decode(gather, request, lines.zip(rows), scratch);
-            Ok(())
-        },
-    )
+    shares::chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
+        let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
+        let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
+        let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+        let rows = rows
+            .iter_mut()
+            .map(|(_, row): &mut RowSlot<'_, T>| &mut **row);
+        decode(gather, request, lines.zip(rows), scratch);
+        Ok(())
+    })
 }
 
 /// Buffers that a thread reuses.
-struct LineScratch<T> {
+struct Scratch<T> {
     numbers: Vec<T>,
     codes: Vec<u8>,
     transposed: Vec<[u8; column::WIDTH]>,
 }
 
-impl<T> Default for LineScratch<T> {
+impl<T> Default for Scratch<T> {
     fn default() -> Self {
         Self {
             numbers: Vec::new(),
@@ -108,7 +103,7 @@ fn decode<'a, T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
     lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,
-    scratch: &mut LineScratch<T>,
+    scratch: &mut Scratch<T>,
 ) {
     match &gather.positions {
         LinePositions::From(first) => lines.for_each(|(line, out)| {

@@ -37,13 +37,13 @@ impl Drop for Bytes {
 }
 
 /// The number of a line or position, and its destination.
-pub(super) type NumberedRow<'a, T> = (usize, &'a mut [T]);
+pub(super) type RowSlot<'a, T> = (usize, &'a mut [T]);
 
 /// Returns lines or positions with their destinations, sorted by number.
 pub(super) fn rows<'a, T>(
     numbers: &[usize],
     rows: impl Iterator<Item = &'a mut [T]>,
-) -> Vec<NumberedRow<'a, T>> {
+) -> Vec<RowSlot<'a, T>> {
     let mut rows: Vec<_> = numbers.iter().copied().zip(rows).collect();
     if !numbers.is_sorted() {
         rows.sort_unstable_by_key(|(number, _)| *number);

@@ -11,9 +11,8 @@ use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{GenotypeCounts, PositionMask};
-use seqloom_plink::padding;
 use seqloom_plink::padding::PaddingCheck;
-use seqloom_plink::{Bed, BedLayout, Major};
+use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 /// How many codes there are.
 pub const CODES: usize = 4;

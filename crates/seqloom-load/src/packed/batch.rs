@@ -4,7 +4,7 @@ use std::iter;
 
 use seqloom_core::{BufferPool, Result};
 
-use super::resume_point::ResumePoint;
+use super::resume::ResumePoint;
 use super::row::TokenRow;
 use crate::gather::RaggedRows;
 
@@ -32,7 +32,7 @@ pub struct PackedBatch {
     /// Letters that are not plain, by kind, among what was read since the last batch.
     pub met: [i64; 7],
     /// Where the stream resumes after this batch.
-    pub resume_point: ResumePoint,
+    pub resume: ResumePoint,
 }
 
 impl PackedBatch {
@@ -52,7 +52,7 @@ impl PackedBatch {
             lengths: column(|row| row.info.letters),
             keep: rows.iter().flat_map(keep).collect(),
             met: [0; 7],
-            resume_point: ResumePoint::default(),
+            resume: ResumePoint::default(),
         })
     }
 }

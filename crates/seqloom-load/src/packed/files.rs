@@ -9,7 +9,7 @@ use seqloom_core::{Error, Result};
 use seqloom_index::{Index, open_reader, open_reader_at};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-use super::row::RecordOrigin;
+use super::row::Origin;
 
 /// So much is read at once: it is used while it is in the processor's caches.
 const RECORDS: usize = 4096;
@@ -29,7 +29,7 @@ pub struct RecordFiles {
     inputs: Vec<SequenceFile>,
     options: ReaderOptions,
     /// The next record.
-    at: RecordOrigin,
+    at: Origin,
     /// The number of the first record of the file that is not read.
     stop: u64,
     open: Option<FileAccess>,
@@ -48,7 +48,7 @@ impl RecordFiles {
     pub fn new(
         inputs: Vec<SequenceFile>,
         options: ReaderOptions,
-        at: RecordOrigin,
+        at: Origin,
         stop: Option<u64>,
     ) -> Self {
         Self {
@@ -68,7 +68,7 @@ impl RecordFiles {
 
     /// Reads some records into `batch`, and says where the first of them stands; nothing at
     /// the end.
-    pub fn read(&mut self, batch: &mut Batch) -> Result<Option<RecordOrigin>> {
+    pub fn read(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
         while let Some(input) = self.inputs.get(self.at.file) {
             let input = input.clone();
             let open = match self.open.take() {

@@ -21,15 +21,15 @@ type BatchResult = Result<Option<PackedBatch>, PackingFailure>;
 
 /// A stream that makes batches in advance, in a separate thread. The thread ends when this is
 /// dropped.
-pub struct PrefetchedStream<T: Tokenise + 'static>(Threads<PrefetchQueue<T>>);
+pub struct PrefetchedStream<T: Tokenise + 'static>(Threads<BatchQueue<T>>);
 
-struct PrefetchQueue<T> {
-    state: Mutex<PrefetchState<T>>,
+struct BatchQueue<T> {
+    state: Mutex<BatchQueueState<T>>,
     changed: Condvar,
     most: usize,
 }
 
-struct PrefetchState<T> {
+struct BatchQueueState<T> {
     /// Until the thread takes it.
     stream: Option<BatchStream<T>>,
     ready: VecDeque<BatchResult>,
@@ -43,24 +43,19 @@ struct PrefetchState<T> {
 impl<T: Tokenise + 'static> PrefetchedStream<T> {
     /// Starts a thread that makes up to `most` batches ahead.
     pub fn start(stream: BatchStream<T>, most: usize) -> Self {
-        let state = PrefetchState {
+        let state = BatchQueueState {
             stream: Some(stream),
             ready: VecDeque::new(),
             last: None,
             is_closed: false,
             is_waiting: false,
         };
-        let queue = PrefetchQueue {
+        let queue = BatchQueue {
             state: Mutex::new(state),
             changed: Condvar::new(),
             most: most.max(1),
         };
-        Self(Threads::start(
-            "seqloom-packed",
-            1,
-            queue,
-            PrefetchQueue::work,
-        ))
+        Self(Threads::start("seqloom-packed", 1, queue, BatchQueue::work))
     }
 
     /// The next batch; nothing behind the last one. Waits for it, and ends early by a signal.
@@ -82,15 +77,15 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
     }
 }
 
-impl<T: Tokenise + 'static> SharedState for PrefetchQueue<T> {
+impl<T: Tokenise + 'static> SharedState for BatchQueue<T> {
     fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 }
 
-impl<T: Tokenise> PrefetchQueue<T> {
-    fn lock(&self) -> MutexGuard<'_, PrefetchState<T>> {
+impl<T: Tokenise> BatchQueue<T> {
+    fn lock(&self) -> MutexGuard<'_, BatchQueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,7 +4,7 @@ use super::cut::TokenWindow;
 
 /// Where a record stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordOrigin {
+pub struct Origin {
     /// The number of its file.
     pub file: usize,
     /// Its number in the file.
@@ -13,7 +13,7 @@ pub struct RecordOrigin {
     pub ordinal: u64,
 }
 
-impl RecordOrigin {
+impl Origin {
     /// A record of the same file, so many further.
     #[must_use]
     pub fn plus(self, records: u64) -> Self {
@@ -38,7 +38,7 @@ impl RecordOrigin {
 /// The facts about a window, apart from its tokens.
 #[derive(Clone, Debug)]
 pub(super) struct WindowInfo {
-    pub(super) origin: RecordOrigin,
+    pub(super) origin: Origin,
     pub(super) id: Box<[u8]>,
     /// The letters of the whole record.
     pub(super) letters: usize,
@@ -72,7 +72,7 @@ impl WindowInfo {
     }
 
     /// Where the next window stands, and what names it.
-    pub(super) fn next(&self) -> (RecordOrigin, (u64, u64)) {
+    pub(super) fn next(&self) -> (Origin, (u64, u64)) {
         if let Some(start) = self.window.next {
             return (self.origin, (self.origin.ordinal, start as u64));
         }

@@ -13,8 +13,8 @@ use super::cut::{TokenWindow, WindowCutter};
 use super::files::RecordFiles;
 use super::group::WindowGroup;
 use super::pool::WindowPool;
-use super::resume_point::{ResumePoint, WindowState};
-use super::row::{RecordOrigin, TokenRow, WindowInfo};
+use super::resume::{ResumePoint, WindowState};
+use super::row::{Origin, TokenRow, WindowInfo};
 use super::tokens::Tokenise;
 use crate::gather::{RaggedView, first_word};
 
@@ -43,7 +43,7 @@ pub enum PackingFailure {
     /// A record cannot be packed.
     Record {
         /// Where it stands.
-        origin: RecordOrigin,
+        origin: Origin,
         /// Its id.
         id: Box<[u8]>,
         /// How many letters it has.
@@ -72,7 +72,7 @@ pub struct BatchStream<T> {
     buffer_pool: BufferPool<u32>,
     /// What was read last, where it stands, and the window of it that comes next.
     batch: Batch,
-    origin: RecordOrigin,
+    origin: Origin,
     record: usize,
     start: usize,
     group: WindowGroup,
@@ -84,7 +84,7 @@ pub struct BatchStream<T> {
     /// Windows that waited there and were not read again yet.
     missing: usize,
     /// What comes behind the last window that was put into the pool: its record, and its key.
-    next: (RecordOrigin, (u64, u64)),
+    next: (Origin, (u64, u64)),
     /// The hash of all that was put into the pool.
     content_packed: u64,
     /// The hash of all that was read.
@@ -100,7 +100,7 @@ impl<T: Tokenise> BatchStream<T> {
         files: RecordFiles,
         rule: PackingRule,
         tokeniser: T,
-        resume_point: ResumePoint,
+        resume: ResumePoint,
         buffer_pool: BufferPool<u32>,
     ) -> Self {
         Self {
@@ -109,17 +109,17 @@ impl<T: Tokenise> BatchStream<T> {
             tokeniser,
             buffer_pool,
             batch: Batch::default(),
-            origin: resume_point.from,
+            origin: resume.from,
             record: 0,
             start: 0,
             group: WindowGroup::default(),
             queue: VecDeque::new(),
             pool: WindowPool::new(rule.capacity, rule.window),
-            missing: resume_point.waiting.len(),
-            next: (resume_point.from, resume_point.next),
-            content_packed: resume_point.content,
-            content: resume_point.content,
-            begun: resume_point,
+            missing: resume.waiting.len(),
+            next: (resume.from, resume.next),
+            content_packed: resume.content,
+            content: resume.content,
+            begun: resume,
             stops: 0,
             failed: None,
         }
@@ -187,13 +187,13 @@ impl<T: Tokenise> BatchStream<T> {
         let rows = self.pool.take();
         let mut packed =
             PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
-        packed.resume_point = self.resume_point();
+        packed.resume = self.resume();
         packed.met = self.tokeniser.met();
         packed.met[FINAL_STOPS] += mem::take(&mut self.stops);
         Ok(Some(packed))
     }
 
-    fn resume_point(&self) -> ResumePoint {
+    fn resume(&self) -> ResumePoint {
         let oldest = self.pool.iter().next();
         ResumePoint {
             from: oldest.map_or(self.next.0, |row| row.info.origin),
@@ -235,7 +235,7 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// Cuts what is left of a record, or as much as the group takes.
-    fn cut_record(&mut self) -> Result<(), (RecordOrigin, Cause)> {
+    fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
         let origin = self.origin.plus(self.record as u64);
         let (header, sequence) = header_and_letters(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);
@@ -294,7 +294,7 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// The failure of a record of the batch.
-    fn record_failure(&self, origin: RecordOrigin, cause: Cause) -> PackingFailure {
+    fn record_failure(&self, origin: Origin, cause: Cause) -> PackingFailure {
         let (header, sequence) = header_and_letters(&self.batch, self.record);
         PackingFailure::Record {
             origin,

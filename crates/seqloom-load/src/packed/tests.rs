@@ -31,15 +31,15 @@ impl Tokenise for LetterTokens {
 }
 
 /// Removed when the test ends.
-struct TemporaryFile(PathBuf);
+struct TestFile(PathBuf);
 
-impl Drop for TemporaryFile {
+impl Drop for TestFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
     }
 }
 
-fn write(lengths: &[usize]) -> TemporaryFile {
+fn write(lengths: &[usize]) -> TestFile {
     static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let name = format!("seqloom-packed-{}-{number}.fa", std::process::id());
@@ -52,7 +52,7 @@ fn write(lengths: &[usize]) -> TemporaryFile {
     };
     let text: String = lengths.iter().enumerate().map(record).collect();
     fs::write(&path, text).unwrap();
-    TemporaryFile(path)
+    TestFile(path)
 }
 
 fn rule(capacity: usize, window: usize, cut: (usize, usize)) -> PackingRule {
@@ -64,28 +64,13 @@ fn rule(capacity: usize, window: usize, cut: (usize, usize)) -> PackingRule {
     }
 }
 
-fn stream(
-    file: &TemporaryFile,
-    rule: PackingRule,
-    resume_point: ResumePoint,
-) -> BatchStream<LetterTokens> {
+fn stream(file: &TestFile, rule: PackingRule, resume: ResumePoint) -> BatchStream<LetterTokens> {
     let input = SequenceFile {
         path: file.0.clone(),
         index: None,
     };
-    let files = RecordFiles::new(
-        vec![input],
-        ReaderOptions::default(),
-        resume_point.from,
-        None,
-    );
-    BatchStream::new(
-        files,
-        rule,
-        LetterTokens,
-        resume_point,
-        BufferPool::default(),
-    )
+    let files = RecordFiles::new(vec![input], ReaderOptions::default(), resume.from, None);
+    BatchStream::new(files, rule, LetterTokens, resume, BufferPool::default())
 }
 
 fn all(mut stream: BatchStream<LetterTokens>) -> (Vec<PackedBatch>, u64) {
@@ -166,7 +151,7 @@ proptest! {
         let rule = rule(40, window, (25, 7));
         let (whole, content) = all(stream(&file, rule, ResumePoint::default()));
         for (number, packed) in whole.iter().enumerate() {
-            let (rest, again) = all(stream(&file, rule, packed.resume_point.clone()));
+            let (rest, again) = all(stream(&file, rule, packed.resume.clone()));
             let wanted: Vec<_> = whole[number + 1..].iter().map(keys).collect();
             prop_assert_eq!(rest.iter().map(keys).collect::<Vec<_>>(), wanted);
             prop_assert_eq!(again, content);
@@ -194,12 +179,12 @@ proptest! {
 #[test]
 fn a_file_that_has_lost_what_waited_is_an_error() {
     let file = write(&[3, 4, 5, 6, 7]);
-    let resume_point = ResumePoint {
+    let resume = ResumePoint {
         next: (9, 0),
         waiting: vec![(7, 0)],
         ..ResumePoint::default()
     };
-    let outcome = stream(&file, rule(40, 8, (40, 0)), resume_point).next_batch();
+    let outcome = stream(&file, rule(40, 8, (40, 0)), resume).next_batch();
     assert!(matches!(outcome, Err(PackingFailure::Reading(_))));
 }
 

@@ -1,7 +1,7 @@
 //! Letters to tokens, many windows at once.
 
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowPositions, fill};
+use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowLayout, fill};
 
 use crate::gather::RaggedRows;
 
@@ -95,7 +95,7 @@ fn fill_first(
         (letters, kernel),
         &sequences,
         tokens,
-        RowPositions::At(&out.offsets),
+        RowLayout::At(&out.offsets),
     )
 }
 

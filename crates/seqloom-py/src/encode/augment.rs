@@ -33,7 +33,7 @@ type ManySequences<'py> = (
 impl Augmenter {
     fn new(py: Python<'_>, augmentation: Result<Augmentation>) -> PyResult<Self> {
         Ok(Self {
-            augmentation: augmentation.map_err(|failure| error::raised(py, &failure))?,
+            augmentation: error::raise(py, augmentation)?,
             bytes: BufferPool::default(),
         })
     }

@@ -9,16 +9,17 @@ use pyo3::prelude::*;
 use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
     AnyKernel, Frame, KmerCounts, KmerWords, Kmers, LetterCounts, Lookup, OneHot, RowKernel,
-    RowPositions, Word, fill,
+    RowLayout, Word, fill,
 };
 use seqloom_macros::native;
 
 use super::letters::Letters;
+use crate::error::raise;
+use crate::pool;
 use crate::pooled::PooledBytes;
-use crate::{error, pool};
 
 /// A kernel for numbers of one, two, four or eight bytes.
-enum AnySequenceKernel {
+enum ByWidth {
     One(Box<dyn RowKernel<u8>>),
     Two(Box<dyn RowKernel<u16>>),
     Four(Box<dyn RowKernel<u32>>),
@@ -27,7 +28,7 @@ enum AnySequenceKernel {
 
 /// An array of unsigned integers, which are the bits of numbers of the same size.
 #[derive(FromPyObject)]
-pub(crate) enum UnsignedArray<'py> {
+pub(crate) enum UintArray<'py> {
     One(PyReadonlyArray1<'py, u8>),
     Two(PyReadonlyArray1<'py, u16>),
     Four(PyReadonlyArray1<'py, u32>),
@@ -35,7 +36,7 @@ pub(crate) enum UnsignedArray<'py> {
 }
 
 #[cfg(feature = "stubs")]
-impl pyo3_stub_gen::PyStubType for UnsignedArray<'_> {
+impl pyo3_stub_gen::PyStubType for UintArray<'_> {
     fn type_output() -> pyo3_stub_gen::TypeInfo {
         PyArray1::<u8>::type_output()
             | PyArray1::<u16>::type_output()
@@ -48,18 +49,12 @@ impl pyo3_stub_gen::PyStubType for UnsignedArray<'_> {
 macro_rules! typed {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
-            UnsignedArray::One($numbers) => Ok(AnySequenceKernel::One(Word::boxed(
-                AnyKernel::$kind($kernel),
-            ))),
-            UnsignedArray::Two($numbers) => Ok(AnySequenceKernel::Two(Word::boxed(
-                AnyKernel::$kind($kernel),
-            ))),
-            UnsignedArray::Four($numbers) => Ok(AnySequenceKernel::Four(Word::boxed(
-                AnyKernel::$kind($kernel),
-            ))),
-            UnsignedArray::Eight($numbers) => Ok(AnySequenceKernel::Eight(Word::boxed(
-                AnyKernel::$kind($kernel),
-            ))),
+            UintArray::One($numbers) => Ok(ByWidth::One(Word::boxed(AnyKernel::$kind($kernel)))),
+            UintArray::Two($numbers) => Ok(ByWidth::Two(Word::boxed(AnyKernel::$kind($kernel)))),
+            UintArray::Four($numbers) => Ok(ByWidth::Four(Word::boxed(AnyKernel::$kind($kernel)))),
+            UintArray::Eight($numbers) => {
+                Ok(ByWidth::Eight(Word::boxed(AnyKernel::$kind($kernel))))
+            }
         }
     };
 }
@@ -68,7 +63,7 @@ macro_rules! typed {
 #[native(frozen)]
 pub(crate) struct SequenceKernel {
     letters: Py<Letters>,
-    typed: AnySequenceKernel,
+    typed: ByWidth,
 }
 
 #[native]
@@ -78,7 +73,7 @@ impl SequenceKernel {
     fn one_hot(
         py: Python<'_>,
         letters: Py<Letters>,
-        rows: UnsignedArray<'_>,
+        rows: UintArray<'_>,
         channels_first: bool,
     ) -> PyResult<Self> {
         let known = &letters.get().inner;
@@ -95,7 +90,7 @@ impl SequenceKernel {
     fn lookup(
         py: Python<'_>,
         letters: Py<Letters>,
-        values: UnsignedArray<'_>,
+        values: UintArray<'_>,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
         let typed = typed!(values, Lookup, |values| raise(
@@ -111,7 +106,7 @@ impl SequenceKernel {
     fn kmers(
         py: Python<'_>,
         letters: Py<Letters>,
-        like: UnsignedArray<'_>,
+        like: UintArray<'_>,
         k: usize,
         stride: usize,
         canonical: bool,
@@ -135,7 +130,7 @@ impl SequenceKernel {
     fn kmer_counts(
         py: Python<'_>,
         letters: Py<Letters>,
-        like: UnsignedArray<'_>,
+        like: UintArray<'_>,
         k: usize,
         stride: usize,
         canonical: bool,
@@ -181,14 +176,14 @@ impl SequenceKernel {
         let call = FillCall {
             letters: &self.letters.get().inner,
             sequences: raise(py, Ragged::new(data.as_slice()?, offsets.as_slice()?))?,
-            rows: starts.map_or(RowPositions::Equal, RowPositions::At),
+            rows: starts.map_or(RowLayout::Equal, RowLayout::At),
             threads,
         };
         let counts = match &self.typed {
-            AnySequenceKernel::One(kernel) => call.fill(&**kernel, &out),
-            AnySequenceKernel::Two(kernel) => call.fill(&**kernel, &out),
-            AnySequenceKernel::Four(kernel) => call.fill(&**kernel, &out),
-            AnySequenceKernel::Eight(kernel) => call.fill(&**kernel, &out),
+            ByWidth::One(kernel) => call.fill(&**kernel, &out),
+            ByWidth::Two(kernel) => call.fill(&**kernel, &out),
+            ByWidth::Four(kernel) => call.fill(&**kernel, &out),
+            ByWidth::Eight(kernel) => call.fill(&**kernel, &out),
         }?;
         Ok(counts.to_vec().into_pyarray(py))
     }
@@ -201,44 +196,24 @@ impl SequenceKernel {
         sequences: &Ragged<'_>,
         out: &mut PooledBytes,
     ) -> Result<LetterCounts> {
-        let letters = &self.letters.get().inner;
+        let (letters, rows) = (&self.letters.get().inner, RowLayout::Equal);
         match &self.typed {
-            AnySequenceKernel::One(kernel) => fill(
-                (letters, &**kernel),
-                sequences,
-                out.numbers(),
-                RowPositions::Equal,
-            ),
-            AnySequenceKernel::Two(kernel) => fill(
-                (letters, &**kernel),
-                sequences,
-                out.numbers(),
-                RowPositions::Equal,
-            ),
-            AnySequenceKernel::Four(kernel) => fill(
-                (letters, &**kernel),
-                sequences,
-                out.numbers(),
-                RowPositions::Equal,
-            ),
-            AnySequenceKernel::Eight(kernel) => fill(
-                (letters, &**kernel),
-                sequences,
-                out.numbers(),
-                RowPositions::Equal,
-            ),
+            ByWidth::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Four(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Eight(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
         }
     }
 
     /// The letters, and the kernel where its numbers have four bytes.
     pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
         match &self.typed {
-            AnySequenceKernel::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
+            ByWidth::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
             _ => None,
         }
     }
 
-    fn new(letters: Py<Letters>, typed: PyResult<AnySequenceKernel>) -> PyResult<Self> {
+    fn new(letters: Py<Letters>, typed: PyResult<ByWidth>) -> PyResult<Self> {
         typed.map(|typed| Self { letters, typed })
     }
 }
@@ -247,7 +222,7 @@ impl SequenceKernel {
 struct FillCall<'a> {
     letters: &'a seqloom_encode::LetterTable,
     sequences: Ragged<'a>,
-    rows: RowPositions<'a>,
+    rows: RowLayout<'a>,
     threads: usize,
 }
 
@@ -281,8 +256,4 @@ fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
 
 fn at(specials: &[u64], position: usize) -> u64 {
     specials.get(position).copied().unwrap_or_default()
-}
-
-fn raise<T>(py: Python<'_>, answer: Result<T>) -> PyResult<T> {
-    answer.map_err(|failure| error::raised(py, &failure))
 }

@@ -40,7 +40,7 @@ impl Letters {
             })
         };
         let made = policy().and_then(|policy| encode::LetterTable::new(alphabet, policy));
-        let inner = made.map_err(|failure| error::raised(py, &failure))?;
+        let inner = error::raise(py, made)?;
         Ok(Self { inner })
     }
 

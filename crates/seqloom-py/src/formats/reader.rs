@@ -92,7 +92,7 @@ impl SequenceReader {
                 threads,
             })
         };
-        let options = options().map_err(|failure| error::raised(py, &failure))?;
+        let options = error::raise(py, options())?;
         let failure = PythonFailure::default();
         let source = match file {
             Some(object) => Some(PythonReader::new(&object, &failure)?),

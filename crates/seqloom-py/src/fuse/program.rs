@@ -55,7 +55,7 @@ impl ElementwiseProgram {
             description.outputs.push(Output { value, fold });
             axes.push(along);
         }
-        let program = Program::new(&description).map_err(|failure| error::raised(py, &failure))?;
+        let program = error::raise(py, Program::new(&description))?;
         Ok(Self {
             program,
             double,
@@ -74,8 +74,7 @@ impl ElementwiseProgram {
     ) -> PyResult<()> {
         let results = arrays(outputs)?;
         let values = self.values(inputs, &results)?;
-        let shape = self.shape(&values, &results);
-        let shape = shape.map_err(|failure| error::raised(py, &failure))?;
+        let shape = error::raise(py, self.shape(&values, &results))?;
         let operands: Vec<Operand<'_>> = values.iter().map(|value| value.operand(&shape)).collect();
         let mut writings = results
             .iter()
@@ -101,7 +100,7 @@ impl ElementwiseProgram {
             pool::run_kernel(py, threads, || outcome = work())?;
             outcome
         };
-        outcome.map_err(|failure| error::raised(py, &failure))
+        error::raise(py, outcome)
     }
 }
 

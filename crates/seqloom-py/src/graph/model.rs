@@ -57,7 +57,7 @@ impl ExportedModel {
             let facts = export.facts().to_string();
             Model::new(export, limits).map(|model| Self { model, facts })
         });
-        made.map_err(|failure| error::raised(py, &failure))
+        error::raise(py, made)
     }
 
     /// What the model is, as JSON.
@@ -84,8 +84,7 @@ impl ExportedModel {
             let data = numbers.data(name)?;
             arguments.push(Input { name, shape, data });
         }
-        let outcome = py.detach(|| self.model.run(&arguments, threads));
-        let arrays = outcome.map_err(|failure| error::raised(py, &failure))?;
+        let arrays = error::raise(py, py.detach(|| self.model.run(&arguments, threads)))?;
         arrays
             .into_iter()
             .map(|array| returned(py, &array))

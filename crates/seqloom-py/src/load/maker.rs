@@ -11,10 +11,11 @@ use seqloom_encode::LetterCounts;
 use seqloom_load::gather::RaggedRows;
 use seqloom_macros::native;
 
-use super::store::{RecordStore, StoreColumns, raised, text};
+use super::store::{RecordStore, StoreColumns, text};
 use crate::encode::kernel::SequenceKernel;
+use crate::error::{self, raise};
+use crate::pool;
 use crate::pooled::{PooledBytes, Ring};
-use crate::{error, pool};
 
 /// Below so many bytes, waking other threads costs more than it saves.
 const WORTH_SHARING: usize = 1 << 23;
@@ -96,7 +97,7 @@ impl BatchJob {
     /// Returns the result as Python gets it.
     fn into_tuple(self, py: Python<'_>) -> PyResult<BatchTuple> {
         let panicked = || error::internal(py, "a batch could not be made");
-        let counts = raised(py, self.counts.ok_or_else(panicked)?)?.to_array();
+        let counts = raise(py, self.counts.ok_or_else(panicked)?)?.to_array();
         Ok((
             self.memory.into_array(py)?.unbind(),
             counts.iter().any(|count| *count > 0).then_some(counts),
@@ -136,7 +137,7 @@ impl BatchMaker {
         size: usize,
         with_names: bool,
     ) -> PyResult<()> {
-        let memory = raised(py, self.memory(size))?;
+        let memory = raise(py, self.memory(size))?;
         let batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
         self.workers.push(batch);
         Ok(())
@@ -146,11 +147,11 @@ impl BatchMaker {
     fn pop(&self, py: Python<'_>) -> PyResult<BatchTuple> {
         if !self.workers.is_in_this_process() {
             let message = "an epoch that was begun before a fork cannot go on behind it";
-            return raised(py, Err(Error::argument(message)));
+            return raise(py, Err(Error::argument(message)));
         }
         let found = py.detach(|| self.workers.pop(&mut ()));
         let missing = || Error::argument("no batch was asked for");
-        raised(py, found.ok_or_else(missing))?.into_tuple(py)
+        raise(py, found.ok_or_else(missing))?.into_tuple(py)
     }
 
     /// A batch made at once, its rows shared out among so many threads.
@@ -165,7 +166,7 @@ impl BatchMaker {
         with_names: bool,
         threads: usize,
     ) -> PyResult<BatchTuple> {
-        let memory = raised(py, self.memory(size))?;
+        let memory = raise(py, self.memory(size))?;
         let mut batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
         let threads = if size < WORTH_SHARING { 1 } else { threads };
         let counts = pool::run(py, threads, || batch.make())?;

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_core::{BufferPool, Error};
 use seqloom_load::packed::{
-    BatchStream, Cause, PackedBatch, PackingFailure, PackingRule, PrefetchedStream, RecordFiles,
-    RecordOrigin, ResumePoint, SequenceFile, WindowCutter,
+    BatchStream, Cause, Origin, PackedBatch, PackingFailure, PackingRule, PrefetchedStream,
+    RecordFiles, ResumePoint, SequenceFile, WindowCutter,
 };
 use seqloom_macros::native;
 use seqloom_sequences::ReaderOptions;
@@ -115,7 +115,7 @@ impl PackedStream {
             };
             Ok((rule, options))
         };
-        let (rule, options) = rule().map_err(|failure| error::raised(py, &failure))?;
+        let (rule, options) = error::raise(py, rule())?;
         let tokeniser = Tokeniser::new(py, kernel, function)?;
         let runs_ahead = threads > 1 && !tokeniser.is_python();
         let place = resume_point(place);
@@ -206,7 +206,7 @@ impl PackedStream {
 impl PackedStream {
     fn deliver<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
         let met = packed.met;
-        self.place = Some(packed.resume_point);
+        self.place = Some(packed.resume);
         Ok((
             [
                 pooled::array(py, packed.tokens, &self.buffer_pool)?,
@@ -231,7 +231,7 @@ impl Drop for PackedStream {
 
 fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) -> ResumePoint {
     ResumePoint {
-        from: RecordOrigin {
+        from: Origin {
             file,
             record,
             ordinal,

@@ -11,9 +11,10 @@ use seqloom_load::gather::{self, RaggedRows, first_word};
 use seqloom_load::strand;
 use seqloom_macros::native;
 
+use crate::error::raise;
 use crate::formats::columns::RowArrays;
+use crate::pool;
 use crate::pooled::SharedArray;
-use crate::{error, pool};
 
 /// Letters of some rows, and their qualities where there are any.
 type SequenceArrays<'py> = (RowArrays<'py>, Option<RowArrays<'py>>);
@@ -52,7 +53,7 @@ pub(crate) fn header_ids<'py>(
 ) -> PyResult<Vec<Bound<'py, PyString>>> {
     let headers = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
     let rows = (0..headers.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX));
-    rows.map(|row| text(py, first_word(raised(py, headers.get(row))?)))
+    rows.map(|row| text(py, first_word(raise(py, headers.get(row))?)))
         .collect()
 }
 
@@ -160,7 +161,7 @@ impl RecordStore {
         py: Python<'py>,
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Vec<Bound<'py, PyString>>> {
-        let names = raised(py, self.columns.names(rows.as_slice()?))?;
+        let names = raise(py, self.columns.names(rows.as_slice()?))?;
         names.iter().map(|name| text(py, name)).collect()
     }
 
@@ -215,12 +216,8 @@ impl StoreColumn {
     }
 
     fn row(&self, py: Python<'_>, row: i64) -> PyResult<&[u8]> {
-        raised(py, self.columns().get(row))
+        raise(py, self.columns().get(row))
     }
-}
-
-pub(super) fn raised<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
-    outcome.map_err(|failure| error::raised(py, &failure))
 }
 
 /// A header's bytes as text, whatever they are.

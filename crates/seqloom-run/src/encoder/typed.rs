@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::cast_slice_mut;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{LetterTable, RowKernel, RowPositions, Word, fill};
+use seqloom_encode::{LetterTable, RowKernel, RowLayout, Word, fill};
 use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;
@@ -69,7 +69,7 @@ fn misfit(dtype: Dtype) -> Error {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputRows<'a> {
     pub(crate) size: usize,
-    pub(crate) rows: RowPositions<'a>,
+    pub(crate) rows: RowLayout<'a>,
 }
 
 impl OutputRows<'_> {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::RowPositions;
+use seqloom_encode::RowLayout;
 use seqloom_graph::{Dtype, Layout, Limits, Manifest};
 
-use super::order::{BatchCut, LengthOrder};
+use super::order::{BatchCut, Order};
 use super::records::Records;
 use crate::array::{InputArray, product, set};
 use crate::column::ByteRows;
@@ -99,7 +99,7 @@ impl BatchFiller {
     pub(super) fn fill(
         &self,
         records: &Records,
-        order: &LengthOrder,
+        order: &Order,
         batch: &mut FeedBatch,
     ) -> Result<()> {
         if batch.arrays.is_empty() {
@@ -189,7 +189,7 @@ impl FilledBatch<'_> {
                 _ => {
                     array.shape = self.filler.encoder.shape(count, width);
                     let size = self.require_memory(array)?;
-                    self.encode(size, RowPositions::Equal, array)?;
+                    self.encode(size, RowLayout::Equal, array)?;
                 }
             }
         }
@@ -216,7 +216,7 @@ impl FilledBatch<'_> {
                 _ => {
                     array.shape = vec![size];
                     self.require_memory(array)?;
-                    self.encode(size, RowPositions::At(segments), array)?;
+                    self.encode(size, RowLayout::At(segments), array)?;
                 }
             }
         }
@@ -240,7 +240,7 @@ impl FilledBatch<'_> {
         )))
     }
 
-    fn encode(&self, size: usize, rows: RowPositions<'_>, array: &mut InputArray) -> Result<()> {
+    fn encode(&self, size: usize, rows: RowLayout<'_>, array: &mut InputArray) -> Result<()> {
         let output = OutputRows { size, rows };
         let encoder = &self.filler.encoder;
         encoder.fill(&self.letters, output, &mut array.values)

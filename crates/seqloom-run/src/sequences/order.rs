@@ -4,7 +4,7 @@ use crate::feed::FeedBatch;
 
 /// The records of a window, sorted by their positions; equal ones keep their order.
 #[derive(Debug)]
-pub(super) struct LengthOrder {
+pub(super) struct Order {
     rows: Vec<i64>,
     places: Vec<usize>,
 }
@@ -21,7 +21,7 @@ pub(super) enum BatchCut {
     OneLength,
 }
 
-impl LengthOrder {
+impl Order {
     /// `places` are the positions of each record.
     pub(super) fn new(places: Vec<usize>) -> Self {
         let mut rows: Vec<i64> = (0_i64..).take(places.len()).collect();
@@ -79,13 +79,13 @@ mod tests {
 
     #[test]
     fn equal_lengths_keep_their_order() {
-        let order = LengthOrder::new(vec![5, 3, 5, 3]);
+        let order = Order::new(vec![5, 3, 5, 3]);
         assert_eq!(order.rows, [1, 3, 0, 2]);
     }
 
     #[test]
     fn the_last_batch_is_filled_up_with_its_last_record() {
-        let order = LengthOrder::new(vec![1, 1, 1]);
+        let order = Order::new(vec![1, 1, 1]);
         let mut batch = FeedBatch::default();
         assert!(order.pick(2, (2, BatchCut::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_graph_without_an_input_for_padding_gets_records_of_one_length() {
-        let order = LengthOrder::new(vec![5, 3, 5, 3]);
+        let order = Order::new(vec![5, 3, 5, 3]);
         let (mut batch, how) = (FeedBatch::default(), (3, BatchCut::OneLength));
         assert!(order.pick(0, how, &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([1, 3].as_slice(), 2));
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_window_of_one_length_is_filled_up_for_such_a_graph_too() {
-        let order = LengthOrder::new(vec![5, 5]);
+        let order = Order::new(vec![5, 5]);
         let mut batch = FeedBatch::default();
         assert!(order.pick(0, (3, BatchCut::OneLength), &mut batch));
         assert_eq!(

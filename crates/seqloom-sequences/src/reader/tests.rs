@@ -28,11 +28,8 @@ impl Read for SmallReads {
 
 fn open_as(file: &[u8], piece: usize, options: &ReaderOptions) -> Result<Reader> {
     let reads = SmallReads(Cursor::new(file.to_vec()), piece);
-    Reader::new(
-        Path::new("x.fa"),
-        BufferedInput::new(Box::new(reads)),
-        options,
-    )
+    let input = BufferedInput::new(Box::new(reads));
+    Reader::new(Path::new("x.fa"), input, options)
 }
 
 fn open(file: &[u8]) -> Result<Reader> {

@@ -12,7 +12,7 @@ pub enum Purpose {
 }
 
 /// A kind of file that cannot be read for some purpose.
-pub(super) struct FileKind {
+pub(super) struct Content {
     name: &'static str,
     /// How to convert it to what each purpose needs; empty where there is no usual way.
     sequences: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct FileKind {
     table: &'static str,
 }
 
-impl FileKind {
+impl Content {
     const fn new(name: &'static str, ways: [&'static str; 3]) -> Self {
         let [sequences, intervals, table] = ways;
         Self {
@@ -58,7 +58,7 @@ pub fn foreign(start: &[u8], purpose: Purpose) -> Option<String> {
 }
 
 /// What a file is that begins like this, by its first bytes or its first lines.
-pub(super) fn content_of(start: &[u8]) -> Option<&'static FileKind> {
+pub(super) fn content_of(start: &[u8]) -> Option<&'static Content> {
     let is_tar = !start.starts_with(b"@") && start.get(257..262) == Some(b"ustar");
     by_magic(start)
         .or(is_tar.then_some(&TAR))
@@ -77,7 +77,7 @@ const TO_BED: [&str; 3] = [
     "",
 ];
 
-static FASTA: FileKind = FileKind::new(
+static FASTA: Content = Content::new(
     "FASTA (sequences)",
     [
         "",
@@ -85,13 +85,13 @@ static FASTA: FileKind = FileKind::new(
         "give it as the file of sequences",
     ],
 );
-static TAR: FileKind = FileKind::new("a tar archive", ["unpack it first"; 3]);
-static ZIP: FileKind = FileKind::new("a zip archive", ["unpack it first"; 3]);
-static NPZ: FileKind = FileKind::new("a NumPy archive (.npz)", [""; 3]);
-static EXCEL: FileKind = FileKind::new("an Excel workbook (.xlsx)", SHEET);
-static SPREADSHEET: FileKind = FileKind::new("an OpenDocument spreadsheet", SHEET);
-static PGEN: FileKind = FileKind::new("PLINK 2 genotypes (.pgen)", TO_BED);
-static BGEN: FileKind = FileKind::new(
+static TAR: Content = Content::new("a tar archive", ["unpack it first"; 3]);
+static ZIP: Content = Content::new("a zip archive", ["unpack it first"; 3]);
+static NPZ: Content = Content::new("a NumPy archive (.npz)", [""; 3]);
+static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SHEET);
+static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SHEET);
+static PGEN: Content = Content::new("PLINK 2 genotypes (.pgen)", TO_BED);
+static BGEN: Content = Content::new(
     "BGEN genotypes",
     [
         "convert it: plink2 --bgen FILE ref-first --sample NAME.sample --make-bed --out NEW",
@@ -99,8 +99,8 @@ static BGEN: FileKind = FileKind::new(
         "",
     ],
 );
-static PLINK: FileKind = FileKind::new("PLINK .bed genotypes", [""; 3]);
-static VCF: FileKind = FileKind::new(
+static PLINK: Content = Content::new("PLINK .bed genotypes", [""; 3]);
+static VCF: Content = Content::new(
     "VCF (variants)",
     [
         "convert it to genotypes: plink2 --vcf FILE --make-bed --out NEW",
@@ -108,7 +108,7 @@ static VCF: FileKind = FileKind::new(
         "convert it to genotypes: plink2 --vcf FILE --make-bed --out NEW",
     ],
 );
-static GFF: FileKind = FileKind::new(
+static GFF: Content = Content::new(
     "GFF or GTF (annotation)",
     [
         "convert it to BED, and give the genome with the BED as its intervals",
@@ -116,7 +116,7 @@ static GFF: FileKind = FileKind::new(
         "",
     ],
 );
-static SAM: FileKind = FileKind::new(
+static SAM: Content = Content::new(
     "SAM (alignments)",
     [
         "convert it: samtools fastq FILE > NEW.fastq",
@@ -124,7 +124,7 @@ static SAM: FileKind = FileKind::new(
         "",
     ],
 );
-static INTERVAL_LIST: FileKind = FileKind::new(
+static INTERVAL_LIST: Content = Content::new(
     "a Picard interval list",
     [
         "convert it to BED, and give the genome with the BED as its intervals",
@@ -132,7 +132,7 @@ static INTERVAL_LIST: FileKind = FileKind::new(
         "",
     ],
 );
-static UNIPROT: FileKind = FileKind::new(
+static UNIPROT: Content = Content::new(
     "a UniProt flat file",
     [
         r#"convert it to FASTA: python -c "from Bio import SeqIO; SeqIO.convert('FILE', 'swiss', 'NEW.fa', 'fasta')""#,
@@ -140,7 +140,7 @@ static UNIPROT: FileKind = FileKind::new(
         "",
     ],
 );
-static EMBL: FileKind = FileKind::new(
+static EMBL: Content = Content::new(
     "an EMBL or UniProt flat file",
     [
         r#"convert it to FASTA: python -c "from Bio import SeqIO; SeqIO.convert('FILE', 'embl', 'NEW.fa', 'fasta')""#,
@@ -148,7 +148,7 @@ static EMBL: FileKind = FileKind::new(
         "",
     ],
 );
-static GENBANK: FileKind = FileKind::new(
+static GENBANK: Content = Content::new(
     "a GenBank flat file",
     [
         r#"convert it to FASTA: python -c "from Bio import SeqIO; SeqIO.convert('FILE', 'genbank', 'NEW.fa', 'fasta')""#,
@@ -160,18 +160,18 @@ static GENBANK: FileKind = FileKind::new(
 const TWICE: &str = "packed twice?";
 const UTF8: [&str; 3] = ["save it as UTF-8"; 3];
 /// The first bytes of files of other kinds.
-static MAGIC: [(&[u8], FileKind); 30] = [
-    (b"\x1F\x8B", FileKind::new("gzip data", [TWICE; 3])),
+static MAGIC: [(&[u8], Content); 30] = [
+    (b"\x1F\x8B", Content::new("gzip data", [TWICE; 3])),
     (
         b"\xFD7zXZ\0",
-        FileKind::new(
+        Content::new(
             "xz data",
             [TWICE, "unpack it first (xz -d)", "unpack it first (xz -d)"],
         ),
     ),
     (
         b"\x28\xB5\x2F\xFD",
-        FileKind::new(
+        Content::new(
             "zstd data",
             [
                 TWICE,
@@ -182,7 +182,7 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"BZh91AY",
-        FileKind::new(
+        Content::new(
             "bzip2 data",
             [
                 TWICE,
@@ -193,30 +193,24 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"\x04\x22\x4D\x18",
-        FileKind::new("lz4 data", ["unpack it first (lz4 -d)"; 3]),
+        Content::new("lz4 data", ["unpack it first (lz4 -d)"; 3]),
     ),
     (
         b"7z\xBC\xAF\x27\x1C",
-        FileKind::new("a 7z archive", ["unpack it first"; 3]),
+        Content::new("a 7z archive", ["unpack it first"; 3]),
     ),
-    (
-        b"PK\x05\x06",
-        FileKind::new("an empty zip archive", [""; 3]),
-    ),
+    (b"PK\x05\x06", Content::new("an empty zip archive", [""; 3])),
     (
         b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
-        FileKind::new("an Excel workbook (.xls)", SHEET),
+        Content::new("an Excel workbook (.xls)", SHEET),
     ),
-    (
-        b"\x89PNG\r\n\x1A\n",
-        FileKind::new("a PNG picture", [""; 3]),
-    ),
-    (b"\xFF\xD8\xFF", FileKind::new("a JPEG picture", [""; 3])),
-    (b"GIF89a", FileKind::new("a GIF picture", [""; 3])),
-    (b"%PDF", FileKind::new("a PDF document", [""; 3])),
+    (b"\x89PNG\r\n\x1A\n", Content::new("a PNG picture", [""; 3])),
+    (b"\xFF\xD8\xFF", Content::new("a JPEG picture", [""; 3])),
+    (b"GIF89a", Content::new("a GIF picture", [""; 3])),
+    (b"%PDF", Content::new("a PDF document", [""; 3])),
     (
         b"\x89HDF\r\n\x1A\n",
-        FileKind::new(
+        Content::new(
             "an HDF5 file",
             [
                 "",
@@ -227,7 +221,7 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"PAR1\x15",
-        FileKind::new(
+        Content::new(
             "a Parquet file",
             [
                 "in Python give the data frame (pandas.read_parquet)",
@@ -238,20 +232,20 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"ARROW1\0",
-        FileKind::new(
+        Content::new(
             "an Arrow file",
             ["in Python give the data frame (pandas.read_feather)"; 3],
         ),
     ),
-    (b"\x93NUMPY", FileKind::new("a NumPy array", [""; 3])),
+    (b"\x93NUMPY", Content::new("a NumPy array", [""; 3])),
     (
         b"SQLite format 3\0",
-        FileKind::new("an SQLite database", [""; 3]),
+        Content::new("an SQLite database", [""; 3]),
     ),
-    (b"\x7FELF", FileKind::new("a program or library", [""; 3])),
+    (b"\x7FELF", Content::new("a program or library", [""; 3])),
     (
         b"BAM\x01",
-        FileKind::new(
+        Content::new(
             "BAM (alignments)",
             [
                 "convert it: samtools fastq FILE > NEW.fastq",
@@ -262,7 +256,7 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"CRAM\x03",
-        FileKind::new(
+        Content::new(
             "CRAM (alignments)",
             [
                 "convert it: samtools fastq --reference GENOME.fa FILE > NEW.fastq",
@@ -273,7 +267,7 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"BCF\x02",
-        FileKind::new(
+        Content::new(
             "BCF (variants)",
             [
                 "convert it to genotypes: plink2 --bcf FILE --make-bed --out NEW",
@@ -284,28 +278,28 @@ static MAGIC: [(&[u8], FileKind); 30] = [
     ),
     (
         b"\x43\x27\x41\x1A",
-        FileKind::new(
+        Content::new(
             "a 2bit genome",
             ["convert it: twoBitToFa FILE NEW.fa", "", ""],
         ),
     ),
     (
         b"\x1A\x41\x27\x43",
-        FileKind::new(
+        Content::new(
             "a 2bit genome",
             ["convert it: twoBitToFa FILE NEW.fa", "", ""],
         ),
     ),
     (
         b"\x26\xFC\x8F\x88",
-        FileKind::new(
+        Content::new(
             "bigWig (a signal along a genome)",
             ["", "convert it: bigWigToBedGraph FILE NEW.bedGraph", ""],
         ),
     ),
     (
         b"\xEB\xF2\x89\x87",
-        FileKind::new(
+        Content::new(
             "bigBed intervals",
             [
                 "convert it to BED, and give the genome with the BED as its intervals",
@@ -314,15 +308,15 @@ static MAGIC: [(&[u8], FileKind); 30] = [
             ],
         ),
     ),
-    (b"\xFF\xFE", FileKind::new("UTF-16 text", UTF8)),
-    (b"\xFE\xFF", FileKind::new("UTF-16 text", UTF8)),
-    (b"\x80\x04", FileKind::new("a Python pickle", [""; 3])),
-    (b"RDX3\n", FileKind::new("data of R", [""; 3])),
-    (b"X\n\0\0\0", FileKind::new("data of R", [""; 3])),
+    (b"\xFF\xFE", Content::new("UTF-16 text", UTF8)),
+    (b"\xFE\xFF", Content::new("UTF-16 text", UTF8)),
+    (b"\x80\x04", Content::new("a Python pickle", [""; 3])),
+    (b"RDX3\n", Content::new("data of R", [""; 3])),
+    (b"X\n\0\0\0", Content::new("data of R", [""; 3])),
 ];
 
 /// Files that begin with bytes of their own.
-fn by_magic(start: &[u8]) -> Option<&'static FileKind> {
+fn by_magic(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"PK\x03\x04") {
         return Some(archive(start));
     }
@@ -341,7 +335,7 @@ fn by_magic(start: &[u8]) -> Option<&'static FileKind> {
 }
 
 /// What a zip archive holds, by the name of its first member.
-fn archive(start: &[u8]) -> &'static FileKind {
+fn archive(start: &[u8]) -> &'static Content {
     let name = start.get(30..).unwrap_or_default();
     let begins = |word: &[u8]| name.starts_with(word);
     let has = |word: &[u8]| start.windows(word.len()).any(|part| part == word);
@@ -360,25 +354,22 @@ fn archive(start: &[u8]) -> &'static FileKind {
 }
 
 /// Text files that begin with words of their own.
-fn by_words(start: &[u8]) -> Option<&'static FileKind> {
+fn by_words(start: &[u8]) -> Option<&'static Content> {
     const FASTA: [&str; 3] = ["convert it to FASTA", "", ""];
-    static KNOWN: [(&[u8], FileKind); 7] = [
-        (b"#NEXUS", FileKind::new("a NEXUS file", FASTA)),
-        (b"CLUSTAL", FileKind::new("a Clustal alignment", FASTA)),
-        (
-            b"# STOCKHOLM",
-            FileKind::new("a Stockholm alignment", FASTA),
-        ),
+    static KNOWN: [(&[u8], Content); 7] = [
+        (b"#NEXUS", Content::new("a NEXUS file", FASTA)),
+        (b"CLUSTAL", Content::new("a Clustal alignment", FASTA)),
+        (b"# STOCKHOLM", Content::new("a Stockholm alignment", FASTA)),
         (
             b"<!DOCTYPE HTML",
-            FileKind::new("an HTML page", ["a failed download?"; 3]),
+            Content::new("an HTML page", ["a failed download?"; 3]),
         ),
         (
             b"<HTML",
-            FileKind::new("an HTML page", ["a failed download?"; 3]),
+            Content::new("an HTML page", ["a failed download?"; 3]),
         ),
-        (b"<?XML", FileKind::new("XML", [""; 3])),
-        (b"<!DOCTYPE", FileKind::new("XML", [""; 3])),
+        (b"<?XML", Content::new("XML", [""; 3])),
+        (b"<!DOCTYPE", Content::new("XML", [""; 3])),
     ];
     let begins = |word: &[u8]| {
         let found = start.get(..word.len());
@@ -395,7 +386,7 @@ fn by_words(start: &[u8]) -> Option<&'static FileKind> {
 }
 
 /// Text files whose lines have columns of their own.
-fn by_lines(start: &[u8]) -> Option<&'static FileKind> {
+fn by_lines(start: &[u8]) -> Option<&'static Content> {
     let mut lines = start
         .split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line));

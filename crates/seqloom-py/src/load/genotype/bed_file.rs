@@ -42,11 +42,7 @@ impl BedFile {
     /// `"SNP"`, or `"individual"`.
     #[getter]
     fn major(&self, py: Python<'_>) -> PyResult<String> {
-        let major = self.bed.major();
-        major.map_or_else(
-            |error| Err(error::raised(py, &error)),
-            |major| Ok(major.to_string()),
-        )
+        error::raise(py, self.bed.major()).map(|major| major.to_string())
     }
 
     /// Fills `out`, an array of int8, float32 or float64 in C or Fortran order.

@@ -1,12 +1,12 @@
 //! The position of a stream.
 
-use super::row::RecordOrigin;
+use super::row::Origin;
 
 /// Where a stream resumes: the windows that were read and wait, and the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResumePoint {
     /// The first record that is needed again.
-    pub from: RecordOrigin,
+    pub from: Origin,
     /// The window that is read next: the ordinal of its record, and its first letter.
     pub next: (u64, u64),
     /// The hash of all content before that window, its record with it where it has begun.
@@ -28,7 +28,7 @@ pub(super) enum WindowState {
 
 impl ResumePoint {
     /// Before the first record.
-    pub fn start(first: RecordOrigin) -> Self {
+    pub fn start(first: Origin) -> Self {
         Self {
             from: first,
             next: (first.ordinal, 0),
