@@ -5,8 +5,8 @@ use std::mem;
 
 use seqloom_compression::image::IndexBytes;
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::seekable::{TextCache, Container, Seekable, blocks};
-use seqloom_compression::{Compression, UnpackOptions, Text, disk::Disk, unpack};
+use seqloom_compression::seekable::{Container, Seekable, TextCache, blocks};
+use seqloom_compression::{Compression, Text, UnpackOptions, disk::Disk, unpack};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
@@ -105,7 +105,10 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     let Ok((blocks, size)) = blocks(&disk) else {
         return;
     };
-    let (container, image) = (Container::Bgzip(blocks), IndexBytes::Memory(Vec::new().into()));
+    let (container, image) = (
+        Container::Bgzip(blocks),
+        IndexBytes::Memory(Vec::new().into()),
+    );
     let text = Seekable {
         disk,
         container,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seqloom_compression::Compression;
 use seqloom_index::{Building, Index, build_in_memory};
-use seqloom_sequences::{ReaderOptions, Reader};
+use seqloom_sequences::{Reader, ReaderOptions};
 use sirocco::deflate::Level;
 use sirocco::{Format, compress};
 

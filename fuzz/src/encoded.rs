@@ -1,7 +1,7 @@
 //! Sequences of hostile letters as numbers.
 
 use seqloom_core::Ragged;
-use seqloom_encode::{Case, Frame, LetterTable, Policy, Rare, Symbols, KmerWords, count, pack};
+use seqloom_encode::{Case, Frame, KmerWords, LetterTable, Policy, Rare, Symbols, count, pack};
 
 use crate::choices::Choices;
 use crate::slow::{Asked, Slow};

@@ -26,7 +26,7 @@ use std::path::Path;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 /// Reads `bytes` at once and in small pieces; both must end alike.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {

@@ -7,7 +7,8 @@ use seqloom_core::{self as core, BufferPool};
 use seqloom_encode::{Frame, LetterTable, Lookup, Policy};
 use seqloom_load::gather::RaggedRows;
 use seqloom_load::packed::{
-    WindowCutter, PackingFailure, RecordFiles, SequenceFile, PackedBatch, ResumePoint, PackingRule, BatchStream, Tokenise, WindowTokens, fill_rows,
+    BatchStream, PackedBatch, PackingFailure, PackingRule, RecordFiles, ResumePoint, SequenceFile,
+    Tokenise, WindowCutter, WindowTokens, fill_rows,
 };
 use seqloom_sequences::ReaderOptions;
 
@@ -64,7 +65,12 @@ fn go_on_anywhere(path: &Path, rule: PackingRule, choices: &mut Choices<'_>) {
         path: path.to_path_buf(),
         index: None,
     };
-    let files = RecordFiles::new(vec![input], ReaderOptions::default(), place.from, Some(small()));
+    let files = RecordFiles::new(
+        vec![input],
+        ReaderOptions::default(),
+        place.from,
+        Some(small()),
+    );
     let _ = all(BatchStream::new(
         files,
         rule,

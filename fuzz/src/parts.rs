@@ -5,7 +5,7 @@ use std::path::Path;
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::text_again;
-use seqloom_compression::{UnpackOptions, Text, unpack};
+use seqloom_compression::{Text, UnpackOptions, unpack};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 

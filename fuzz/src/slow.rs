@@ -2,7 +2,8 @@
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
-    Frame, RowKernel, KmerCounts, Kmers, LetterTable, Lookup, OneHot, RowLayout, KmerWords, fill, one_hot,
+    Frame, KmerCounts, KmerWords, Kmers, LetterTable, Lookup, OneHot, RowKernel, RowLayout, fill,
+    one_hot,
 };
 
 /// Different words that are counted, at most.
@@ -64,7 +65,12 @@ impl Slow<'_> {
         }
         if let Some(short) = least.checked_sub(1) {
             let room = &mut vec![0; short * self.sequences.len()];
-            let filled = fill((self.letters, kernel), self.sequences, room, RowLayout::Equal);
+            let filled = fill(
+                (self.letters, kernel),
+                self.sequences,
+                room,
+                RowLayout::Equal,
+            );
             assert!(filled.is_err(), "rows that are too short");
         }
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_index::{Building, Index, IndexState, build_in_memory, open_reader};
-use seqloom_load::packed::{RecordFiles, SequenceFile, Origin};
-use seqloom_sequences::{Batch, ReaderOptions, Reader};
+use seqloom_load::packed::{Origin, RecordFiles, SequenceFile};
+use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use crate::choices::Choices;
 use crate::records::{Packing, Record, Records, of_batch};
