@@ -56,7 +56,7 @@ fn put_together<W: Write + Seek + Send>(path: &Path, out: W, building: &Building
         }
     };
     let found = found.map_err(|found| {
-        if building.stop.check().is_err() {
+        if building.check_cancelled().is_err() {
             translate(path, found)
         } else {
             explain(path, found)

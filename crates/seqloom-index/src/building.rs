@@ -23,7 +23,13 @@ pub struct Building {
 impl Building {
     pub(crate) fn advance(&self, bytes: u64) -> io::Result<()> {
         self.progress.fetch_add(bytes, Ordering::Relaxed);
-        self.stop.check()
+        self.check_cancelled()
+    }
+
+    /// Returns an error if the work was cancelled.
+    pub(crate) fn check_cancelled(&self) -> io::Result<()> {
+        let stopped = |_| io::Error::other("was not indexed: that was stopped");
+        self.stop.check().map_err(stopped)
     }
 }
 

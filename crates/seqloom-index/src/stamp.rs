@@ -37,7 +37,11 @@ pub(crate) enum Change {
 /// Hashes a file chunk by chunk.
 pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
     let count = disk.size().div_ceil(CHUNK);
-    let one = |number: u64| building.stop.check().and_then(|()| chunk(disk, number));
+    let one = |number: u64| {
+        building
+            .check_cancelled()
+            .and_then(|()| chunk(disk, number))
+    };
     if building.threads < 2 || rayon::current_thread_index().is_none() {
         return (0..count).map(one).collect();
     }
