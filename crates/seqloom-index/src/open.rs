@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::fai::{FaiRow, format_of, parse_fai, to_rows};
 use super::gzi::{agrees, parse_gzi, write_gzi};
 use super::row::IndexRow;
-use super::side::Side;
+use super::side::IndexFile;
 use super::stamp::{Change, compare, stamp};
 use super::trouble::translate;
 use super::write::{FileSummary, IndexWriter};
@@ -30,7 +30,7 @@ const LONGEST_FRAME: u64 = 3;
 /// Records at any position of a file, by many threads at once.
 pub struct Index {
     pub(super) path: PathBuf,
-    pub(super) side: Side,
+    pub(super) side: IndexFile,
     pub(super) text: Seekable,
     /// The caches that threads keep between calls.
     pub(super) caches: Mutex<Vec<Cache>>,
@@ -54,13 +54,13 @@ impl Index {
     pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, IndexState)> {
         let image = Disk::open(side).and_then(IndexBytes::of);
         let image = image.map_err(|error| Error::io(side, &error))?;
-        let side = Side::new(image).map_err(|fault| Error::format(side, fault))?;
+        let side = IndexFile::new(image).map_err(|fault| Error::format(side, fault))?;
         Self::compared(path, side, threads)
     }
 
     /// Opens an index that was kept in memory, and compares it with `path`.
     pub fn from_bytes(path: &Path, bytes: Vec<u8>, threads: usize) -> Result<(Self, IndexState)> {
-        let side = Side::new(IndexBytes::Memory(Arc::new(bytes)));
+        let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes)));
         Self::compared(
             path,
             side.map_err(|fault| Error::format(path, fault))?,
@@ -68,7 +68,7 @@ impl Index {
         )
     }
 
-    fn compared(path: &Path, side: Side, threads: usize) -> Result<(Self, IndexState)> {
+    fn compared(path: &Path, side: IndexFile, threads: usize) -> Result<(Self, IndexState)> {
         let io = |error| Error::io(path, &error);
         let disk = Disk::open(path).map_err(io)?;
         let change = compare(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
@@ -81,7 +81,7 @@ impl Index {
         Ok((Self::new(path, side, disk), state))
     }
 
-    fn new(path: &Path, side: Side, disk: Disk) -> Self {
+    fn new(path: &Path, side: IndexFile, disk: Disk) -> Self {
         let text = Seekable {
             disk,
             container: side.container.clone(),
@@ -153,7 +153,7 @@ impl Index {
             chunks,
         };
         let bytes = writer.finish(whole).map_err(io)?.into_inner();
-        let side = Side::new(IndexBytes::Memory(Arc::new(bytes)));
+        let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes)));
         let side = side.map_err(|fault| Error::format(path, fault))?;
         Ok(Self::new(path, side, text.disk))
     }

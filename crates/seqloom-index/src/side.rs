@@ -20,7 +20,7 @@ const SPAN: usize = 36;
 
 /// An index whose head and tables were checked; rows are, as they are read.
 #[derive(Clone, Debug)]
-pub(crate) struct Side {
+pub(crate) struct IndexFile {
     pub(crate) head: IndexHeader,
     pub(crate) image: IndexBytes,
     pub(crate) container: Container,
@@ -28,7 +28,7 @@ pub(crate) struct Side {
     pub(crate) chunks: Vec<u64>,
 }
 
-impl Side {
+impl IndexFile {
     pub(crate) fn new(image: IndexBytes) -> Result<Self, Fault> {
         let mut bytes = vec![0; HEAD.min(usize::try_from(image.size()).unwrap_or(HEAD))];
         image.read(0, &mut bytes).map_err(|_| damaged("its head"))?;
@@ -121,7 +121,7 @@ fn span(bytes: &[u8]) -> Span {
 /// Every page and every row is checked; nothing that is written there can do
 /// more than be refused.
 pub fn parse_side(bytes: &[u8]) -> Result<Vec<IndexRow>, Fault> {
-    let side = Side::new(IndexBytes::Memory(Arc::new(bytes.to_vec())))?;
+    let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes.to_vec())))?;
     let mut rows = Vec::new();
     side.rows().each(&side.image, |bytes| {
         let row = IndexRow::from_bytes(bytes);

@@ -7,7 +7,7 @@ use seqloom_core::{Ragged, Result};
 use seqloom_encode::{LetterTable, RowLayout};
 use seqloom_graph::{Dtype, Values};
 
-pub(crate) use self::typed::OutputRows;
+pub(crate) use self::typed::OutputLayout;
 use self::typed::TypedKernel;
 
 /// Turns the letters of records, or their qualities, into the numbers of a batch.
@@ -97,7 +97,7 @@ impl Encoder {
     pub(crate) fn fill(
         &self,
         sequences: &Ragged<'_>,
-        output: OutputRows<'_>,
+        output: OutputLayout<'_>,
         out: &mut Values,
     ) -> Result<()> {
         self.typed.fill(&self.letters, sequences, output, out)
@@ -105,7 +105,7 @@ impl Encoder {
 
     /// The error of a record with a letter that is refused.
     pub(crate) fn refusal(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
-        let output = OutputRows {
+        let output = OutputLayout {
             size: self.typed.size(sequence.longest()),
             rows: RowLayout::Equal,
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::pages::PageColumn;
 use crate::row::IndexRow;
-use crate::side::Side;
+use crate::side::IndexFile;
 use crate::stamp::{Change, compare};
 use seqloom_compression::Compression;
 use seqloom_compression::disk::Disk;
@@ -26,7 +26,7 @@ pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
     let side = index_path(path);
     let is_here = side.is_file() && path.is_file();
     let side = is_here.then(|| Disk::open(&side).ok()).flatten()?;
-    let side = Side::new(IndexBytes::File(Arc::new(side))).ok()?;
+    let side = IndexFile::new(IndexBytes::File(Arc::new(side))).ok()?;
     let disk = Disk::open(path).ok()?;
     let (source, rows) = (&side.head.source, side.rows());
     let is_gzip = side.head.compression == Compression::Gzip;

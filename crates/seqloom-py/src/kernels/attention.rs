@@ -36,7 +36,7 @@ pub(crate) fn attention(
     threads: usize,
 ) -> PyResult<()> {
     by_dtype!(q, T => {
-        let arrays = AttentionArrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.any_mut::<T>("out")?, lse.write::<T>("lse", sums)?);
@@ -73,12 +73,12 @@ pub(crate) fn attention_grad(
     threads: usize,
 ) -> PyResult<()> {
     by_dtype!(q, T => {
-        let arrays = AttentionArrays::<T>::new([&q, &k, &v], mask.as_ref())?;
+        let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
         let sums = sums(&q, bounds.as_deref(), &inputs)?;
-        let results = AttentionResults::<T>::new(&grad, &out, &lse, sums)?;
+        let results = BorrowedResults::<T>::new(&grad, &out, &lse, sums)?;
         let given = results.answers(answers(&inputs))?;
-        let mut outs = AttentionGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
+        let mut outs = BorrowedGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
         let threads = seqloom_kernels::worth_waking(threads, cost(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
@@ -103,7 +103,7 @@ impl pyo3_stub_gen::PyStubType for AnyMask<'_> {
 }
 
 /// The borrowed inputs of attention.
-struct AttentionArrays<'py, T: Element> {
+struct BorrowedInputs<'py, T: Element> {
     inputs: [PyReadonlyArrayDyn<'py, T>; 3],
     mask: Option<BorrowedMask<'py, T>>,
 }
@@ -113,7 +113,7 @@ enum BorrowedMask<'py, T: Element> {
     Added(PyReadonlyArrayDyn<'py, T>),
 }
 
-impl<'py, T: Element + Float> AttentionArrays<'py, T> {
+impl<'py, T: Element + Float> BorrowedInputs<'py, T> {
     fn new([q, k, v]: [&Floats<'py>; 3], mask: Option<&AnyMask<'py>>) -> PyResult<Self> {
         let inputs = [q.any("q")?, k.any("k")?, v.any("v")?];
         let mask = mask.map(|mask| match mask {
@@ -169,13 +169,13 @@ fn broadcast<'a, U: Element + Copy>(
 }
 
 /// The borrowed results of attention.
-struct AttentionResults<'py, T: Element> {
+struct BorrowedResults<'py, T: Element> {
     grad: PyReadonlyArrayDyn<'py, T>,
     out: PyReadonlyArrayDyn<'py, T>,
     lse: PyReadonlyArrayDyn<'py, T>,
 }
 
-impl<'py, T: Element + Float> AttentionResults<'py, T> {
+impl<'py, T: Element + Float> BorrowedResults<'py, T> {
     fn new(
         grad: &Floats<'py>,
         out: &Floats<'py>,
@@ -199,12 +199,12 @@ impl<'py, T: Element + Float> AttentionResults<'py, T> {
 }
 
 /// The borrowed arrays of the gradients.
-enum AttentionGrads<'py, T: Element> {
+enum BorrowedGrads<'py, T: Element> {
     Joined(PyReadwriteArrayDyn<'py, T>),
     Apart([PyReadwriteArrayDyn<'py, T>; 3]),
 }
 
-impl<'py, T: Element + Float> AttentionGrads<'py, T> {
+impl<'py, T: Element + Float> BorrowedGrads<'py, T> {
     fn new(q: &Floats<'py>, others: Option<(&Floats<'py>, &Floats<'py>)>) -> PyResult<Self> {
         let first = q.any_mut("out_q")?;
         Ok(match others {

@@ -28,7 +28,7 @@ pub(crate) fn linear_by_row(
     let outputs = layer.0.axes::<2>("weight")?[0];
     let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
-        let layer_arrays = DenseLayer::<T>::new(&layer, [outputs, inputs])?;
+        let layer_arrays = BorrowedDenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
         let residual = floats::read_if::<T>(residual.as_ref(), "residual", &[rows, outputs])?;
         let mut out = out.write::<T>("out", &[rows, outputs])?;
@@ -62,7 +62,7 @@ pub(crate) fn rotary_linear(
     }
     let threads = seqloom_kernels::worth_waking(threads, rows * inputs * outputs / 40);
     by_dtype!(x, T => {
-        let layer_arrays = DenseLayer::<T>::new(&layer, [outputs, inputs])?;
+        let layer_arrays = BorrowedDenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
         let cosines = angles.0.read::<T>("cosine", &[rows, half])?;
         let sines = angles.1.read::<T>("sine", &[rows, half])?;
@@ -92,8 +92,8 @@ pub(crate) fn feed_forward(
     by_dtype!(x, T => {
         let weight = norm.0.read::<T>("norm_weight", &[width])?;
         let bias = norm.1.read::<T>("norm_bias", &[width])?;
-        let inner = DenseLayer::<T>::new(&inner, [hidden, width])?;
-        let outer = DenseLayer::<T>::new(&outer, [width, hidden])?;
+        let inner = BorrowedDenseLayer::<T>::new(&inner, [hidden, width])?;
+        let outer = BorrowedDenseLayer::<T>::new(&outer, [width, hidden])?;
         let x = x.read::<T>("x", &[rows, width])?;
         let mut out = out.write::<T>("out", &[rows, width])?;
         let norm = NormRule { weight: weight.as_slice()?, bias: Some(bias.as_slice()?), epsilon: norm.2 };
@@ -104,12 +104,12 @@ pub(crate) fn feed_forward(
 }
 
 /// A layer's arrays, borrowed to be read.
-struct DenseLayer<'py, T: Element> {
+struct BorrowedDenseLayer<'py, T: Element> {
     weight: PyReadonlyArrayDyn<'py, T>,
     bias: Option<PyReadonlyArrayDyn<'py, T>>,
 }
 
-impl<'py, T: Element> DenseLayer<'py, T> {
+impl<'py, T: Element> BorrowedDenseLayer<'py, T> {
     fn new((weight, bias): &DenseArrays<'py>, shape: [usize; 2]) -> PyResult<Self> {
         let weight = weight.read("weight", &shape)?;
         let bias = floats::read_if(bias.as_ref(), "bias", &shape[..1])?;

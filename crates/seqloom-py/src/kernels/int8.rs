@@ -33,7 +33,7 @@ pub(crate) fn linear_int8(
 ) -> PyResult<()> {
     let ([rows, inputs], [_, outputs]) = (x.axes("x")?, out.axes("out")?);
     let threads = worth_waking(threads, [rows, inputs, outputs]);
-    let layer_arrays = Int8Layer::new(&layer, [outputs, inputs])?;
+    let layer_arrays = BorrowedInt8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let residual = floats::read_if::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
     let mut out = out.write::<f32>("out", &[rows, outputs])?;
@@ -64,7 +64,7 @@ pub(crate) fn rotary_linear_int8(
         return Err(PyValueError::new_err(message));
     }
     let threads = worth_waking(threads, [rows, inputs, outputs]);
-    let layer_arrays = Int8Layer::new(&layer, [outputs, inputs])?;
+    let layer_arrays = BorrowedInt8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
     let cosines = angles.0.read::<f32>("cosine", &[rows, half])?;
     let sines = angles.1.read::<f32>("sine", &[rows, half])?;
@@ -98,8 +98,8 @@ pub(crate) fn feed_forward_int8(
     let weight = norm.0.read::<f32>("norm_weight", &[width])?;
     let bias = norm.1.read::<f32>("norm_bias", &[width])?;
     let (inner, outer) = (
-        Int8Layer::new(&inner, [hidden, width])?,
-        Int8Layer::new(&outer, [width, hidden])?,
+        BorrowedInt8Layer::new(&inner, [hidden, width])?,
+        BorrowedInt8Layer::new(&outer, [width, hidden])?,
     );
     let x = x.read::<f32>("x", &[rows, width])?;
     let mut out = out.write::<f32>("out", &[rows, width])?;
@@ -123,14 +123,14 @@ fn worth_waking(threads: usize, sizes: [usize; 3]) -> usize {
 }
 
 /// A layer's arrays, borrowed to be read.
-struct Int8Layer<'a, 'py> {
+struct BorrowedInt8Layer<'a, 'py> {
     weight: &'a PyReadonlyArray2<'py, i8>,
     scales: PyReadonlyArrayDyn<'py, f32>,
     factors: PyReadonlyArrayDyn<'py, f32>,
     bias: Option<PyReadonlyArrayDyn<'py, f32>>,
 }
 
-impl<'a, 'py> Int8Layer<'a, 'py> {
+impl<'a, 'py> BorrowedInt8Layer<'a, 'py> {
     fn new(
         (weight, scales, factors, bias): &'a Int8Arrays<'py>,
         [outputs, inputs]: [usize; 2],

@@ -38,7 +38,7 @@ impl TypedKernel {
         &self,
         letters: &LetterTable,
         sequences: &Ragged<'_>,
-        output: OutputRows<'_>,
+        output: OutputLayout<'_>,
         out: &mut Values,
     ) -> Result<()> {
         match (self, out) {
@@ -67,12 +67,12 @@ fn misfit(dtype: Dtype) -> Error {
 
 /// The size of an output array, and the positions of its rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OutputRows<'a> {
+pub(crate) struct OutputLayout<'a> {
     pub(crate) size: usize,
     pub(crate) rows: RowLayout<'a>,
 }
 
-impl OutputRows<'_> {
+impl OutputLayout<'_> {
     /// Lets a kernel write bits into the memory of numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,

@@ -11,7 +11,7 @@ use super::order::{BatchCut, Order};
 use super::records::Records;
 use crate::array::{InputArray, product, set};
 use crate::column::ByteRows;
-use crate::encoder::{Encoder, OutputRows};
+use crate::encoder::{Encoder, OutputLayout};
 use crate::feed::FeedBatch;
 
 /// Fills the arrays of batches.
@@ -241,7 +241,7 @@ impl FilledBatch<'_> {
     }
 
     fn encode(&self, size: usize, rows: RowLayout<'_>, array: &mut InputArray) -> Result<()> {
-        let output = OutputRows { size, rows };
+        let output = OutputLayout { size, rows };
         let encoder = &self.filler.encoder;
         encoder.fill(&self.letters, output, &mut array.values)
     }

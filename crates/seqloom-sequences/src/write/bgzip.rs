@@ -31,13 +31,13 @@ const END: [u8; 28] = [
 /// Packs text into blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
-    workers: Workers<BlockJob>,
+    workers: Workers<PackJob>,
     workspace: BlockEncoder,
     level: Level,
     /// The number of jobs that keep all threads busy.
     enough: usize,
-    run: BlockJob,
-    spare: Vec<BlockJob>,
+    run: PackJob,
+    spare: Vec<PackJob>,
     /// Where each block begins, in the file and in the text.
     blocks: Vec<(u64, u64)>,
     at: (u64, u64),
@@ -46,7 +46,7 @@ pub(super) struct BgzipWriter {
 impl BgzipWriter {
     pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
         let others = threads.saturating_sub(1);
-        let run = BlockJob::new(level);
+        let run = PackJob::new(level);
         Self {
             target,
             workers: Workers::start("seqloom-blocks", others),
@@ -86,10 +86,7 @@ impl BgzipWriter {
 
     /// Has the current run packed, and begins another.
     fn push(&mut self) -> io::Result<()> {
-        let fresh = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| BlockJob::new(self.level));
+        let fresh = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.run, fresh));
         while self.workers.pending() >= self.enough {
             self.pop()?;
@@ -117,7 +114,7 @@ impl BgzipWriter {
 }
 
 /// Consecutive blocks, which one thread packs.
-struct BlockJob {
+struct PackJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
@@ -133,7 +130,7 @@ struct BlockEncoder {
     buffer: Vec<u8>,
 }
 
-impl BlockJob {
+impl PackJob {
     fn new(level: Level) -> Self {
         Self {
             level,
@@ -152,7 +149,7 @@ impl BlockJob {
     }
 }
 
-impl Job for BlockJob {
+impl Job for PackJob {
     type Workspace = BlockEncoder;
 
     fn workspace(&self) -> BlockEncoder {
