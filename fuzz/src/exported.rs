@@ -8,7 +8,7 @@ use std::io::{Cursor, Write};
 
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorView;
-use seqloom_graph::graph::{Dim, Named};
+use seqloom_graph::graph::{Dim, NamedValue};
 use seqloom_graph::{Data, Dtype, Export, Input, Limits, Model};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -52,7 +52,7 @@ struct Given {
 }
 
 impl Given {
-    fn of(named: &Named) -> Option<Self> {
+    fn of(named: &NamedValue) -> Option<Self> {
         let size = |dim: &Dim| match dim {
             Dim::Fixed(size) => *size,
             Dim::Named(name) => SIZES[usize::from(name == "length")],

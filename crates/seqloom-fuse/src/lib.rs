@@ -32,5 +32,5 @@ pub use array::{Numbers, NumbersMut};
 pub use fold::Fold;
 pub use number::Number;
 pub use op::Op;
-pub use program::{Description, Output, Program};
-pub use run::{Operand, Source, Target, run};
+pub use program::{Description, Program, ProgramOutput};
+pub use run::{InputSource, ProgramInput, Target, run};

@@ -15,12 +15,12 @@ pub struct Description {
     /// Operations, each with the values that it takes.
     pub steps: Vec<(Op, Vec<usize>)>,
     /// What leaves it.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<ProgramOutput>,
 }
 
 /// A value that leaves a program: whole, or folded.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct ProgramOutput {
     /// Which value.
     pub value: usize,
     /// How it is folded.
@@ -34,7 +34,7 @@ pub struct Program {
     pub(crate) constants: Vec<f64>,
     pub(crate) steps: Vec<ProgramStep>,
     /// Which register each output is in, and how it is folded.
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<ProgramOutput>,
     pub(crate) registers: usize,
     cost: usize,
 }
@@ -76,7 +76,7 @@ impl Program {
                 }
             }
         }
-        let placed = |output: &Output| Output {
+        let placed = |output: &ProgramOutput| ProgramOutput {
             value: positions[output.value],
             ..*output
         };
@@ -96,7 +96,7 @@ impl Program {
     }
 
     /// What leaves it.
-    pub fn outputs(&self) -> &[Output] {
+    pub fn outputs(&self) -> &[ProgramOutput] {
         &self.outputs
     }
 

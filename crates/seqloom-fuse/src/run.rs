@@ -17,16 +17,16 @@ use crate::program::Program;
 /// An input: numbers, and by how many of them the array steps along each axis of the
 /// shape, zero where it is broadcast.
 #[derive(Clone, Debug)]
-pub struct Operand<'a> {
+pub struct ProgramInput<'a> {
     /// The numbers.
-    pub source: Source<'a>,
+    pub source: InputSource<'a>,
     /// A step for each axis.
     pub strides: Vec<usize>,
 }
 
 /// Where the numbers of an input are.
 #[derive(Clone, Copy, Debug)]
-pub enum Source<'a> {
+pub enum InputSource<'a> {
     /// In an array of their own.
     Numbers(Numbers<'a>),
     /// The same number everywhere.
@@ -56,7 +56,7 @@ const BLOCK: usize = 4096;
 pub fn run<T: Number>(
     program: &Program,
     shape: &[usize],
-    inputs: &[Operand<'_>],
+    inputs: &[ProgramInput<'_>],
     outputs: Vec<Target<'_>>,
     threads: usize,
 ) -> Result<()> {
@@ -83,14 +83,14 @@ pub fn run<T: Number>(
 
 fn taken<'a, T: Number>(
     layout: &BlockLayout,
-    inputs: &[Operand<'a>],
+    inputs: &[ProgramInput<'a>],
     strides: Vec<Strides>,
 ) -> Result<Vec<BlockInput<'a, T>>> {
     let each = inputs.iter().zip(strides);
     each.map(|(input, strides)| match input.source {
-        Source::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
-        Source::Output(number) => Ok(BlockInput::Output(number)),
-        Source::Numbers(numbers) => {
+        InputSource::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
+        InputSource::Output(number) => Ok(BlockInput::Output(number)),
+        InputSource::Numbers(numbers) => {
             if layout.total > 0 && numbers.len() < layout.extent(&strides) {
                 return Err(Error::argument("program: an input is too short"));
             }

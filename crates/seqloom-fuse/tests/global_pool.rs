@@ -1,7 +1,8 @@
 //! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
 
 use seqloom_fuse::{
-    Description, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+    Description, InputSource, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
+    Target, run,
 };
 
 #[test]
@@ -11,14 +12,14 @@ fn programs_outside_a_pool_leave_the_global_one_unbuilt() {
     let description = Description {
         inputs: 1,
         steps: vec![(Op::Relu, vec![0])],
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: 1,
             fold: None,
         }],
         ..Description::default()
     };
-    let operand = Operand {
-        source: Source::Numbers(Numbers::F32(&x)),
+    let operand = ProgramInput {
+        source: InputSource::Numbers(Numbers::F32(&x)),
         strides: vec![1],
     };
     let target = Target {

@@ -2,7 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use seqloom_fuse::{
-    Description, Number, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+    Description, InputSource, Number, Numbers, NumbersMut, Op, Program, ProgramInput,
+    ProgramOutput, Target, run,
 };
 
 fn single(op: Op) -> Program {
@@ -10,7 +11,7 @@ fn single(op: Op) -> Program {
     Program::new(&Description {
         inputs: op.arity(),
         steps: vec![(op, args)],
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: op.arity(),
             fold: None,
         }],
@@ -20,10 +21,10 @@ fn single(op: Op) -> Program {
 }
 
 fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
-    let operands: Vec<Operand<'_>> = args
+    let operands: Vec<ProgramInput<'_>> = args
         .iter()
-        .map(|numbers| Operand {
-            source: Source::Numbers(Numbers::F64(numbers)),
+        .map(|numbers| ProgramInput {
+            source: InputSource::Numbers(Numbers::F64(numbers)),
             strides: vec![1],
         })
         .collect();

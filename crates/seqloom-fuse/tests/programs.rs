@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use seqloom_fuse::{
-    Description, Fold, Numbers, NumbersMut, Op, Operand, Output, Program, Source, Target, run,
+    Description, Fold, InputSource, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
+    Target, run,
 };
 
 /// An input of a random program: broadcast along some axes, or in another order.
@@ -56,10 +57,13 @@ fn descriptions() -> impl Strategy<Value = Description> {
         }
         let value = inputs + steps.len();
         let folds = [None, Some(Fold::Sum), Some(Fold::Max), None];
-        let outputs = folds.into_iter().enumerate().map(|(number, fold)| Output {
-            value: value - number % 2,
-            fold,
-        });
+        let outputs = folds
+            .into_iter()
+            .enumerate()
+            .map(|(number, fold)| ProgramOutput {
+                value: value - number % 2,
+                fold,
+            });
         let (constants, outputs) = (vec![0.5], outputs.collect());
         Description {
             inputs,
@@ -78,13 +82,14 @@ fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) ->
         let single = Description {
             inputs: args.len(),
             steps: vec![(*op, (0..args.len()).collect())],
-            outputs: vec![Output {
+            outputs: vec![ProgramOutput {
                 value: args.len(),
                 fold: None,
             }],
             ..Description::default()
         };
-        let given: Vec<Operand<'_>> = args.iter().map(|&value| whole(&values[value])).collect();
+        let given: Vec<ProgramInput<'_>> =
+            args.iter().map(|&value| whole(&values[value])).collect();
         let mut out = vec![0.0; count];
         let target = Target {
             numbers: NumbersMut::F32(&mut out),
@@ -103,9 +108,9 @@ fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) ->
     values
 }
 
-fn whole(numbers: &[f32]) -> Operand<'_> {
-    Operand {
-        source: Source::Numbers(Numbers::F32(numbers)),
+fn whole(numbers: &[f32]) -> ProgramInput<'_> {
+    ProgramInput {
+        source: InputSource::Numbers(Numbers::F32(numbers)),
         strides: vec![1],
     }
 }
@@ -147,8 +152,8 @@ proptest! {
         let spread_out = given.iter().zip(&strides).map(|(x, strides)| spread(x, strides, shape)).collect();
         let values = one_by_one(&description, spread_out, count);
 
-        let operands: Vec<Operand<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
-            Operand { source: Source::Numbers(Numbers::F32(x)), strides: strides.clone() }
+        let operands: Vec<ProgramInput<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
+            ProgramInput { source: InputSource::Numbers(Numbers::F32(x)), strides: strides.clone() }
         }).collect();
         let (mut last, mut before) = (vec![0.0_f32; count], vec![0.0_f32; count]);
         let (mut sums, mut greatest) = (vec![0.0_f64; shape[1]], vec![0.0_f32; shape[0]]);
@@ -179,7 +184,7 @@ proptest! {
 
 /// The hyperbolic tangents of exponentials, their sums and the exponentials' mean.
 fn folded() -> Program {
-    let output = |value, fold| Output { value, fold };
+    let output = |value, fold| ProgramOutput { value, fold };
     let outputs = vec![
         output(2, None),
         output(2, Some(Fold::Sum)),
@@ -196,7 +201,7 @@ fn folded() -> Program {
 
 /// What `folded` makes of numbers in rows of 37.
 fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
-    let operand = Operand {
+    let operand = ProgramInput {
         strides: vec![37, 1],
         ..whole(x)
     };
@@ -235,13 +240,13 @@ fn a_program_may_write_over_its_input() {
         inputs: 1,
         constants: vec![0.5],
         steps: vec![(Op::Multiply, vec![0, 1]), (Op::Add, vec![0, 2])],
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: 3,
             fold: None,
         }],
     };
-    let operand = Operand {
-        source: Source::Output(0),
+    let operand = ProgramInput {
+        source: InputSource::Output(0),
         strides: vec![1],
     };
     let target = Target {
@@ -263,7 +268,7 @@ fn a_program_may_write_over_its_input() {
 fn a_fold_of_nothing_is_its_neutral_number() {
     let description = Description {
         inputs: 1,
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: 0,
             fold: Some(Fold::Prod),
         }],
@@ -274,8 +279,8 @@ fn a_fold_of_nothing_is_its_neutral_number() {
         numbers: NumbersMut::F32(&mut out),
         strides: vec![1, 0],
     };
-    let operand = Operand {
-        source: Source::Numbers(Numbers::F32(&[])),
+    let operand = ProgramInput {
+        source: InputSource::Numbers(Numbers::F32(&[])),
         strides: vec![0, 1],
     };
     let program = Program::new(&description).unwrap();
@@ -299,7 +304,7 @@ fn values_and_arrays_that_do_not_fit_are_refused() {
     assert!(Program::new(&few).is_err());
     let copy = Description {
         inputs: 1,
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: 0,
             fold: None,
         }],

@@ -6,8 +6,8 @@ use safetensors::SafeTensors;
 use seqloom_core::Result;
 use serde_json::{Value, json};
 
-use crate::graph::{Dim, Graph, Named};
-use crate::source::Source;
+use crate::graph::{Dim, Graph, NamedValue};
+use crate::source::ExportFiles;
 use crate::tensors::Tensors;
 use crate::{Limits, Manifest};
 
@@ -47,7 +47,7 @@ impl Export {
     ///
     /// As [`open`](Self::open), and a file that is too large.
     pub fn open_within(path: &Path, limits: Limits) -> Result<Self> {
-        Self::read(&Source::open(path, limits)?)
+        Self::read(&ExportFiles::open(path, limits)?)
     }
 
     /// Opens the bytes of a zip without compression.
@@ -56,10 +56,10 @@ impl Export {
     ///
     /// As [`open`](Self::open).
     pub fn from_zip(zip: Vec<u8>) -> Result<Self> {
-        Self::read(&Source::from_zip(zip)?)
+        Self::read(&ExportFiles::from_zip(zip)?)
     }
 
-    fn read(source: &Source) -> Result<Self> {
+    fn read(source: &ExportFiles) -> Result<Self> {
         let manifest = Manifest::read(source)?;
         let weights = manifest.needed(source, WEIGHTS)?;
         let weights = Tensors::new(weights).map_err(|error| source.fault(WEIGHTS, error))?;
@@ -104,7 +104,7 @@ impl Export {
     /// shapes, and the sizes of it.
     pub fn facts(&self) -> Value {
         let shape = |dims: &[Dim]| -> Vec<Value> { dims.iter().map(Dim::to_json).collect() };
-        let input = |input: &Named| {
+        let input = |input: &NamedValue| {
             json!({
                 "name": input.name,
                 "dtype": input.declared.dtype.name(),

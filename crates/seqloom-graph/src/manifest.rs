@@ -6,7 +6,7 @@ use seqloom_core::Result;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::source::{NAMES, Source};
+use crate::source::{ExportFiles, NAMES};
 
 /// The newest version of the format that this reader knows.
 pub const VERSION: u64 = 2;
@@ -25,7 +25,7 @@ pub struct Manifest {
     /// Records of a batch.
     pub batch_size: usize,
     /// How records lie in a batch.
-    pub layout: Layout,
+    pub layout: BatchLayout,
     /// Positions that the network reads; none for any number.
     pub length: Option<usize>,
     /// What is done with a record of another length; none where that is an error.
@@ -94,7 +94,7 @@ pub enum TaskName {
 /// How records lie in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Layout {
+pub enum BatchLayout {
     /// Each in a row, which is filled up.
     Padded,
     /// End to end.
@@ -129,21 +129,21 @@ pub enum Pool {
 
 /// What is read before anything else: files of other versions may differ in all else.
 #[derive(Deserialize)]
-struct Head {
+struct FormatHeader {
     format: String,
     version: u64,
 }
 
 impl Manifest {
     /// Reads and checks `export.json`.
-    pub(crate) fn read(source: &Source) -> Result<Self> {
+    pub(crate) fn read(source: &ExportFiles) -> Result<Self> {
         if !source.has(NAME) {
             let message = "no such file; expected an exported model, which `seqloom export RUN --out \
                            FOLDER` writes of a run folder";
             return Err(source.fault(NAME, message));
         }
         let bytes = source.read(NAME)?;
-        let head: Head = parse(source, &bytes)?;
+        let head: FormatHeader = parse(source, &bytes)?;
         if head.format != FORMAT {
             let message = format!("expected the format {FORMAT:?}, found {:?}", head.format);
             return Err(source.fault(NAME, message));
@@ -163,7 +163,7 @@ impl Manifest {
     }
 
     /// Compares the hash that `export.json` has of itself.
-    fn check_sum(&self, source: &Source, mut bytes: Vec<u8>) -> Result<()> {
+    fn check_sum(&self, source: &ExportFiles, mut bytes: Vec<u8>) -> Result<()> {
         let digits = self.checksum.as_bytes();
         let mut positions = (0..bytes.len().saturating_sub(63))
             .filter(|&start| !digits.is_empty() && bytes[start..].starts_with(digits));
@@ -183,7 +183,7 @@ impl Manifest {
     }
 
     /// Checks what belongs together.
-    fn check(&self, source: &Source) -> Result<()> {
+    fn check(&self, source: &ExportFiles) -> Result<()> {
         let bad = |message: String| Err(source.fault(NAME, message));
         if self.version == 0 || self.format != FORMAT {
             return bad("version: expected a number from 1, found 0".to_owned());
@@ -214,7 +214,7 @@ impl Manifest {
     }
 
     /// Reads a file and compares its hash; none where neither the list nor the source has it.
-    pub(crate) fn file(&self, source: &Source, name: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn file(&self, source: &ExportFiles, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(wanted) = self.files.get(name) else {
             if source.has(name) {
                 let message = format!("{NAME} does not list this file: export the model again");
@@ -234,7 +234,7 @@ impl Manifest {
     }
 
     /// The same of a file that must be there.
-    pub(crate) fn needed(&self, source: &Source, name: &str) -> Result<Vec<u8>> {
+    pub(crate) fn needed(&self, source: &ExportFiles, name: &str) -> Result<Vec<u8>> {
         let found = self.file(source, name)?;
         found.ok_or_else(|| source.fault(NAME, format!("files: {name} is not listed")))
     }
@@ -249,7 +249,7 @@ fn is_known(name: &str) -> bool {
     name != NAME && NAMES.contains(&name)
 }
 
-fn parse<'a, T: Deserialize<'a>>(source: &Source, bytes: &'a [u8]) -> Result<T> {
+fn parse<'a, T: Deserialize<'a>>(source: &ExportFiles, bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| source.fault(NAME, error.to_string()))
 }
 

@@ -83,9 +83,9 @@ impl<'a> Read<'a> {
 }
 
 /// Arrays without gaps, one after the other; some may not be given.
-pub(crate) struct Taken<'r, 'a>(std::slice::Iter<'r, Read<'a>>);
+pub(crate) struct ReadIter<'r, 'a>(std::slice::Iter<'r, Read<'a>>);
 
-impl<'r, 'a> Taken<'r, 'a> {
+impl<'r, 'a> ReadIter<'r, 'a> {
     pub(crate) fn new(reads: &'r [Read<'a>]) -> Self {
         Self(reads.iter())
     }

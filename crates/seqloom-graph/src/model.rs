@@ -9,8 +9,8 @@ use seqloom_kernels::pool::{act, joins};
 
 use crate::graph::Graph;
 use crate::memory::{LINE, Memory, Outcome};
-use crate::plan::{Operand, Plan, Sources};
-use crate::program::{Program, unlocked};
+use crate::plan::{PlacedView, Plan, Sources};
+use crate::planned_graph::{PlannedGraph, unlocked};
 use crate::slices::Slices;
 use crate::tensors::Tensors;
 use crate::{Array, Dtype, Export, Input, Limits, Values};
@@ -39,7 +39,7 @@ use crate::{Array, Dtype, Export, Input, Limits, Values};
 /// ```
 pub struct Model {
     /// The one for any batch, and perhaps one for a batch without padding.
-    programs: Vec<(Program, Option<Slices>)>,
+    graphs: Vec<(PlannedGraph, Option<Slices>)>,
     weights: Memory,
     limits: Limits,
     /// Arenas that nobody is using.
@@ -55,18 +55,18 @@ impl Model {
     pub fn new(export: Export, limits: Limits) -> Result<Self> {
         let (graphs, tensors) = export.into_parts();
         let (weights, starts) = lay_out(&tensors, limits).map_err(Error::full)?;
-        let program = |graph: Graph| {
+        let planned = |graph: Graph| {
             let each = graph.weights.iter();
             let starts = each.map(|weight| starts.get(&weight.name).copied().unwrap_or(0));
             let starts = starts.collect();
-            Program::new(graph, starts)
+            PlannedGraph::new(graph, starts)
         };
         let both = |graph: Graph| {
-            let slices = Slices::of(&graph, program);
-            (program(graph), slices)
+            let slices = Slices::of(&graph, planned);
+            (planned(graph), slices)
         };
         Ok(Self {
-            programs: graphs.into_iter().map(both).collect(),
+            graphs: graphs.into_iter().map(both).collect(),
             weights,
             limits,
             spare: Mutex::default(),
@@ -92,11 +92,11 @@ impl Model {
         threads: usize,
         is_poisoned: bool,
     ) -> Result<Vec<Array>> {
-        let mut programs = self.programs.iter();
-        let taking = programs.find(|(program, _)| program.takes(inputs));
-        let program = taking.or(self.programs.first());
-        let (program, slices) = program.ok_or_else(|| broken("no graph".to_owned()))?;
-        let given = program.given(inputs).map_err(Error::argument)?;
+        let mut graphs = self.graphs.iter();
+        let taking = graphs.find(|(planned, _)| planned.takes(inputs));
+        let planned = taking.or(self.graphs.first());
+        let (planned, slices) = planned.ok_or_else(|| broken("no graph".to_owned()))?;
+        let given = planned.given(inputs).map_err(Error::argument)?;
         let is_joined = threads > 1 && joins(threads);
         let wanted = if is_joined { 1 } else { threads };
         let by = Runner {
@@ -107,7 +107,7 @@ impl Model {
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run(wanted, || {
             act(is_joined, &mut || {
-                found = by.compute(program, slices.as_ref(), &given);
+                found = by.compute(planned, slices.as_ref(), &given);
             });
             Ok(())
         });
@@ -127,7 +127,7 @@ pub(crate) struct Runner<'a> {
 impl Runner<'_> {
     fn compute(
         self,
-        program: &Program,
+        planned: &PlannedGraph,
         slices: Option<&Slices>,
         inputs: &[Input<'_>],
     ) -> Result<Vec<Array>> {
@@ -136,8 +136,8 @@ impl Runner<'_> {
         {
             return Ok(found);
         }
-        self.run(program, inputs, |plan, sources, arena| {
-            collect(&program.graph, plan, sources, arena)
+        self.run(planned, inputs, |plan, sources, arena| {
+            collect(&planned.graph, plan, sources, arena)
         })
     }
 
@@ -152,19 +152,19 @@ impl Runner<'_> {
         self.model.limits.memory_bytes.saturating_sub(weights)
     }
 
-    /// The plan of a program for inputs of these shapes.
-    pub(crate) fn plan(self, program: &Program, inputs: &[Input<'_>]) -> Result<Arc<Plan>> {
-        program.plan(inputs, self.model.weights.bytes(), self.limit())
+    /// The plan of a graph for inputs of these shapes.
+    pub(crate) fn plan(self, planned: &PlannedGraph, inputs: &[Input<'_>]) -> Result<Arc<Plan>> {
+        planned.plan(inputs, self.model.weights.bytes(), self.limit())
     }
 
-    /// Runs a program, and takes what its plan's outputs are.
+    /// Runs a graph and passes the outputs of its plan to `take`.
     pub(crate) fn run<R>(
         self,
-        program: &Program,
+        planned: &PlannedGraph,
         inputs: &[Input<'_>],
         take: impl FnOnce(&Plan, &Sources<'_>, &[u8]) -> Result<R>,
     ) -> Result<R> {
-        let plan = self.plan(program, inputs)?;
+        let plan = self.plan(planned, inputs)?;
         let mut arena = unlocked(&self.model.spare).pop().unwrap_or_default();
         arena.resize(plan.arena).map_err(Error::full)?;
         if self.is_poisoned {
@@ -178,7 +178,7 @@ impl Runner<'_> {
         };
         let done = plan.run(&sources, arena.bytes_mut(), self.threads, self.is_poisoned);
         let found = done
-            .map_err(|(operation, message)| program.fault(operation, &message))
+            .map_err(|(operation, message)| planned.fault(operation, &message))
             .and_then(|()| take(&plan, &sources, arena.bytes()));
         unlocked(&self.model.spare).push(arena);
         found
@@ -246,7 +246,7 @@ fn lay_out(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String
 }
 
 /// The numbers of an output.
-fn values_of(operand: &Operand, bytes: &[u8]) -> Option<Values> {
+fn values_of(operand: &PlacedView, bytes: &[u8]) -> Option<Values> {
     let (start, size) = (operand.layout.start, operand.dtype.size());
     let count = operand.layout.count();
     let start = if count == 0 { 0 } else { start };

@@ -14,12 +14,12 @@ pub(crate) enum Role {
     /// It is computed by its reader.
     Waits,
     /// It reads one state of each sequence.
-    Reads(Source),
+    Reads(StateSource),
 }
 
 /// What a reader reads: layers by their positions in the graph, and what joins them.
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct StateSource {
     pub(crate) layers: Vec<usize>,
     pub(crate) join: Option<usize>,
 }
@@ -100,12 +100,12 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn source(&self, reader: &Operation) -> Option<Source> {
+    fn source(&self, reader: &Operation) -> Option<StateSource> {
         let Some(Argument::Value(value)) = reader.argument("x") else {
             return None;
         };
         if let Some(layer) = self.layer(*value) {
-            return Some(Source {
+            return Some(StateSource {
                 layers: vec![layer],
                 join: None,
             });
@@ -122,7 +122,7 @@ impl Finder<'_> {
             Argument::Value(value) => self.layer(*value),
             _ => None,
         });
-        Some(Source {
+        Some(StateSource {
             layers: layers.collect::<Option<_>>()?,
             join: self.makers[*value],
         })

@@ -5,13 +5,13 @@
 //! numbers are the same, because none of these operations looks at another record.
 
 use crate::graph::signature::OperationKind;
-use crate::graph::{Argument, Declared, Dim, Graph, Named, Operation};
+use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 
 /// Cuts a graph in two: the operations that treat each record by itself, and those that read
 /// what they make. None where that does not pay, or the inputs are no batches of records.
 pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
     let inputs = graph.inputs.iter().map(|input| &input.declared);
-    let kinds = Kinds::of(graph).filter(|_| inputs.into_iter().all(is_batch))?;
+    let kinds = ValueKinds::of(graph).filter(|_| inputs.into_iter().all(is_batch))?;
     let (first, rest): (Vec<_>, Vec<_>) = graph
         .operations
         .iter()
@@ -21,8 +21,8 @@ pub(crate) fn cut(graph: &Graph) -> Option<(Graph, Graph)> {
     // Both parts make for themselves what is the same for any records.
     let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
     let fixed: Vec<_> = fixed.collect();
-    let border = border(&first, &rest, graph);
-    let inputs = border.iter().map(|declared| Named {
+    let boundary = boundary(&first, &rest, graph);
+    let inputs = boundary.iter().map(|declared| NamedValue {
         name: format!("value {}", declared.value),
         declared: declared.clone(),
     });
@@ -48,7 +48,7 @@ fn in_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> 
 }
 
 /// Whether an array has a position for each record along its first axis, and there alone.
-fn is_batch(declared: &Declared) -> bool {
+fn is_batch(declared: &ValueInfo) -> bool {
     let mut axes = declared.shape.iter().map(is_records);
     axes.next() == Some(true) && !axes.any(|is_records| is_records)
 }
@@ -59,7 +59,7 @@ fn is_records(dim: &Dim) -> bool {
 
 /// What a value is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     /// The same for any records.
     Fixed,
     /// A row for each record, of that record alone.
@@ -68,22 +68,22 @@ enum Kind {
 }
 
 /// What each value of a graph is, with its axes.
-struct Kinds<'a> {
-    kinds: Vec<Kind>,
-    declared: Vec<Option<&'a Declared>>,
+struct ValueKinds<'a> {
+    kinds: Vec<ValueKind>,
+    declared: Vec<Option<&'a ValueInfo>>,
 }
 
-impl<'a> Kinds<'a> {
+impl<'a> ValueKinds<'a> {
     fn of(graph: &'a Graph) -> Option<Self> {
         let mut found = Self {
-            kinds: vec![Kind::Other; graph.values],
+            kinds: vec![ValueKind::Other; graph.values],
             declared: vec![None; graph.values],
         };
         for input in &graph.inputs {
-            found.set(&input.declared, Kind::Record)?;
+            found.set(&input.declared, ValueKind::Record)?;
         }
         for weight in &graph.weights {
-            found.set(&weight.declared, Kind::Fixed)?;
+            found.set(&weight.declared, ValueKind::Fixed)?;
         }
         for operation in &graph.operations {
             let kind = found.kind_of(operation);
@@ -94,37 +94,43 @@ impl<'a> Kinds<'a> {
         Some(found)
     }
 
-    fn set(&mut self, declared: &'a Declared, kind: Kind) -> Option<()> {
+    fn set(&mut self, declared: &'a ValueInfo, kind: ValueKind) -> Option<()> {
         *self.kinds.get_mut(declared.value)? = kind;
         *self.declared.get_mut(declared.value)? = Some(declared);
         Some(())
     }
 
-    fn kind_of(&self, operation: &Operation) -> Kind {
+    fn kind_of(&self, operation: &Operation) -> ValueKind {
         let values = operation.values();
         let mut kinds = values.iter().map(|&value| self.kinds[value]);
         let is_shaped = operation.name() == "reshape";
         if !is_shaped && operation.arguments.iter().flatten().any(counts_records) {
-            Kind::Other
-        } else if kinds.all(|kind| kind == Kind::Fixed) {
-            Kind::Fixed
+            ValueKind::Other
+        } else if kinds.all(|kind| kind == ValueKind::Fixed) {
+            ValueKind::Fixed
         } else if self.treats_each(operation, &values) {
-            Kind::Record
+            ValueKind::Record
         } else {
-            Kind::Other
+            ValueKind::Other
         }
     }
 
     /// Whether each row of what an operation makes comes from the same row of what it reads.
     fn treats_each(&self, operation: &Operation, values: &[usize]) -> bool {
-        let reads_one = || values[1..].iter().all(|&it| self.kinds[it] == Kind::Fixed);
+        let reads_one = || {
+            values[1..]
+                .iter()
+                .all(|&it| self.kinds[it] == ValueKind::Fixed)
+        };
         let mut read = values.iter();
         let is_known = match operation.signature.kind {
             OperationKind::Float => read.all(|&value| self.lies_along(value, operation)),
             OperationKind::Row => reads_one(),
             OperationKind::Bool | OperationKind::Other => false,
         };
-        let are_known = values.iter().all(|&value| self.kinds[value] != Kind::Other);
+        let are_known = values
+            .iter()
+            .all(|&value| self.kinds[value] != ValueKind::Other);
         is_known && are_known && operation.outputs.iter().all(is_batch)
     }
 
@@ -132,27 +138,27 @@ impl<'a> Kinds<'a> {
     fn lies_along(&self, value: usize, operation: &Operation) -> bool {
         let rank = operation.outputs.first().map_or(0, |made| made.shape.len());
         self.declared[value].is_some_and(|declared| match self.kinds[value] {
-            Kind::Record => declared.shape.len() == rank,
+            ValueKind::Record => declared.shape.len() == rank,
             _ => declared.shape.len() < rank || declared.shape.first() == Some(&Dim::Fixed(1)),
         })
     }
 
     fn is_record(&self, operation: &Operation) -> bool {
-        self.made_as(operation, Kind::Record)
+        self.made_as(operation, ValueKind::Record)
     }
 
     fn is_fixed(&self, operation: &Operation) -> bool {
-        self.made_as(operation, Kind::Fixed)
+        self.made_as(operation, ValueKind::Fixed)
     }
 
-    fn made_as(&self, operation: &Operation, kind: Kind) -> bool {
+    fn made_as(&self, operation: &Operation, kind: ValueKind) -> bool {
         let mut made = operation.outputs.iter();
         made.all(|made| self.kinds[made.value] == kind)
     }
 }
 
 /// What the first operations make and the others, or whoever asked, read.
-fn border(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<Declared> {
+fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
     let asked = graph.outputs.iter().map(|(_, value)| *value);
     let read: Vec<usize> = rest
         .iter()

@@ -9,23 +9,23 @@ use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::model::{Runner, collect};
 use crate::plan::{Plan, Sources};
-use crate::program::{Program, unlocked};
+use crate::planned_graph::{PlannedGraph, unlocked};
 use crate::records::cut;
 use crate::{Array, Data, Dtype, Input};
 
 /// A graph in two parts, of which the first runs a few records at a time.
 pub(crate) struct Slices {
-    records: Program,
-    rest: Program,
+    records: PlannedGraph,
+    rest: PlannedGraph,
 }
 
 impl Slices {
     /// Cuts a graph; none where that does not pay.
-    pub(crate) fn of(graph: &Graph, program: impl Fn(Graph) -> Program) -> Option<Self> {
+    pub(crate) fn of(graph: &Graph, planned: impl Fn(Graph) -> PlannedGraph) -> Option<Self> {
         let (records, rest) = cut(graph)?;
         Some(Self {
-            records: program(records),
-            rest: program(rest),
+            records: planned(records),
+            rest: planned(rest),
         })
     }
 
@@ -37,11 +37,11 @@ impl Slices {
         let Some(some) = self.count_together(by, inputs, count) else {
             return Ok(None);
         };
-        let mut borders = self.borders(by, inputs, count)?;
-        self.fill(by, inputs, some, &mut borders)?;
-        let found = borders
+        let mut intermediates = self.intermediates(by, inputs, count)?;
+        self.fill(by, inputs, some, &mut intermediates)?;
+        let found = intermediates
             .iter()
-            .map(Border::input)
+            .map(Intermediate::input)
             .collect::<Option<Vec<_>>>();
         let found = found.ok_or_else(|| Error::argument("an array of records has gaps"))?;
         let all: Vec<Input<'_>> = inputs.iter().copied().chain(found).collect();
@@ -67,7 +67,12 @@ impl Slices {
     }
 
     /// Memory for what the first part makes of so many records.
-    fn borders(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Result<Vec<Border>> {
+    fn intermediates(
+        &self,
+        by: Runner<'_>,
+        inputs: &[Input<'_>],
+        count: usize,
+    ) -> Result<Vec<Intermediate>> {
         let shapes = shapes(inputs, 1);
         let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
         let names = self.records.graph.outputs.iter();
@@ -89,7 +94,7 @@ impl Slices {
                 .map_err(Error::full)?;
             let mut shape = output.layout.shape.clone();
             shape.iter_mut().take(1).for_each(|first| *first = count);
-            Ok(Border {
+            Ok(Intermediate {
                 name: name.clone(),
                 dtype: output.dtype,
                 shape,
@@ -106,14 +111,14 @@ impl Slices {
         by: Runner<'_>,
         inputs: &[Input<'_>],
         some: usize,
-        borders: &mut [Border],
+        intermediates: &mut [Intermediate],
     ) -> Result<()> {
-        let count = borders.first().map_or(0, |border| border.shape[0]);
+        let count = intermediates.first().map_or(0, |array| array.shape[0]);
         let mut slices: Vec<(usize, Vec<&mut [u8]>)> = Vec::new();
         slices.extend((0..count).step_by(some).map(|first| (first, Vec::new())));
-        for border in borders {
-            let size = (border.row * some).max(1);
-            let rows = border.memory.bytes_mut().chunks_mut(size);
+        for array in intermediates {
+            let size = (array.row * some).max(1);
+            let rows = array.memory.bytes_mut().chunks_mut(size);
             slices
                 .iter_mut()
                 .zip(rows)
@@ -144,7 +149,7 @@ const NEAR: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 const TRIED: usize = 8;
 
 /// What the first part makes, of all records.
-struct Border {
+struct Intermediate {
     name: String,
     dtype: Dtype,
     shape: Vec<usize>,
@@ -153,7 +158,7 @@ struct Border {
     memory: Memory,
 }
 
-impl Border {
+impl Intermediate {
     fn input(&self) -> Option<Input<'_>> {
         Some(Input {
             name: &self.name,

@@ -23,13 +23,13 @@ pub(crate) const NAMES: [&str; 6] = [
 ];
 
 /// Where files are read from.
-pub(crate) enum Source {
+pub(crate) enum ExportFiles {
     /// A folder, and the bytes that its files may still have together.
     Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
 
-impl Source {
+impl ExportFiles {
     /// A folder, or a zip without compression.
     pub(crate) fn open(path: &Path, limits: Limits) -> Result<Self> {
         if path.is_dir() {

@@ -2,7 +2,7 @@
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
-use seqloom_graph::{Array, Export, Input, Layout, Limits, Manifest, Model, Pool};
+use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, Pool};
 
 use crate::feed::FeedBatch;
 use crate::sequences::MASK;
@@ -70,10 +70,10 @@ impl Network {
 
 fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
     match (manifest.layout, manifest.pool) {
-        (Layout::Padded, None) => Ok(None),
-        (Layout::Packed, Some(pool)) => Ok(Some(pool)),
-        (Layout::Padded, Some(_)) => Err(fault("a padded graph has no tokens to pool")),
-        (Layout::Packed, None) => Err(fault(
+        (BatchLayout::Padded, None) => Ok(None),
+        (BatchLayout::Packed, Some(pool)) => Ok(Some(pool)),
+        (BatchLayout::Padded, Some(_)) => Err(fault("a padded graph has no tokens to pool")),
+        (BatchLayout::Packed, None) => Err(fault(
             "a packed graph has a row for each token: pool must be mean or cls",
         )),
     }

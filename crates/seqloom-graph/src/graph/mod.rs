@@ -10,7 +10,7 @@ pub(crate) mod table;
 pub use argument::Argument;
 pub use operation::Operation;
 pub(crate) use parse::RANK;
-pub(crate) use size::Sizes;
+pub(crate) use size::SizeBindings;
 pub use size::{Dim, Size};
 
 use crate::Dtype;
@@ -18,8 +18,8 @@ use crate::Dtype;
 /// The operations of a model, checked: each reads values that are there before it.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    pub(crate) inputs: Vec<Named>,
-    pub(crate) weights: Vec<Named>,
+    pub(crate) inputs: Vec<NamedValue>,
+    pub(crate) weights: Vec<NamedValue>,
     pub(crate) operations: Vec<Operation>,
     pub(crate) outputs: Vec<(String, usize)>,
     /// How many values there are; they are numbered from 0.
@@ -28,7 +28,7 @@ pub struct Graph {
 
 /// A value with its type and shape, as the graph declares it.
 #[derive(Clone, Debug)]
-pub struct Declared {
+pub struct ValueInfo {
     /// Its number.
     pub value: usize,
     /// The type of its elements.
@@ -39,21 +39,21 @@ pub struct Declared {
 
 /// An input or a weight.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedValue {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub declared: Declared,
+    pub declared: ValueInfo,
 }
 
 impl Graph {
     /// What is given to the model.
-    pub fn inputs(&self) -> &[Named] {
+    pub fn inputs(&self) -> &[NamedValue] {
         &self.inputs
     }
 
     /// What the model has learned.
-    pub fn weights(&self) -> &[Named] {
+    pub fn weights(&self) -> &[NamedValue] {
         &self.weights
     }
 
@@ -68,7 +68,7 @@ impl Graph {
     }
 
     /// The declared type and shape of an output.
-    pub fn output(&self, name: &str) -> Option<&Declared> {
+    pub fn output(&self, name: &str) -> Option<&ValueInfo> {
         let (_, value) = self.outputs.iter().find(|(given, _)| given == name)?;
         let made = self.operations.iter().flat_map(Operation::outputs);
         let named = self.inputs.iter().chain(&self.weights);
@@ -77,7 +77,7 @@ impl Graph {
     }
 }
 
-impl Named {
+impl NamedValue {
     /// The shape, of which all sizes are numbers; a size that has a name counts as 0.
     pub(crate) fn fixed_shape(&self) -> Vec<usize> {
         let sizes = self.declared.shape.iter().map(|dim| match dim {

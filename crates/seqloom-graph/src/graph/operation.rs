@@ -1,7 +1,7 @@
 //! One operation.
 
 use super::signature::Signature;
-use super::{Argument, Declared};
+use super::{Argument, ValueInfo};
 
 /// One call of a function, with its arguments in the order of their names.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub struct Operation {
     pub(crate) signature: Signature,
     /// An argument for each name of the signature, where it is given.
     pub(crate) arguments: Vec<Option<Argument>>,
-    pub(crate) outputs: Vec<Declared>,
+    pub(crate) outputs: Vec<ValueInfo>,
     pub(crate) line: String,
     /// The group of elementwise operations that it is computed with.
     pub(crate) group: Option<usize>,
@@ -29,7 +29,7 @@ impl Operation {
     }
 
     /// What it makes.
-    pub fn outputs(&self) -> &[Declared] {
+    pub fn outputs(&self) -> &[ValueInfo] {
         &self.outputs
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use super::argument::parse_dim;
 use super::operation::place;
 use super::signature::{self, Signature};
-use super::{Argument, Declared, Dim, Graph, Named, Operation};
+use super::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
 use crate::tensors::Tensors;
 use crate::{Dtype, VERSION};
 
@@ -22,7 +22,7 @@ impl Graph {
                 "version: expected 1 to {VERSION}, found {version}; a newer one needs a newer seqloom-run"
             ));
         }
-        let mut reader = Reader::default();
+        let mut reader = GraphReader::default();
         let inputs = reader.named(json, "inputs")?;
         let declared = reader.named(json, "weights")?;
         declared
@@ -51,20 +51,20 @@ impl Graph {
 
 /// The values that are known so far, by their numbers in the file.
 #[derive(Default)]
-struct Reader {
+struct GraphReader {
     known: HashMap<u64, usize>,
 }
 
-impl Reader {
+impl GraphReader {
     /// The inputs or the weights.
-    fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<Named>, String> {
+    fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<NamedValue>, String> {
         let mut found = Vec::new();
         for (number, json) in list(json, key)?.iter().enumerate() {
             let place = format!("{key}: {number}");
             let name = text(json, "name").ok_or_else(|| format!("{place}: expected a name"))?;
             let declared = self.declare(json);
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
-            found.push(Named { name, declared });
+            found.push(NamedValue { name, declared });
         }
         // Two constants may be one array.
         if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// A value with its type and shape, which is known from here on.
-    fn declare(&mut self, json: &Value) -> Result<Declared, String> {
+    fn declare(&mut self, json: &Value) -> Result<ValueInfo, String> {
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or("value: expected a number from 0")?;
         let dtype = text(json, "dtype").unwrap_or_default();
@@ -95,7 +95,7 @@ impl Reader {
         if self.known.insert(number, value).is_some() {
             return Err(format!("value {number} is made twice"));
         }
-        Ok(Declared {
+        Ok(ValueInfo {
             value,
             dtype,
             shape,
@@ -171,7 +171,7 @@ impl Reader {
         self.known.get(&number).copied().ok_or_else(message)
     }
 
-    fn made(&mut self, signature: Signature, json: &Value) -> Result<Vec<Declared>, String> {
+    fn made(&mut self, signature: Signature, json: &Value) -> Result<Vec<ValueInfo>, String> {
         let none = Vec::new();
         let outputs = json.get("outputs").map_or(Some(&none), Value::as_array);
         let outputs = outputs.ok_or("outputs: expected a list")?;
@@ -254,8 +254,8 @@ fn are_different<'a>(names: impl Iterator<Item = &'a String>) -> bool {
 }
 
 /// Compares a weight with the array of its name.
-fn check_weight(weight: &Named, tensors: &Tensors) -> Result<(), String> {
-    let Named { name, declared } = weight;
+fn check_weight(weight: &NamedValue, tensors: &Tensors) -> Result<(), String> {
+    let NamedValue { name, declared } = weight;
     let tensor = tensors
         .get(name)
         .ok_or_else(|| format!("weights: {name}: model.safetensors has no such array"))?;

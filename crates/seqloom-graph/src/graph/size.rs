@@ -38,9 +38,9 @@ pub struct Size {
 
 /// The numbers that names stand for in a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sizes(BTreeMap<String, usize>);
+pub(crate) struct SizeBindings(BTreeMap<String, usize>);
 
-impl Sizes {
+impl SizeBindings {
     /// Gives a size its number, or compares it; what does not fit is said in words.
     pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
         let expected = match dim {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_size_is_a_product_divided_and_rounded_down() {
-        let mut sizes = Sizes::default();
+        let mut sizes = SizeBindings::default();
         sizes.bind(&Dim::Named("length".into()), 7).unwrap();
         let size = Size {
             factors: vec![Dim::Named("length".into()), Dim::Fixed(3)],
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_one_number() {
-        let mut sizes = Sizes::default();
+        let mut sizes = SizeBindings::default();
         let dims = [Dim::Named("batch".into()), Dim::Named("batch".into())];
         assert!(sizes.bind_all(&dims, &[2, 2]).is_ok());
         let message = sizes.bind_all(&dims, &[3, 3]).unwrap_err();
@@ -142,6 +142,6 @@ mod tests {
             over: 1,
             plus: 0,
         };
-        assert!(Sizes::default().of(&size).is_err());
+        assert!(SizeBindings::default().of(&size).is_err());
     }
 }

@@ -8,13 +8,13 @@ use super::elementwise::{Operands, compute, float_type};
 use super::fused::Operand;
 use super::reduce::{extreme, sum, with_axes};
 use super::shapes::{with_last, with_last_at};
-use super::walk::Fold;
+use super::walk::Reduction;
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// Softmax or its logarithm.
-pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     require_one_type(&[Some(&x)])?;
     let rank = x.rank().max(1);
@@ -48,11 +48,11 @@ pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The logarithm of the sum of exponentials.
-pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, float_type(x.dtype))?;
     let axes = call.axes("axis", x.rank())?;
-    let is_one = matches!(call.get("axis")?, Some(super::call::Given::Int(_)));
+    let is_one = matches!(call.get("axis")?, Some(super::call::ArgumentValue::Int(_)));
     let keeps = call.flag("keepdims")?;
     if !is_one || x.layout.count() == 0 {
         return by_parts(b, &x, &axes, keeps);
@@ -80,19 +80,19 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The same over several axes, in NumPy's steps.
-fn by_parts(b: &mut Builder, x: &Item, axes: &[usize], keeps: bool) -> Outcome<Item> {
+fn by_parts(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
     let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
         compute(b, name, &Operands::of(all, x.dtype))
     };
-    let total = |b: &mut Builder, x: &Item| {
+    let total = |b: &mut Builder, x: &View| {
         let total = sum(b, x, axes, None)?;
-        Ok::<Item, String>(with_axes(&total, axes))
+        Ok::<View, String>(with_axes(&total, axes))
     };
     let found = if x.layout.count() == 0 {
         let total = total(b, x)?;
         one(b, "log", vec![Operand::Array(total)])?
     } else {
-        let peak = extreme(b, Fold::Max, x, axes)?;
+        let peak = extreme(b, Reduction::Max, x, axes)?;
         let peak = with_axes(&peak, axes);
         let is_finite = one(b, "isfinite", vec![Operand::Array(peak.clone())])?;
         let all = [
@@ -119,5 +119,5 @@ fn by_parts(b: &mut Builder, x: &Item, axes: &[usize], keeps: bool) -> Outcome<I
     for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
         layout = layout.at(axis, 0);
     }
-    Ok(found.seen(layout))
+    Ok(found.with_layout(layout))
 }

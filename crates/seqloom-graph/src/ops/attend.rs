@@ -2,7 +2,7 @@
 
 use seqloom_kernels::Float;
 use seqloom_kernels::attention::{
-    AttentionInputs, AttentionMask, AttentionRule, Heads, HeadsMut, Stretched, forward, varlen,
+    AttentionInputs, AttentionMask, AttentionRule, BroadcastArray, Heads, HeadsMut, forward, varlen,
 };
 
 use super::call::Call;
@@ -11,11 +11,11 @@ use crate::Dtype;
 use crate::graph::{Argument, Dim};
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// Sizes of samples, heads, queries, keys, and of queries' and values' rows.
 #[derive(Clone, Copy)]
-struct Sizes {
+struct AttentionSizes {
     n: usize,
     h: usize,
     queries: usize,
@@ -24,10 +24,10 @@ struct Sizes {
     e: usize,
 }
 
-impl Sizes {
+impl AttentionSizes {
     /// Those of queries, keys and values (n, h, l, d) that fit together.
-    fn of(queries: &Item, keys: &Item, values: &Item) -> Outcome<Self> {
-        let all = [queries, keys, values].map(|item| <[usize; 4]>::try_from(item.shape()));
+    fn of(queries: &View, keys: &View, values: &View) -> Outcome<Self> {
+        let all = [queries, keys, values].map(|view| <[usize; 4]>::try_from(view.shape()));
         let [Ok(q), Ok(k), Ok(v)] = all else {
             return Err("q, k and v: expected (n, h, l, d)".to_owned());
         };
@@ -58,13 +58,13 @@ impl Sizes {
     }
 }
 
-pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let dropout = call.float("dropout")?.unwrap_or(0.0);
     if dropout > 0.0 && call.get("key")?.is_some() {
         return Err("dropout: nothing is dropped where a model is only run".to_owned());
     }
     let (q, k, v) = inputs(b, call)?;
-    let sizes = Sizes::of(&q, &k, &v)?;
+    let sizes = AttentionSizes::of(&q, &k, &v)?;
     let mask = call.array_if("mask")?;
     let mask = mask
         .map(|mask| stretched_mask(b, &mask, &sizes, q.dtype))
@@ -96,16 +96,16 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> 
     let made_layout = sizes.made();
     let reads = [q, k, v].into_iter().chain(mask).collect();
     b.step(reads, &[&made, &sums], kernel)?;
-    Ok(vec![made.seen(made_layout), sums])
+    Ok(vec![made.with_layout(made_layout), sums])
 }
 
 /// Queries, keys and values as the kernel reads them: rows side by side.
-fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(Item, Item, Item)> {
+fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
     require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
-    let mut side_by_side = |item: Item| match item.layout.row() {
-        (0 | 1, _) | (_, 1) => Ok(item),
-        _ => b.copy(&item),
+    let mut side_by_side = |view: View| match view.layout.row() {
+        (0 | 1, _) | (_, 1) => Ok(view),
+        _ => b.copy(&view),
     };
     Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
 }
@@ -137,7 +137,12 @@ impl Scoring {
 }
 
 /// The mask over all pairs, repeated in place.
-fn stretched_mask(b: &mut Builder, mask: &Item, sizes: &Sizes, dtype: Dtype) -> Outcome<Item> {
+fn stretched_mask(
+    b: &mut Builder,
+    mask: &View,
+    sizes: &AttentionSizes,
+    dtype: Dtype,
+) -> Outcome<View> {
     let mask = if mask.dtype == Dtype::Bool {
         mask.clone()
     } else {
@@ -148,7 +153,7 @@ fn stretched_mask(b: &mut Builder, mask: &Item, sizes: &Sizes, dtype: Dtype) -> 
     let shape = [sizes.n, sizes.h, sizes.queries, sizes.keys];
     let layout = mask.layout.stretched(&shape);
     let layout = layout.ok_or_else(|| format!("mask: it does not broadcast to {shape:?}"))?;
-    Ok(mask.seen(layout))
+    Ok(mask.with_layout(layout))
 }
 
 fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
@@ -165,9 +170,9 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
     let found = if mask.dtype == Dtype::Bool {
         let bytes = mask.onward::<u8>()?;
         let truths = bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
-        Stretched::new(truths, shape, steps).map(AttentionMask::Allowed)
+        BroadcastArray::new(truths, shape, steps).map(AttentionMask::Allowed)
     } else {
-        Stretched::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
+        BroadcastArray::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
     };
     found.ok_or_else(|| "mask: its rows have gaps".to_owned())
 }
@@ -198,17 +203,17 @@ fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
 }
 
 /// `(total, h, d)` as `(1, h, total, d)`.
-fn by_head(item: &Item) -> Outcome<Item> {
-    if item.rank() != 3 {
-        return Err(format!("expected (total, h, d), got {:?}", item.shape()));
+fn by_head(view: &View) -> Outcome<View> {
+    if view.rank() != 3 {
+        return Err(format!("expected (total, h, d), got {:?}", view.shape()));
     }
-    Ok(item.seen(item.layout.permuted(&[1, 0, 2]).widened(0)))
+    Ok(view.with_layout(view.layout.permuted(&[1, 0, 2]).widened(0)))
 }
 
-pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (q, k, v) = inputs(b, call)?;
     let (q, k, v) = (by_head(&q)?, by_head(&k)?, by_head(&v)?);
-    let sizes = Sizes::of(&q, &k, &v)?;
+    let sizes = AttentionSizes::of(&q, &k, &v)?;
     let bounds = call.array("cu_seqlens")?;
     super::take::require_whole(&bounds)?;
     let bounds = b.cast(&bounds, Dtype::Int64)?;

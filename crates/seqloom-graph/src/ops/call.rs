@@ -1,29 +1,29 @@
 //! What an operation is given, with sizes and values in their places.
 
 use crate::Dtype;
-use crate::graph::{Argument, Operation, RANK, Sizes};
+use crate::graph::{Argument, Operation, RANK, SizeBindings};
 use crate::memory::Outcome;
-use crate::plan::Item;
+use crate::plan::View;
 
 /// One call, while a plan is made.
 pub(crate) struct Call<'a> {
     pub(crate) operation: &'a Operation,
-    values: &'a [Option<Item>],
-    sizes: &'a Sizes,
+    values: &'a [Option<View>],
+    sizes: &'a SizeBindings,
     /// How often each value is read.
     uses: &'a [usize],
 }
 
 /// An argument whose sizes are known.
 #[derive(Clone, Debug)]
-pub(crate) enum Given {
+pub(crate) enum ArgumentValue {
     Null,
     Bool(bool),
     Int(i64),
     Float(f64),
     Text(String),
     List(Vec<Self>),
-    Array(Item),
+    Array(View),
     Dtype(Dtype),
     Slice([Option<i64>; 3]),
     Ellipsis,
@@ -33,8 +33,8 @@ pub(crate) enum Given {
 impl<'a> Call<'a> {
     pub(crate) fn new(
         operation: &'a Operation,
-        values: &'a [Option<Item>],
-        sizes: &'a Sizes,
+        values: &'a [Option<View>],
+        sizes: &'a SizeBindings,
         uses: &'a [usize],
     ) -> Self {
         Self {
@@ -56,65 +56,65 @@ impl<'a> Call<'a> {
     }
 
     /// The argument of that name; none where it is not given or null.
-    pub(crate) fn get(&self, name: &str) -> Outcome<Option<Given>> {
+    pub(crate) fn get(&self, name: &str) -> Outcome<Option<ArgumentValue>> {
         let argument = self.operation.argument(name);
         argument.map(|argument| self.resolve(argument)).transpose()
     }
 
-    fn resolve(&self, argument: &Argument) -> Outcome<Given> {
+    fn resolve(&self, argument: &Argument) -> Outcome<ArgumentValue> {
         Ok(match argument {
-            Argument::Null => Given::Null,
-            Argument::Bool(truth) => Given::Bool(*truth),
-            Argument::Int(number) => Given::Int(*number),
-            Argument::Float(number) => Given::Float(*number),
-            Argument::Text(text) => Given::Text(text.clone()),
-            Argument::Size(size) => Given::Int(self.sizes.of(size)?),
-            Argument::Dtype(dtype) => Given::Dtype(*dtype),
-            Argument::Ellipsis => Given::Ellipsis,
-            Argument::NewAxis => Given::NewAxis,
+            Argument::Null => ArgumentValue::Null,
+            Argument::Bool(truth) => ArgumentValue::Bool(*truth),
+            Argument::Int(number) => ArgumentValue::Int(*number),
+            Argument::Float(number) => ArgumentValue::Float(*number),
+            Argument::Text(text) => ArgumentValue::Text(text.clone()),
+            Argument::Size(size) => ArgumentValue::Int(self.sizes.of(size)?),
+            Argument::Dtype(dtype) => ArgumentValue::Dtype(*dtype),
+            Argument::Ellipsis => ArgumentValue::Ellipsis,
+            Argument::NewAxis => ArgumentValue::NewAxis,
             Argument::List(parts) => {
                 let parts = parts.iter().map(|part| self.resolve(part));
-                Given::List(parts.collect::<Outcome<_>>()?)
+                ArgumentValue::List(parts.collect::<Outcome<_>>()?)
             }
             Argument::Value(value) => {
-                let item = self.values.get(*value).and_then(Option::as_ref);
-                Given::Array(item.ok_or("a value is used before it is made")?.clone())
+                let view = self.values.get(*value).and_then(Option::as_ref);
+                ArgumentValue::Array(view.ok_or("a value is used before it is made")?.clone())
             }
             Argument::Slice(parts) => {
                 let [start, stop, step] = &**parts;
                 let part = |part| self.resolve(part).and_then(|given| given.int_if("slice"));
-                Given::Slice([part(start)?, part(stop)?, part(step)?])
+                ArgumentValue::Slice([part(start)?, part(stop)?, part(step)?])
             }
         })
     }
 
     /// An argument that must be there.
-    pub(crate) fn needed(&self, name: &str) -> Outcome<Given> {
+    pub(crate) fn needed(&self, name: &str) -> Outcome<ArgumentValue> {
         self.get(name)?.ok_or_else(|| format!("{name} is missing"))
     }
 
     /// The array of that name.
-    pub(crate) fn array(&self, name: &str) -> Outcome<Item> {
+    pub(crate) fn array(&self, name: &str) -> Outcome<View> {
         self.array_if(name)?
             .ok_or_else(|| format!("{name}: expected an array"))
     }
 
     /// The array of that name; none where it is not given.
-    pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<Item>> {
+    pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<View>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(Given::Array(item)) => Ok(Some(item)),
+            Some(ArgumentValue::Array(view)) => Ok(Some(view)),
             Some(_) => Err(format!("{name}: expected an array")),
         }
     }
 
     /// The arrays of that name.
-    pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<Item>> {
-        let Given::List(parts) = self.needed(name)? else {
+    pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<View>> {
+        let ArgumentValue::List(parts) = self.needed(name)? else {
             return Err(format!("{name}: expected a list of arrays"));
         };
         let arrays = parts.into_iter().map(|part| match part {
-            Given::Array(item) => Ok(item),
+            ArgumentValue::Array(view) => Ok(view),
             _ => Err(format!("{name}: expected a list of arrays")),
         });
         arrays.collect()
@@ -146,8 +146,8 @@ impl<'a> Call<'a> {
     pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(Given::Float(number)) => Ok(Some(number)),
-            Some(Given::Int(number)) => Ok(Some(to_float(number))),
+            Some(ArgumentValue::Float(number)) => Ok(Some(number)),
+            Some(ArgumentValue::Int(number)) => Ok(Some(to_float(number))),
             Some(_) => Err(format!("{name}: expected a number")),
         }
     }
@@ -156,7 +156,7 @@ impl<'a> Call<'a> {
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
-            Some(Given::Bool(truth)) => Ok(truth),
+            Some(ArgumentValue::Bool(truth)) => Ok(truth),
             Some(_) => Err(format!("{name}: expected true or false")),
         }
     }
@@ -165,8 +165,8 @@ impl<'a> Call<'a> {
     pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
         let found = match self.get(name)? {
             None => return Ok(None),
-            Some(Given::Dtype(dtype)) => Some(dtype),
-            Some(Given::Text(text)) => Dtype::named(&text),
+            Some(ArgumentValue::Dtype(dtype)) => Some(dtype),
+            Some(ArgumentValue::Text(text)) => Dtype::named(&text),
             Some(_) => None,
         };
         found
@@ -188,7 +188,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Given {
+impl ArgumentValue {
     /// A whole number; none of null.
     pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
         match self {

@@ -7,56 +7,56 @@ use super::fused::{Operand, fuse};
 use crate::Dtype;
 use crate::layout::{Layout, walking_order};
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 impl Builder {
     /// The array without gaps, in C order: itself, or a copy.
-    pub(crate) fn plain(&mut self, item: &Item) -> Outcome<Item> {
-        if item.layout.is_plain() {
-            return Ok(item.clone());
+    pub(crate) fn plain(&mut self, view: &View) -> Outcome<View> {
+        if view.layout.is_plain() {
+            return Ok(view.clone());
         }
-        self.copy(item)
+        self.copy(view)
     }
 
     /// A copy in C order.
-    pub(crate) fn copy(&mut self, item: &Item) -> Outcome<Item> {
-        let made = self.room(item.dtype, item.shape())?;
+    pub(crate) fn copy(&mut self, view: &View) -> Outcome<View> {
+        let made = self.room(view.dtype, view.shape())?;
         let kernel = Box::new(|reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
             let ([read, ..], [write, ..]) = (reads, writes) else {
                 return Ok(());
             };
             copy_any(*read, write)
         });
-        self.step(vec![item.clone()], &[&made], kernel)?;
+        self.step(vec![view.clone()], &[&made], kernel)?;
         Ok(made)
     }
 
     /// The array with its numbers as another type.
-    pub(crate) fn cast(&mut self, item: &Item, dtype: Dtype) -> Outcome<Item> {
-        if item.dtype == dtype {
-            return Ok(item.clone());
+    pub(crate) fn cast(&mut self, view: &View, dtype: Dtype) -> Outcome<View> {
+        if view.dtype == dtype {
+            return Ok(view.clone());
         }
-        let operand = Operand::Array(item.clone());
+        let operand = Operand::Array(view.clone());
         match dtype {
             Dtype::Bool => fuse(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
-            _ if dtype.is_float() || item.dtype.is_float() => {
-                let order = walking_order(item.shape(), &[&item.layout.strides]);
-                super::fused::convert(self, item, dtype, &order)
+            _ if dtype.is_float() || view.dtype.is_float() => {
+                let order = walking_order(view.shape(), &[&view.layout.strides]);
+                super::fused::convert(self, view, dtype, &order)
             }
-            _ => self.cast_integers(item, dtype),
+            _ => self.cast_integers(view, dtype),
         }
     }
 
-    fn cast_integers(&mut self, item: &Item, dtype: Dtype) -> Outcome<Item> {
-        let item = self.plain(item)?;
-        let made = self.room(dtype, item.shape())?;
+    fn cast_integers(&mut self, view: &View, dtype: Dtype) -> Outcome<View> {
+        let view = self.plain(view)?;
+        let made = self.room(dtype, view.shape())?;
         let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
             let ([read, ..], [write, ..]) = (reads, writes) else {
                 return Ok(());
             };
             convert_integers(*read, write, dtype)
         });
-        self.step(vec![item], &[&made], kernel)?;
+        self.step(vec![view], &[&made], kernel)?;
         Ok(made)
     }
 }

@@ -1,11 +1,11 @@
 //! Arrays that are made of sizes and numbers alone.
 
-use super::call::{Call, Given, to_float};
+use super::call::{ArgumentValue, Call, to_float};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let shape = call.shape("shape")?;
     let dtype = call.dtype("dtype")?;
     match call.name() {
@@ -15,15 +15,15 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     }
 }
 
-fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<Item> {
+fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<View> {
     match call.needed("value")? {
-        Given::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
-        Given::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
-        Given::Bool(truth) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, truth.into()),
-        Given::Array(item) => {
-            let item = b.cast(&item, dtype.unwrap_or(item.dtype))?;
-            let layout = item.layout.stretched(shape);
-            let wide = item.seen(layout.ok_or("value: it does not broadcast to the shape")?);
+        ArgumentValue::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
+        ArgumentValue::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
+        ArgumentValue::Bool(truth) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, truth.into()),
+        ArgumentValue::Array(view) => {
+            let view = b.cast(&view, dtype.unwrap_or(view.dtype))?;
+            let layout = view.layout.stretched(shape);
+            let wide = view.with_layout(layout.ok_or("value: it does not broadcast to the shape")?);
             b.copy(&wide)
         }
         _ => Err("value: expected a number".to_owned()),
@@ -31,7 +31,7 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
 }
 
 /// One whole number everywhere.
-pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<Item> {
+pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
     if dtype == Dtype::Int64 {
         return made(b, dtype, shape, move |write| {
             write.plain::<i64>()?.fill(number);
@@ -47,7 +47,7 @@ pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64)
     clippy::cast_sign_loss,
     reason = "a cast to a narrower type cuts off, as everywhere"
 )]
-pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<Item> {
+pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<View> {
     made(b, dtype, shape, move |write| {
         match dtype {
             Dtype::Float32 => write.plain::<f32>()?.fill(number as f32),
@@ -68,7 +68,7 @@ fn made(
     dtype: Dtype,
     shape: &[usize],
     fill: impl Fn(&mut Write<'_>) -> Outcome + Send + Sync + 'static,
-) -> Outcome<Item> {
+) -> Outcome<View> {
     let made = b.room(dtype, shape)?;
     let kernel = Box::new(move |_: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
@@ -78,22 +78,24 @@ fn made(
     Ok(made)
 }
 
-pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (start, stop) = (call.needed("start")?, call.get("stop")?);
     let (start, stop) = match stop {
-        None => (Given::Int(0), start),
+        None => (ArgumentValue::Int(0), start),
         Some(stop) => (start, stop),
     };
-    let step = call.get("step")?.unwrap_or(Given::Int(1));
+    let step = call.get("step")?.unwrap_or(ArgumentValue::Int(1));
     let dtype = call.dtype("dtype")?;
-    if let (Given::Int(start), Given::Int(stop), Given::Int(step)) = (&start, &stop, &step) {
+    if let (ArgumentValue::Int(start), ArgumentValue::Int(stop), ArgumentValue::Int(step)) =
+        (&start, &stop, &step)
+    {
         let numbers = whole_range(*start, *stop, *step)?;
         let made = whole_numbers(b, numbers)?;
         return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
     }
-    let number = |given: &Given| match given {
-        Given::Int(number) => Ok(to_float(*number)),
-        Given::Float(number) => Ok(*number),
+    let number = |given: &ArgumentValue| match given {
+        ArgumentValue::Int(number) => Ok(to_float(*number)),
+        ArgumentValue::Float(number) => Ok(*number),
         _ => Err("arange: expected numbers".to_owned()),
     };
     let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);
@@ -116,7 +118,7 @@ fn whole_range(start: i64, stop: i64, step: i64) -> Outcome<(i64, i64, usize)> {
 pub(crate) fn whole_numbers(
     b: &mut Builder,
     (start, step, count): (i64, i64, usize),
-) -> Outcome<Item> {
+) -> Outcome<View> {
     made(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
         for out in write.plain::<i64>()? {
@@ -133,7 +135,7 @@ pub(crate) fn whole_numbers(
     clippy::cast_precision_loss,
     reason = "numbers are rounded to the type that is asked for"
 )]
-fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) -> Outcome<Item> {
+fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) -> Outcome<View> {
     let count = ((stop - start) / step).ceil();
     if !count.is_finite() {
         return Err("step: expected another number than 0".to_owned());
@@ -160,7 +162,7 @@ fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) ->
     }
 }
 
-pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let rows = call
         .shape("rows")?
         .first()
@@ -177,7 +179,7 @@ pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// True on the k-th diagonal of a matrix and below.
-pub(crate) fn below(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<Item> {
+pub(crate) fn below(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
     truths(b, rows, columns, move |row, column| column - row <= k)
 }
 
@@ -186,7 +188,7 @@ fn truths(
     rows: usize,
     columns: usize,
     holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
-) -> Outcome<Item> {
+) -> Outcome<View> {
     made(b, Dtype::Bool, &[rows, columns], move |write| {
         let all = write.plain::<u8>()?.chunks_mut(columns.max(1));
         for (row, out) in (0_i64..).zip(all) {

@@ -9,12 +9,12 @@ use super::fused::Operand;
 use super::product::layer;
 use super::windows::require_one_type;
 use crate::layout::Layout;
-use crate::memory::{Outcome, Read, Taken, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
+use crate::plan::{Builder, View};
 
 /// The rows of an array, the weights and the bias of a layer, in C order.
-struct Given {
-    reads: Vec<Item>,
+struct LinearInputs {
+    reads: Vec<View>,
     /// All axes of x but the last.
     outer: Vec<usize>,
     inputs: usize,
@@ -22,8 +22,8 @@ struct Given {
     has_bias: bool,
 }
 
-impl Given {
-    fn take(b: &mut Builder, call: &Call<'_>, more: &[Option<&Item>]) -> Outcome<Self> {
+impl LinearInputs {
+    fn take(b: &mut Builder, call: &Call<'_>, more: &[Option<&View>]) -> Outcome<Self> {
         let (x, weight) = (call.array("x")?, call.array("weight")?);
         let bias = call.array_if("bias")?;
         require_one_type(&[&[Some(&x), Some(&weight), bias.as_ref()], more].concat())?;
@@ -63,13 +63,13 @@ impl Given {
 }
 
 /// `x @ weight.T + bias + residual`.
-pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let residual = call.array_if("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     if x.layout.count() == 0 || weight.layout.count() == 0 {
         return plainly(b, call, residual);
     }
-    let mut given = Given::take(b, call, &[residual.as_ref()])?;
+    let mut given = LinearInputs::take(b, call, &[residual.as_ref()])?;
     let shape = given.shape();
     if residual
         .as_ref()
@@ -89,7 +89,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = Taken::new(reads);
+                let mut given = ReadIter::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
                 linear(layer, x, given.take_if(has_residual)?, write.plain()?, threads);
@@ -102,7 +102,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The same of empty arrays.
-fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<Item>) -> Outcome<Item> {
+fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let found = layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
     let Some(residual) = residual else {
@@ -114,9 +114,9 @@ fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<Item>) -> Outcome<
 }
 
 /// Queries, keys and values as parts of one array, the first two turned by angles.
-pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
-    let mut given = Given::take(b, call, &[Some(&cosine), Some(&sine)])?;
+    let mut given = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
     let (heads, half) = heads(call, &given, [&cosine, &sine])?;
     let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
     given.reads.extend([b.plain(&cosine)?, b.plain(&sine)?]);
@@ -127,7 +127,7 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = Taken::new(reads);
+                let mut given = ReadIter::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
                 let (cosines, sines, heads) = (given.take()?, given.take()?, 2 * heads);
@@ -140,11 +140,13 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     b.step(given.reads, &[&made], kernel)?;
     let split = Layout::new(&[&given.outer[..], &[3, heads, 2 * half]].concat());
     let axis = given.outer.len();
-    Ok((0..3).map(|part| made.seen(split.at(axis, part))).collect())
+    Ok((0..3)
+        .map(|part| made.with_layout(split.at(axis, part)))
+        .collect())
 }
 
 /// How many heads there are, and half of their width, to which the angles fit.
-fn heads(call: &Call<'_>, given: &Given, angles: [&Item; 2]) -> Outcome<(usize, usize)> {
+fn heads(call: &Call<'_>, given: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
     let heads = call
         .shape("heads")?
         .first()
@@ -166,7 +168,7 @@ fn heads(call: &Call<'_>, given: &Given, angles: [&Item; 2]) -> Outcome<(usize, 
 }
 
 /// `x` plus its layer norm after a linear layer, gelu and another linear layer.
-pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let width = x.shape().last().copied().filter(|&width| width > 0);
     let width = width.ok_or("x: expected rows with numbers")?;
@@ -176,14 +178,14 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
         .first()
         .copied()
         .unwrap_or(0);
-    let items = layers(call, width, hidden)?;
-    let given: Vec<Option<&Item>> = items.iter().map(Option::as_ref).collect();
+    let views = layers(call, width, hidden)?;
+    let given: Vec<Option<&View>> = views.iter().map(Option::as_ref).collect();
     require_one_type(&[&[Some(&x)], &given[..]].concat())?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
-    let has_bias = [items[3].is_some(), items[5].is_some()];
+    let has_bias = [views[3].is_some(), views[5].is_some()];
     let mut reads = vec![b.plain(&x)?];
-    for item in items.iter().flatten() {
-        reads.push(b.plain(item)?);
+    for view in views.iter().flatten() {
+        reads.push(b.plain(view)?);
     }
     let (dtype, made) = (x.dtype, b.room(x.dtype, x.shape())?);
     let nanoseconds = x.layout.count().saturating_mul(hidden) / 20;
@@ -192,7 +194,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = Taken::new(reads);
+                let mut given = ReadIter::new(reads);
                 let x = given.take::<T>()?;
                 let norm = NormRule { weight: given.take()?, bias: Some(given.take()?), epsilon };
                 let (weight, bias) = (given.take()?, given.take_if(has_bias[0])?);
@@ -209,7 +211,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The arrays of both layers and of the norm, of which biases may not be given.
-fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<Item>>> {
+fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<View>>> {
     let sizes: [(&str, &[usize]); 6] = [
         ("norm_weight", &[width]),
         ("norm_bias", &[width]),
@@ -219,11 +221,11 @@ fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<It
         ("bias_out", &[width]),
     ];
     let each = sizes.into_iter().map(|(name, shape)| {
-        let item = call.array_if(name)?;
+        let view = call.array_if(name)?;
         let is_free = name.starts_with("bias_");
-        let fits = item.as_ref().map_or(is_free, |item| item.shape() == shape);
+        let fits = view.as_ref().map_or(is_free, |view| view.shape() == shape);
         if fits && hidden > 0 {
-            return Ok(item);
+            return Ok(view);
         }
         Err(format!("{name}: expected {shape:?}, none of them 0"))
     });

@@ -2,13 +2,13 @@
 
 use seqloom_fuse::Op;
 
-use super::call::{Call, Given, to_float};
-use super::fused::{Operand, fuse, fuse_ordered, items, order_of, shape_of};
+use super::call::{ArgumentValue, Call, to_float};
+use super::fused::{Operand, fuse, fuse_ordered, order_of, shape_of, views};
 use super::{create, integers, scalars};
 use crate::Dtype;
 use crate::graph::signature::{self, OperationKind};
 use crate::memory::Outcome;
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// Operands, and the type in which they are computed.
 pub(crate) struct Operands {
@@ -17,7 +17,7 @@ pub(crate) struct Operands {
 }
 
 /// A function of one array or of two.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut given = Operands::take(b, call, names)?;
     let name = call.name();
@@ -29,7 +29,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The function of that name of operands.
-pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
     if !given.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, given);
     }
@@ -54,7 +54,7 @@ pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<
 }
 
 /// One operation on floats.
-fn floats(b: &mut Builder, name: &str, op: Op, given: &Operands) -> Outcome<Item> {
+fn floats(b: &mut Builder, name: &str, op: Op, given: &Operands) -> Outcome<View> {
     let shape = shape_of(&given.all)?;
     let order = if reuses(name, &given.all, &shape) {
         (0..shape.len()).collect()
@@ -76,7 +76,7 @@ impl Operands {
             .into_iter()
             .map(|(name, given)| operand(b, name, given, dtype));
         let all = all.collect::<Outcome<Vec<_>>>()?;
-        if items(&all).next().is_none() {
+        if views(&all).next().is_none() {
             return Err("expected at least one array".to_owned());
         }
         Ok(Self { all, dtype })
@@ -97,15 +97,15 @@ impl Operands {
 
 /// An operand of a function that is computed in a type. A whole number that a float does not
 /// hold exactly becomes an array, unless it becomes a float anyway.
-fn operand(b: &mut Builder, name: &str, given: Given, dtype: Dtype) -> Outcome<Operand> {
+fn operand(b: &mut Builder, name: &str, given: ArgumentValue, dtype: Dtype) -> Outcome<Operand> {
     match given {
-        Given::Array(item) => Ok(Operand::Array(item)),
-        Given::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
+        ArgumentValue::Array(view) => Ok(Operand::Array(view)),
+        ArgumentValue::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
             create::whole(b, Dtype::Int64, &[], number).map(Operand::Array)
         }
-        Given::Int(number) => Ok(Operand::Number(to_float(number))),
-        Given::Float(number) => Ok(Operand::Number(number)),
-        Given::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
+        ArgumentValue::Int(number) => Ok(Operand::Number(to_float(number))),
+        ArgumentValue::Float(number) => Ok(Operand::Number(number)),
+        ArgumentValue::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
         _ => Err(format!("{name}: expected an array or a number")),
     }
 }
@@ -114,14 +114,18 @@ fn operand(b: &mut Builder, name: &str, given: Given, dtype: Dtype) -> Outcome<O
 const EXACT: u64 = 1 << 53;
 
 /// The type that arrays and numbers meet in: fractions make floats of integers.
-pub(crate) fn common_type(given: &[&Given]) -> Dtype {
+pub(crate) fn common_type(given: &[&ArgumentValue]) -> Dtype {
     let dtypes = given.iter().filter_map(|given| match given {
-        Given::Array(item) => Some(item.dtype),
+        ArgumentValue::Array(view) => Some(view.dtype),
         _ => None,
     });
     let arrays = dtypes.reduce(Dtype::with);
-    let has_fraction = given.iter().any(|given| matches!(given, Given::Float(_)));
-    let has_whole = given.iter().any(|given| matches!(given, Given::Int(_)));
+    let has_fraction = given
+        .iter()
+        .any(|given| matches!(given, ArgumentValue::Float(_)));
+    let has_whole = given
+        .iter()
+        .any(|given| matches!(given, ArgumentValue::Int(_)));
     match arrays {
         Some(dtype) if dtype.is_float() => dtype,
         _ if has_fraction => Dtype::Float32,
@@ -151,7 +155,7 @@ fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
 const LARGE: usize = 65_536;
 
 /// Powers that cost less than a power.
-fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<Item> {
+fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<View> {
     let x = given.first();
     if power.to_bits() == 0.5_f64.to_bits() {
         floats(b, "sqrt", Op::Sqrt, &x)
@@ -166,13 +170,13 @@ fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<Item> {
     }
 }
 
-fn isinf(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+fn isinf(b: &mut Builder, given: &Operands) -> Outcome<View> {
     let size = fuse(b, Op::Abs, &given.all, float_type(given.dtype))?;
     let all = [Operand::Array(size), Operand::Number(f64::INFINITY)];
     fuse(b, Op::Equal, &all, Dtype::Bool)
 }
 
-fn xor(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+fn xor(b: &mut Builder, given: &Operands) -> Outcome<View> {
     let mut truths = Vec::with_capacity(2);
     for operand in &given.all {
         let all = [operand.clone(), Operand::Number(0.0)];
@@ -191,18 +195,20 @@ pub(crate) fn float_type(dtype: Dtype) -> Dtype {
 }
 
 /// `x` where the condition holds, `y` elsewhere.
-pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
     let (x, y) = (call.needed("x")?, call.needed("y")?);
     let dtype = match (&x, &y) {
-        (Given::Array(_), _) | (_, Given::Array(_)) => common_type(&[&x, &y]),
-        _ if matches!(x, Given::Float(_)) || matches!(y, Given::Float(_)) => Dtype::Float32,
+        (ArgumentValue::Array(_), _) | (_, ArgumentValue::Array(_)) => common_type(&[&x, &y]),
+        _ if matches!(x, ArgumentValue::Float(_)) || matches!(y, ArgumentValue::Float(_)) => {
+            Dtype::Float32
+        }
         _ => Dtype::Int64,
     };
     let mut all = vec![Operand::Array(condition)];
     for (name, given) in [("x", x), ("y", y)] {
         all.push(match operand(b, name, given, dtype)? {
-            Operand::Array(item) => Operand::Array(b.cast(&item, dtype)?),
+            Operand::Array(view) => Operand::Array(b.cast(&view, dtype)?),
             number @ Operand::Number(_) => number,
         });
     }
@@ -215,7 +221,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// Values held between two bounds.
-pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (low, high) = (call.get("min")?, call.get("max")?);
     let (op, names, name): (Op, &[&str], &str) = match (low, high) {
         (Some(_), Some(_)) => (Op::Clip, &["x", "min", "max"], "clip"),

@@ -1,49 +1,49 @@
 //! Elementwise operations on floats, by the programs of `seqloom-fuse`.
 
-use seqloom_fuse::{Description, Op, Output};
+use seqloom_fuse::{Description, Op, ProgramOutput};
 
 use crate::Dtype;
 use crate::layout::{Layout, broadcast, walking_order};
 use crate::memory::Outcome;
-use crate::plan::{Builder, Elementwise, Item, Work};
+use crate::plan::{Builder, Elementwise, View, Work};
 
 /// An array, or a number that takes the type of the arrays.
 #[derive(Clone, Debug)]
 pub(crate) enum Operand {
-    Array(Item),
+    Array(View),
     Number(f64),
 }
 
 impl Operand {
-    pub(crate) fn item(&self) -> Option<&Item> {
+    pub(crate) fn view(&self) -> Option<&View> {
         match self {
-            Self::Array(item) => Some(item),
+            Self::Array(view) => Some(view),
             Self::Number(_) => None,
         }
     }
 }
 
 /// The arrays among operands.
-pub(crate) fn items(operands: &[Operand]) -> impl Iterator<Item = &Item> {
-    operands.iter().filter_map(Operand::item)
+pub(crate) fn views(operands: &[Operand]) -> impl Iterator<Item = &View> {
+    operands.iter().filter_map(Operand::view)
 }
 
 /// The shape that operands broadcast to.
 pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
-    broadcast(items(operands).map(Item::shape))
+    broadcast(views(operands).map(View::shape))
 }
 
 /// The order of axes in which NumPy's result of these lies in memory.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
-    let stretched: Vec<Layout> = items(operands)
-        .filter_map(|item| item.layout.stretched(shape))
+    let stretched: Vec<Layout> = views(operands)
+        .filter_map(|view| view.layout.stretched(shape))
         .collect();
     let strides: Vec<&[usize]> = stretched.iter().map(|layout| &layout.strides[..]).collect();
     walking_order(shape, &strides)
 }
 
 /// Adds one operation; its result is of this type, and lies as NumPy's would.
-pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<Item> {
+pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &shape_of(operands)?);
     fuse_ordered(b, op, operands, dtype, &order)
 }
@@ -55,7 +55,7 @@ pub(crate) fn fuse_ordered(
     operands: &[Operand],
     dtype: Dtype,
     order: &[usize],
-) -> Outcome<Item> {
+) -> Outcome<View> {
     let description = describe(op, operands);
     add(b, description, operands, dtype, order)
 }
@@ -63,13 +63,13 @@ pub(crate) fn fuse_ordered(
 /// The numbers as another type, where either of both is a float.
 pub(crate) fn convert(
     b: &mut Builder,
-    item: &Item,
+    view: &View,
     dtype: Dtype,
     order: &[usize],
-) -> Outcome<Item> {
+) -> Outcome<View> {
     let description = Description {
         inputs: 1,
-        outputs: vec![Output {
+        outputs: vec![ProgramOutput {
             value: 0,
             fold: None,
         }],
@@ -78,7 +78,7 @@ pub(crate) fn convert(
     add(
         b,
         description,
-        &[Operand::Array(item.clone())],
+        &[Operand::Array(view.clone())],
         dtype,
         order,
     )
@@ -86,7 +86,7 @@ pub(crate) fn convert(
 
 /// A program of one operation: arrays are its inputs, numbers its constants.
 fn describe(op: Op, operands: &[Operand]) -> Description {
-    let inputs = items(operands).count();
+    let inputs = views(operands).count();
     let (mut next, mut constants) = (0, Vec::new());
     let values = operands.iter().map(|operand| match operand {
         Operand::Array(_) => {
@@ -104,7 +104,7 @@ fn describe(op: Op, operands: &[Operand]) -> Description {
         inputs,
         constants,
         steps: vec![(op, values)],
-        outputs: vec![Output { value, fold: None }],
+        outputs: vec![ProgramOutput { value, fold: None }],
     }
 }
 
@@ -114,14 +114,14 @@ fn add(
     operands: &[Operand],
     dtype: Dtype,
     order: &[usize],
-) -> Outcome<Item> {
+) -> Outcome<View> {
     let shape = shape_of(operands)?;
     let made = b.ordered(dtype, &shape, order)?;
-    let inputs: Option<Vec<Layout>> = items(operands)
-        .map(|item| Some(item.layout.stretched(&shape)?.permuted(order)))
+    let inputs: Option<Vec<Layout>> = views(operands)
+        .map(|view| Some(view.layout.stretched(&shape)?.permuted(order)))
         .collect();
     let is_double =
-        items(operands).any(|item| item.dtype == Dtype::Float64) || dtype == Dtype::Float64;
+        views(operands).any(|view| view.dtype == Dtype::Float64) || dtype == Dtype::Float64;
     let work = Elementwise {
         description,
         order: order.to_vec(),
@@ -130,7 +130,7 @@ fn add(
         outputs: vec![dtype],
         is_double,
     };
-    let reads = items(operands).cloned().collect();
+    let reads = views(operands).cloned().collect();
     b.add(reads, &[&made], Work::Elementwise(work))?;
     Ok(made)
 }

@@ -1,18 +1,18 @@
 //! `x[key]`: numbers, slices and new axes as views; arrays of whole numbers as copies.
 
-use super::call::{Call, Given};
+use super::call::{ArgumentValue, Call};
 use super::fused::{Operand, shape_of};
 use super::take::{position, require_whole};
 use crate::Dtype;
 use crate::graph::RANK;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let key = match call.needed("key")? {
-        Given::List(parts) => parts,
+        ArgumentValue::List(parts) => parts,
         part => vec![part],
     };
     let parts = spread(key, x.rank())?;
@@ -24,65 +24,72 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The key with one part for each axis, and new axes between them.
-fn spread(key: Vec<Given>, rank: usize) -> Outcome<Vec<Given>> {
+fn spread(key: Vec<ArgumentValue>, rank: usize) -> Outcome<Vec<ArgumentValue>> {
     if key.len() > 2 * RANK {
         return Err(format!("key: expected at most {} parts", 2 * RANK));
     }
-    let is_axis = |part: &&Given| !matches!(part, Given::NewAxis | Given::Null | Given::Ellipsis);
+    let is_axis = |part: &&ArgumentValue| {
+        !matches!(
+            part,
+            ArgumentValue::NewAxis | ArgumentValue::Null | ArgumentValue::Ellipsis
+        )
+    };
     let named = key.iter().filter(is_axis).count();
     let rest = rank.checked_sub(named);
     let rest = rest.ok_or_else(|| format!("key: {named} parts for an array of {rank} axes"))?;
     let mut parts = Vec::with_capacity(rank);
     let mut is_open = true;
     for part in key {
-        if !matches!(part, Given::Ellipsis) {
+        if !matches!(part, ArgumentValue::Ellipsis) {
             parts.push(part);
         } else if std::mem::take(&mut is_open) {
-            parts.extend((0..rest).map(|_| Given::Slice([None; 3])));
+            parts.extend((0..rest).map(|_| ArgumentValue::Slice([None; 3])));
         } else {
             return Err("key: expected one ellipsis at most".to_owned());
         }
     }
     if is_open {
-        parts.extend((0..rest).map(|_| Given::Slice([None; 3])));
+        parts.extend((0..rest).map(|_| ArgumentValue::Slice([None; 3])));
     }
     Ok(parts)
 }
 
 /// An array of a key, and the axis that it indexes. A number beside arrays is one, too.
-struct Along {
+struct IndexArray {
     axis: usize,
-    item: Item,
+    view: View,
     /// Where the part stood in the key.
     place: usize,
 }
 
 /// Takes numbers, slices and new axes; arrays are left for later.
-fn basic(b: &mut Builder, x: &Item, parts: Vec<Given>) -> Outcome<(Item, Vec<Along>)> {
-    let has_arrays = parts.iter().any(|part| matches!(part, Given::Array(_)));
+fn basic(b: &mut Builder, x: &View, parts: Vec<ArgumentValue>) -> Outcome<(View, Vec<IndexArray>)> {
+    let has_arrays = parts
+        .iter()
+        .any(|part| matches!(part, ArgumentValue::Array(_)));
     let (mut seen, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
     for (place, part) in parts.into_iter().enumerate() {
         match part {
-            Given::NewAxis | Given::Null => {
-                seen = seen.seen(seen.layout.widened(axis));
+            ArgumentValue::NewAxis | ArgumentValue::Null => {
+                seen = seen.with_layout(seen.layout.widened(axis));
                 axis += 1;
             }
-            Given::Int(number) if !has_arrays => {
+            ArgumentValue::Int(number) if !has_arrays => {
                 let at = position(number, seen.shape()[axis], true)?;
-                seen = seen.seen(seen.layout.at(axis, at));
+                seen = seen.with_layout(seen.layout.at(axis, at));
             }
-            Given::Int(number) => {
-                let item = super::create::whole(b, Dtype::Int64, &[], number)?;
-                arrays.push(Along { axis, item, place });
+            ArgumentValue::Int(number) => {
+                let view = super::create::whole(b, Dtype::Int64, &[], number)?;
+                arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }
-            Given::Slice(bounds) => {
+            ArgumentValue::Slice(bounds) => {
                 seen = sliced(b, &seen, axis, bounds)?;
                 axis += 1;
             }
-            Given::Array(item) => {
-                require_whole(&item)?;
-                arrays.push(Along { axis, item, place });
+            ArgumentValue::Array(view) => {
+                require_whole(&view)?;
+                arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }
             _ => return Err("key: expected numbers, slices and arrays of numbers".to_owned()),
@@ -92,16 +99,16 @@ fn basic(b: &mut Builder, x: &Item, parts: Vec<Given>) -> Outcome<(Item, Vec<Alo
 }
 
 /// Part of an axis, as Python slices.
-fn sliced(b: &mut Builder, x: &Item, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<Item> {
+fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<View> {
     let size = x.shape()[axis];
     let step = bounds[2].unwrap_or(1);
     let (first, count) = span(bounds[0], bounds[1], step, size)?;
     let stride = usize::try_from(step.unsigned_abs()).map_err(|_| "the step is too long")?;
     if step > 0 {
-        return Ok(x.seen(x.layout.part(axis, first, count, stride)));
+        return Ok(x.with_layout(x.layout.part(axis, first, count, stride)));
     }
     let last = first.saturating_sub(count.saturating_sub(1).saturating_mul(stride));
-    let part = x.seen(x.layout.part(axis, last, count, stride));
+    let part = x.with_layout(x.layout.part(axis, last, count, stride));
     super::join::reversed(b, &part, axis)
 }
 
@@ -130,27 +137,27 @@ fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcom
 }
 
 /// The elements that arrays of indices name along some axes.
-fn gather(b: &mut Builder, x: &Item, arrays: &[Along]) -> Outcome<Item> {
+fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
     let operands: Vec<Operand> = arrays
         .iter()
-        .map(|along| Operand::Array(along.item.clone()))
+        .map(|along| Operand::Array(along.view.clone()))
         .collect();
     let shared = shape_of(&operands)?;
     let mut reads = vec![x.clone()];
     for along in arrays {
-        let item = b.cast(&along.item, Dtype::Int64)?;
-        let layout = item
+        let view = b.cast(&along.view, Dtype::Int64)?;
+        let layout = view
             .layout
             .stretched(&shared)
             .ok_or("the shapes do not broadcast")?;
-        reads.push(b.plain(&item.seen(layout))?);
+        reads.push(b.plain(&view.with_layout(layout))?);
     }
     let axes: Vec<usize> = arrays.iter().map(|along| along.axis).collect();
     let others: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let rest = x.layout.permuted(&others);
     let shape = [&shared[..], &rest.shape[..]].concat();
     let made = b.room(x.dtype, &shape)?;
-    let chosen = Chosen {
+    let chosen = IndexedAxes {
         axes: axes
             .iter()
             .map(|&axis| (x.shape()[axis], x.layout.strides[axis]))
@@ -172,7 +179,7 @@ fn gather(b: &mut Builder, x: &Item, arrays: &[Along]) -> Outcome<Item> {
 }
 
 /// The axes of the indices where the arrays stood, if they stood side by side.
-fn moved(made: &Item, arrays: &[Along], count: usize) -> Item {
+fn moved(made: &View, arrays: &[IndexArray], count: usize) -> View {
     let are_together = arrays
         .windows(2)
         .all(|pair| pair[1].place == pair[0].place + 1);
@@ -184,16 +191,16 @@ fn moved(made: &Item, arrays: &[Along], count: usize) -> Item {
         .chain(0..count)
         .chain(count + first..made.rank())
         .collect();
-    made.seen(made.layout.permuted(&order))
+    made.with_layout(made.layout.permuted(&order))
 }
 
 /// Axes that are indexed, each a size and a step, and what is copied whole.
-struct Chosen {
+struct IndexedAxes {
     axes: Vec<(usize, usize)>,
     rest: Layout,
 }
 
-impl Chosen {
+impl IndexedAxes {
     fn copy<T: bytemuck::Pod>(&self, x: &[T], places: &[Read<'_>], out: &mut [T]) -> Outcome {
         let count: usize = self.rest.count();
         if count == 0 {

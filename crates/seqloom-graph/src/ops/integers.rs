@@ -4,13 +4,13 @@ use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// What is computed of up to three whole numbers.
-type Function = fn([i64; 3]) -> i64;
+type IntegerFunction = fn([i64; 3]) -> i64;
 
 /// The function of that name.
-pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
     let (function, is_truth) = find(name, given.dtype)
         .ok_or_else(|| format!("it is not known of {}, only of floats", given.dtype))?;
     let shape = shape_of(&given.all)?;
@@ -19,11 +19,11 @@ pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<It
     for (slot, operand) in numbers.iter_mut().zip(&given.all) {
         match operand {
             Operand::Number(number) => *slot = Some(whole(*number)),
-            Operand::Array(item) => {
-                let item = b.cast(item, Dtype::Int64)?;
-                let layout = item.layout.stretched(&shape);
-                let item = item.seen(layout.ok_or("the shapes do not broadcast")?);
-                reads.push(b.plain(&item)?);
+            Operand::Array(view) => {
+                let view = b.cast(view, Dtype::Int64)?;
+                let layout = view.layout.stretched(&shape);
+                let view = view.with_layout(layout.ok_or("the shapes do not broadcast")?);
+                reads.push(b.plain(&view)?);
             }
         }
     }
@@ -74,7 +74,7 @@ fn slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 
 }
 
 fn fill(
-    function: Function,
+    function: IntegerFunction,
     slots: [Slot<'_>; 3],
     write: &mut Write<'_>,
     is_truth: bool,
@@ -128,12 +128,12 @@ pub(crate) fn compares(name: &str) -> bool {
 }
 
 /// The function of that name, and whether it gives truths.
-fn find(name: &str, dtype: Dtype) -> Option<(Function, bool)> {
+fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
     let is_bool = dtype == Dtype::Bool;
     if let Some(function) = comparing(name) {
         return Some((function, true));
     }
-    let function: Function = match name {
+    let function: IntegerFunction = match name {
         "add" if is_bool => |[x, y, _]| x | y,
         "multiply" if is_bool => |[x, y, _]| x & y,
         "bitwise_invert" | "logical_not" if is_bool => |[x, ..]| 1 - x,
@@ -164,7 +164,7 @@ fn find(name: &str, dtype: Dtype) -> Option<(Function, bool)> {
     Some((function, false))
 }
 
-fn comparing(name: &str) -> Option<Function> {
+fn comparing(name: &str) -> Option<IntegerFunction> {
     Some(match name {
         "equal" => |[x, y, _]| (x == y).into(),
         "not_equal" => |[x, y, _]| (x != y).into(),

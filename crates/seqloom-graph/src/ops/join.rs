@@ -1,87 +1,87 @@
 //! Arrays made of parts of others: joined, repeated, reversed, padded.
 
-use super::call::{Call, Given, within};
+use super::call::{ArgumentValue, Call, within};
 use super::create::{fill, whole};
 use crate::layout::{Layout, walking_order};
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// A part of a result: where it lies, and an array of its shape.
-struct Part {
+struct Placement {
     layout: Layout,
-    item: Item,
+    view: View,
 }
 
-pub(crate) fn concat(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn concat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut arrays = call.arrays("arrays")?;
     if matches!(
         call.operation.arguments.get(1),
         Some(Some(crate::graph::Argument::Null))
     ) {
-        for item in &mut arrays {
-            let count = item.layout.count();
-            *item = super::shapes::reshaped(b, item, &[count])?;
+        for view in &mut arrays {
+            let count = view.layout.count();
+            *view = super::shapes::reshaped(b, view, &[count])?;
         }
     }
-    let rank = arrays.first().map_or(0, Item::rank);
+    let rank = arrays.first().map_or(0, View::rank);
     let axis = call.axis("axis", rank)?.unwrap_or(0);
     joined(b, &arrays, axis)
 }
 
-pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let arrays = call.arrays("arrays")?;
-    let rank = arrays.first().map_or(0, Item::rank) + 1;
+    let rank = arrays.first().map_or(0, View::rank) + 1;
     let axis = within(call.int("axis")?.unwrap_or(0), rank)?;
-    let first = arrays.first().map(|item| item.shape().to_vec());
+    let first = arrays.first().map(|view| view.shape().to_vec());
     if arrays
         .iter()
-        .any(|item| Some(item.shape()) != first.as_deref())
+        .any(|view| Some(view.shape()) != first.as_deref())
     {
         return Err("arrays: expected arrays of one shape".to_owned());
     }
-    let widened: Vec<Item> = arrays
+    let widened: Vec<View> = arrays
         .iter()
-        .map(|item| item.seen(item.layout.widened(axis)))
+        .map(|view| view.with_layout(view.layout.widened(axis)))
         .collect();
     joined(b, &widened, axis)
 }
 
 /// Arrays end to end along an axis.
-pub(crate) fn joined(b: &mut Builder, arrays: &[Item], axis: usize) -> Outcome<Item> {
+pub(crate) fn joined(b: &mut Builder, arrays: &[View], axis: usize) -> Outcome<View> {
     let dtype = arrays
         .iter()
-        .map(|item| item.dtype)
+        .map(|view| view.dtype)
         .reduce(crate::Dtype::with);
     let dtype = dtype.ok_or("arrays: expected at least one")?;
     let shape = shape_of(arrays, axis)?;
-    let arrays: Vec<Item> = arrays
+    let arrays: Vec<View> = arrays
         .iter()
-        .map(|item| b.cast(item, dtype))
+        .map(|view| b.cast(view, dtype))
         .collect::<Outcome<_>>()?;
-    let strides: Vec<&[usize]> = arrays.iter().map(|item| &item.layout.strides[..]).collect();
+    let strides: Vec<&[usize]> = arrays.iter().map(|view| &view.layout.strides[..]).collect();
     let made = b.ordered(dtype, &shape, &walking_order(&shape, &strides))?;
     let mut first = 0;
-    let parts = arrays.into_iter().map(|item| {
-        let size = item.shape()[axis];
+    let parts = arrays.into_iter().map(|view| {
+        let size = view.shape()[axis];
         let layout = made.layout.part(axis, first, size, 1);
         first += size;
-        Part { layout, item }
+        Placement { layout, view }
     });
     let parts = parts.collect();
     assemble(b, made, parts, None)
 }
 
 /// The shape of arrays end to end along an axis.
-fn shape_of(arrays: &[Item], axis: usize) -> Outcome<Vec<usize>> {
+fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     let mut shape = arrays
         .first()
-        .map_or(Vec::new(), |item| item.shape().to_vec());
+        .map_or(Vec::new(), |view| view.shape().to_vec());
     if axis >= shape.len() {
         return Err("arrays: expected arrays with axes".to_owned());
     }
     let mut total = 0_usize;
-    for item in arrays {
-        let mut own = item.shape().to_vec();
+    for view in arrays {
+        let mut own = view.shape().to_vec();
         let size = own.get(axis).copied().unwrap_or(0);
         total = total.checked_add(size).ok_or("the axis is too long")?;
         if let Some(slot) = own.get_mut(axis) {
@@ -90,7 +90,7 @@ fn shape_of(arrays: &[Item], axis: usize) -> Outcome<Vec<usize>> {
         if own != shape {
             return Err(format!(
                 "the shape {:?} does not fit the others",
-                item.shape()
+                view.shape()
             ));
         }
     }
@@ -99,21 +99,26 @@ fn shape_of(arrays: &[Item], axis: usize) -> Outcome<Vec<usize>> {
 }
 
 /// Fills an array from parts, and first all of it from another array, where one is given.
-fn assemble(b: &mut Builder, made: Item, parts: Vec<Part>, ground: Option<Item>) -> Outcome<Item> {
+fn assemble(
+    b: &mut Builder,
+    made: View,
+    parts: Vec<Placement>,
+    ground: Option<View>,
+) -> Outcome<View> {
     let (mut layouts, mut reads) = (Vec::new(), Vec::new());
-    if let Some(item) = ground {
+    if let Some(view) = ground {
         layouts.push(made.layout.clone());
         reads.push(
-            item.seen(
-                item.layout
+            view.with_layout(
+                view.layout
                     .stretched(made.shape())
                     .ok_or("the shapes differ")?,
             ),
         );
     }
-    for Part { layout, item } in parts {
+    for Placement { layout, view } in parts {
         layouts.push(layout);
-        reads.push(item);
+        reads.push(view);
     }
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
@@ -156,7 +161,7 @@ pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out
     }
 }
 
-pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axis", x.rank())?;
     let mut found = x;
@@ -167,12 +172,12 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The array with the positions of an axis in reverse.
-pub(crate) fn reversed(b: &mut Builder, x: &Item, axis: usize) -> Outcome<Item> {
+pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.room(x.dtype, x.shape())?;
-    let parts = (0..count).map(|at| Part {
+    let parts = (0..count).map(|at| Placement {
         layout: made.layout.part(axis, count - 1 - at, 1, 1),
-        item: x.seen(x.layout.part(axis, at, 1, 1)),
+        view: x.with_layout(x.layout.part(axis, at, 1, 1)),
     });
     if count <= FEW {
         let parts = parts.collect();
@@ -186,7 +191,7 @@ pub(crate) fn reversed(b: &mut Builder, x: &Item, axis: usize) -> Outcome<Item> 
 /// Positions that are copied one by one.
 const FEW: usize = 4;
 
-pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let shifts = call.ints("shift")?.ok_or("shift is missing")?;
     if call.get("axis")?.is_none() {
@@ -198,7 +203,7 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
             0,
             shifts.iter().map(|&shift| i128::from(shift)).sum(),
         )?;
-        return Ok(rolled.seen(Layout::new(&shape)));
+        return Ok(rolled.with_layout(Layout::new(&shape)));
     }
     let axes = call.ints("axis")?.unwrap_or_default();
     let count = shifts.len().max(axes.len());
@@ -219,20 +224,20 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     Ok(found)
 }
 
-fn rolled(b: &mut Builder, x: &Item, axis: usize, shift: i128) -> Outcome<Item> {
+fn rolled(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<View> {
     let count = x.shape()[axis];
     let size = i128::try_from(count).map_err(|_| "the axis is too long")?;
     let by = usize::try_from(shift.rem_euclid(size.max(1))).unwrap_or(0);
     let (end, start) = (
-        x.seen(x.layout.part(axis, count - by, by, 1)),
-        x.seen(x.layout.part(axis, 0, count - by, 1)),
+        x.with_layout(x.layout.part(axis, count - by, by, 1)),
+        x.with_layout(x.layout.part(axis, 0, count - by, 1)),
     );
     joined(b, &[end, start], axis)
 }
 
-pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
-    if matches!(call.get("repeats")?, Some(Given::Array(_))) {
+    if matches!(call.get("repeats")?, Some(ArgumentValue::Array(_))) {
         return Err("this version of seqloom-run knows one number of repeats only".to_owned());
     }
     let [times] = call.shape("repeats")?[..] else {
@@ -248,16 +253,16 @@ pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let mut shape = x.shape().to_vec();
     shape.insert(axis + 1, times);
     let wide = x.layout.widened(axis + 1).stretched(&shape);
-    let wide = x.seen(wide.ok_or("the shapes do not broadcast")?);
+    let wide = x.with_layout(wide.ok_or("the shapes do not broadcast")?);
     let copy = b.copy(&wide)?;
     shape[axis] = shape[axis]
         .checked_mul(times)
         .ok_or("the axis is too long")?;
     shape.remove(axis + 1);
-    Ok(copy.seen(Layout::new(&shape)))
+    Ok(copy.with_layout(Layout::new(&shape)))
 }
 
-pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let mut times = call.shape("repetitions")?;
     let rank = times.len().max(x.rank());
@@ -278,17 +283,17 @@ pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let layout = layout
         .stretched(&wide)
         .ok_or("the shapes do not broadcast")?;
-    let copy = b.copy(&x.seen(layout))?;
-    Ok(copy.seen(Layout::new(&shape)))
+    let copy = b.copy(&x.with_layout(layout))?;
+    Ok(copy.with_layout(Layout::new(&shape)))
 }
 
-pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let ones = vec![1; x.rank()];
     let ground = match call.get("value")? {
         None => fill(b, x.dtype, &ones, 0.0),
-        Some(Given::Int(number)) => whole(b, x.dtype, &ones, number),
-        Some(Given::Float(number)) => fill(b, x.dtype, &ones, number),
+        Some(ArgumentValue::Int(number)) => whole(b, x.dtype, &ones, number),
+        Some(ArgumentValue::Float(number)) => fill(b, x.dtype, &ones, number),
         Some(_) => Err("value: expected a number".to_owned()),
     }?;
     let Padding {
@@ -301,9 +306,9 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     for (axis, &before) in before.iter().enumerate() {
         layout = layout.part(axis, before, inner.shape[axis], 1);
     }
-    let part = Part {
+    let part = Placement {
         layout,
-        item: x.seen(inner),
+        view: x.with_layout(inner),
     };
     assemble(b, made, vec![part], Some(ground))
 }
@@ -317,7 +322,7 @@ struct Padding {
 
 impl Padding {
     fn of(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
-        let Given::List(widths) = call.needed("widths")? else {
+        let ArgumentValue::List(widths) = call.needed("widths")? else {
             return Err("widths: expected two numbers for each axis".to_owned());
         };
         if widths.len() != layout.rank() {
@@ -363,7 +368,7 @@ fn grown(width: i64) -> usize {
 }
 
 /// Zeros beside a diagonal of each matrix.
-pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<Item> {
+pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
     let x = call.array("x")?;
     let k = call.int("k")?.unwrap_or(0);
     let [.., rows, columns] = *x.shape() else {

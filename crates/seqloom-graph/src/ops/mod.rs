@@ -28,10 +28,10 @@ pub(crate) use call::Call;
 
 use crate::Dtype;
 use crate::memory::Outcome;
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// Adds the steps of a call; returns what it makes.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     match call.name() {
         "unstack" => shapes::unstack(call),
         "attention" => attend::attention(b, call),
@@ -41,7 +41,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
         "max_pool1d" => windows::max_pool(b, call),
         "gru" | "lstm" => recurrent::apply(b, call),
         "rotary_linear" => dense::rotary(b, call),
-        _ => one(b, call).map(|item| vec![item]),
+        _ => one(b, call).map(|view| vec![view]),
     }
 }
 
@@ -51,12 +51,12 @@ pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,
     layers: &[Call<'_>],
-) -> Outcome<Option<Item>> {
+) -> Outcome<Option<View>> {
     states::read(b, reader, layers)
 }
 
 /// The same of operations with one result.
-fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "softmax" | "log_softmax" => activations::shares(b, call),
         "logsumexp" => activations::logsumexp(b, call),
@@ -86,7 +86,7 @@ fn one(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The same of operations that move, choose or make numbers.
-fn moved(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+fn moved(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "zeros" | "ones" | "empty" | "full" => create::apply(b, call),
         "arange" => create::arange(b, call),
@@ -116,7 +116,7 @@ fn moved(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     }
 }
 
-fn cast(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+fn cast(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     match call.dtype("dtype")? {
         Some(dtype) => b.cast(&x, dtype),
@@ -124,7 +124,7 @@ fn cast(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     }
 }
 
-fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, elementwise::float_type(x.dtype))?;
     let dtype = x.dtype;
@@ -137,10 +137,10 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// 1 at each number's place of a new last axis.
-fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);
-    let last = x.seen(x.layout.widened(x.rank()));
+    let last = x.with_layout(x.layout.widened(x.rank()));
     let classes = create::whole_numbers(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
     let given = elementwise::Operands::of(both, x.dtype.with(Dtype::Int64));

@@ -8,11 +8,11 @@ use super::call::Call;
 use super::create::fill;
 use super::fused::{Operand, fuse_ordered};
 use super::windows::require_one_type;
-use crate::memory::{Outcome, Read, Taken, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
+use crate::plan::{Builder, View};
 
 /// Layer norm, and mean and 1 / deviation of each row; or RMS norm without the mean.
-pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
     let weight = call.array_if("weight")?;
@@ -35,11 +35,11 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
 /// Adds the step: of rows, weights, and a bias where they are centred.
 fn normalised(
     b: &mut Builder,
-    x: &Item,
-    reads: Vec<Item>,
+    x: &View,
+    reads: Vec<View>,
     epsilon: f64,
     is_centred: bool,
-) -> Outcome<Vec<Item>> {
+) -> Outcome<Vec<View>> {
     let outer = &x.shape()[..x.rank() - 1];
     let (made, means) = (b.room(x.dtype, x.shape())?, b.room(x.dtype, outer)?);
     let inverses = b.room(x.dtype, outer)?;
@@ -51,7 +51,7 @@ fn normalised(
             };
             let threads = seqloom_kernels::worth_waking(threads, count);
             by_float!(dtype, T => {
-                let mut given = Taken::new(reads);
+                let mut given = ReadIter::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let bias = given.take_if(is_centred)?;
                 let outs = [out.plain()?, means.plain()?, inverses.plain()?];
@@ -71,29 +71,29 @@ fn normalised(
 /// A number for each column: those given, or a default.
 fn row(
     b: &mut Builder,
-    given: Option<Item>,
-    x: &Item,
+    given: Option<View>,
+    x: &View,
     width: usize,
     default: f64,
-) -> Outcome<Item> {
-    let Some(item) = given else {
+) -> Outcome<View> {
+    let Some(view) = given else {
         return fill(b, x.dtype, &[width], default);
     };
-    if item.shape() != [width] {
+    if view.shape() != [width] {
         return Err(format!(
             "expected {width} numbers, one for each column, got {:?}",
-            item.shape()
+            view.shape()
         ));
     }
-    b.plain(&item)
+    b.plain(&view)
 }
 
 /// An array of samples, channels and positions, with numbers for each channel and a mask.
 struct Channels {
-    x: Item,
-    first: Item,
-    second: Item,
-    mask: Option<Item>,
+    x: View,
+    first: View,
+    second: View,
+    mask: Option<View>,
 }
 
 impl Channels {
@@ -128,7 +128,7 @@ impl Channels {
         })
     }
 
-    fn reads(&self) -> Vec<Item> {
+    fn reads(&self) -> Vec<View> {
         let all = [&self.x, &self.first, &self.second]
             .into_iter()
             .chain(&self.mask);
@@ -137,12 +137,12 @@ impl Channels {
 }
 
 /// `x * scale + shift` by channel, 0 where the mask is 0.
-pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let given = Channels::take(b, call, ["scale", "shift"])?;
     let x = &given.x;
     // A program repeats the numbers of a channel for each row, which costs little in long rows.
     if given.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
-        let column = |item: &Item| Operand::Array(item.seen(item.layout.widened(1)));
+        let column = |view: &View| Operand::Array(view.with_layout(view.layout.widened(1)));
         let all = [
             Operand::Array(x.clone()),
             column(&given.first),
@@ -176,7 +176,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 const LONG: usize = 512;
 
 /// The normalised array, and means and variances of the batch.
-pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let given = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     let x = &given.x;

@@ -9,11 +9,11 @@ use super::shapes::{reshaped, with_last, with_last_at};
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// What is done with a row.
 #[derive(Clone, Copy)]
-enum Task {
+enum RowFunction {
     Sort,
     Argsort,
     Greatest,
@@ -30,10 +30,10 @@ fn wide(dtype: Dtype) -> Dtype {
     }
 }
 
-pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sorted_along(call)?;
     let numbers = b.cast(&x, wide(x.dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), Task::Sort, None)?;
+    let found = rows(b, &with_last(&numbers, axis), RowFunction::Sort, None)?;
     let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
     if is_falling {
         reversed(b, &found, axis)
@@ -42,15 +42,15 @@ pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     }
 }
 
-pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sorted_along(call)?;
     let numbers = b.cast(&x, wide(x.dtype))?;
     if !is_falling {
-        let found = rows(b, &with_last(&numbers, axis), Task::Argsort, None)?;
+        let found = rows(b, &with_last(&numbers, axis), RowFunction::Argsort, None)?;
         return Ok(with_last_at(&found, axis));
     }
     let backwards = reversed(b, &numbers, axis)?;
-    let found = rows(b, &with_last(&backwards, axis), Task::Argsort, None)?;
+    let found = rows(b, &with_last(&backwards, axis), RowFunction::Argsort, None)?;
     let found = reversed(b, &with_last_at(&found, axis), axis)?;
     let last = x.shape()[axis].cast_signed() as i64 - 1;
     let all = vec![
@@ -61,7 +61,7 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     super::integers::apply(b, "subtract", &given)
 }
 
-fn sorted_along(call: &Call<'_>) -> Outcome<(Item, usize, bool)> {
+fn sorted_along(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
     let x = call.array("x")?;
     let last = x
         .rank()
@@ -72,7 +72,7 @@ fn sorted_along(call: &Call<'_>) -> Outcome<(Item, usize, bool)> {
 }
 
 /// The place of the greatest or of the least.
-pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     let rank = x.rank();
     let axis = call.axis("axis", rank)?;
@@ -86,12 +86,12 @@ pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<Item
     }
     let numbers = b.cast(&x, wide(x.dtype))?;
     let task = if call.name() == "argmax" {
-        Task::Greatest
+        RowFunction::Greatest
     } else {
-        Task::Least
+        RowFunction::Least
     };
     let found = rows(b, &with_last(&numbers, along), task, Some(1))?;
-    let found = found.seen(found.layout.at(found.rank() - 1, 0));
+    let found = found.with_layout(found.layout.at(found.rank() - 1, 0));
     if !call.flag("keepdims")? {
         return Ok(found);
     }
@@ -99,10 +99,10 @@ pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<Item
     Ok(with_axes(&found, &axes))
 }
 
-pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     if x.rank() == 0 {
-        x = x.seen(x.layout.widened(0));
+        x = x.with_layout(x.layout.widened(0));
     }
     let axis = call.axis("axis", x.rank())?;
     if axis.is_none() && x.rank() > 1 {
@@ -111,7 +111,7 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> 
     let axis = axis.unwrap_or(0);
     let dtype = call.dtype("dtype")?.unwrap_or_else(|| wide(x.dtype));
     let numbers = b.cast(&x, wide(dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), Task::Add, None)?;
+    let found = rows(b, &with_last(&numbers, axis), RowFunction::Add, None)?;
     let found = with_last_at(&found, axis);
     let found = b.cast(&found, dtype)?;
     if !call.flag("include_initial")? {
@@ -124,13 +124,13 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> 
 }
 
 /// Does a task with each row; the results' rows have the length of x's, or `length`.
-fn rows(b: &mut Builder, x: &Item, task: Task, length: Option<usize>) -> Outcome<Item> {
+fn rows(b: &mut Builder, x: &View, task: RowFunction, length: Option<usize>) -> Outcome<View> {
     let x = b.plain(x)?;
     let mut shape = x.shape().to_vec();
     let width = shape.pop().unwrap_or(1);
     shape.push(length.unwrap_or(width));
     let dtype = match task {
-        Task::Sort | Task::Add => x.dtype,
+        RowFunction::Sort | RowFunction::Add => x.dtype,
         _ => Dtype::Int64,
     };
     let made = b.room(dtype, &shape)?;
@@ -148,21 +148,26 @@ fn rows(b: &mut Builder, x: &Item, task: Task, length: Option<usize>) -> Outcome
     Ok(made)
 }
 
-fn go<T: Element>(task: Task, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+fn go<T: Element>(
+    task: RowFunction,
+    width: usize,
+    read: Read<'_>,
+    write: &mut Write<'_>,
+) -> Outcome {
     let rows = read.plain::<T>()?.chunks(width.max(1));
     match task {
-        Task::Sort => {
+        RowFunction::Sort => {
             for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
                 out.copy_from_slice(x);
                 out.sort_by(compare);
             }
         }
-        Task::Add => {
+        RowFunction::Add => {
             for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
                 add_up(x, out);
             }
         }
-        Task::Argsort => {
+        RowFunction::Argsort => {
             for (x, out) in rows.zip(write.plain::<i64>()?.chunks_mut(width.max(1))) {
                 let mut order: Vec<usize> = (0..x.len()).collect();
                 order.sort_by(|&one, &other| compare(&x[one], &x[other]));
@@ -172,8 +177,8 @@ fn go<T: Element>(task: Task, width: usize, read: Read<'_>, write: &mut Write<'_
                     .for_each(|(out, place)| *out = place);
             }
         }
-        Task::Greatest | Task::Least => {
-            let is_greatest = matches!(task, Task::Greatest);
+        RowFunction::Greatest | RowFunction::Least => {
+            let is_greatest = matches!(task, RowFunction::Greatest);
             for (x, out) in rows.zip(write.plain::<i64>()?) {
                 *out = best(x, is_greatest).cast_signed() as i64;
             }

@@ -9,41 +9,41 @@ use super::shapes::reshaped;
 use crate::Dtype;
 use crate::layout::broadcast;
 use crate::memory::{Outcome, Read, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn matmul(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn matmul(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, y) = (call.array("x")?, call.array("y")?);
     multiply(b, &x, &y)
 }
 
 /// The product of matrices, of as many pairs as there are.
-fn multiply(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     if x.rank() == 0 || y.rank() == 0 {
         return Err("expected vectors or matrices, got a number".to_owned());
     }
     let (is_row, is_column) = (x.rank() == 1, y.rank() == 1);
     let left = if is_row {
-        x.seen(x.layout.widened(0))
+        x.with_layout(x.layout.widened(0))
     } else {
         x.clone()
     };
     let right = if is_column {
-        y.seen(y.layout.widened(1))
+        y.with_layout(y.layout.widened(1))
     } else {
         y.clone()
     };
     let mut found = matrices(b, &left, &right)?;
     if is_column {
-        found = found.seen(found.layout.at(found.rank() - 1, 0));
+        found = found.with_layout(found.layout.at(found.rank() - 1, 0));
     }
     if is_row {
         let axis = found.rank() - if is_column { 1 } else { 2 };
-        found = found.seen(found.layout.at(axis, 0));
+        found = found.with_layout(found.layout.at(axis, 0));
     }
     Ok(found)
 }
 
-fn matrices(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+fn matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let dtype = x.dtype.with(y.dtype);
     if !dtype.is_float() {
         return whole(b, x, y, dtype);
@@ -56,7 +56,7 @@ fn matrices(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
     one(b, &x, &y, None)
 }
 
-fn require_fit(x: &Item, y: &Item) -> Outcome {
+fn require_fit(x: &View, y: &View) -> Outcome {
     let ([.., depth], [.., rows, _]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
@@ -68,14 +68,14 @@ fn require_fit(x: &Item, y: &Item) -> Outcome {
 }
 
 /// Whole numbers, in double precision, which has all below 2^53.
-fn whole(b: &mut Builder, x: &Item, y: &Item, dtype: Dtype) -> Outcome<Item> {
+fn whole(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outcome<View> {
     let (x, y) = (b.cast(x, Dtype::Float64)?, b.cast(y, Dtype::Float64)?);
     let found = matrices(b, &x, &y)?;
     b.cast(&found, dtype)
 }
 
 /// The product of two matrices, each line plus a bias.
-fn one(b: &mut Builder, x: &Item, y: &Item, bias: Option<&Item>) -> Outcome<Item> {
+fn one(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View> {
     let ([rows, depth], [_, columns]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
@@ -85,7 +85,7 @@ fn one(b: &mut Builder, x: &Item, y: &Item, bias: Option<&Item>) -> Outcome<Item
     if !is_regular(&x) || !is_regular(&y) {
         (x, y) = (b.plain(&x)?, b.plain(&y)?);
     }
-    let lines = Lines {
+    let lines = ProductLayout {
         sizes: [rows, columns, depth],
         are_turned: [is_turned(&x), !is_turned(&y)],
         count: 1,
@@ -94,17 +94,17 @@ fn one(b: &mut Builder, x: &Item, y: &Item, bias: Option<&Item>) -> Outcome<Item
 }
 
 /// Whether a matrix has no gaps, in either order.
-fn is_regular(x: &Item) -> bool {
+fn is_regular(x: &View) -> bool {
     x.layout.is_plain() || x.layout.turned().is_plain()
 }
 
 /// Whether columns lie side by side and rows do not.
-fn is_turned(x: &Item) -> bool {
+fn is_turned(x: &View) -> bool {
     !x.layout.is_plain() && x.layout.turned().is_plain()
 }
 
 /// As many products as there are pairs.
-fn many(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
+fn many(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let (outer_x, outer_y) = (&x.shape()[..x.rank() - 2], &y.shape()[..y.rank() - 2]);
     let batch = broadcast([outer_x, outer_y])?;
     let count = batch
@@ -118,7 +118,7 @@ fn many(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
     ];
     let (x, x_turned) = stacked(b, x, &batch, count)?;
     let (y, y_turned) = stacked(b, y, &batch, count)?;
-    let lines = Lines {
+    let lines = ProductLayout {
         sizes: [rows, columns, depth],
         are_turned: [x_turned, !y_turned],
         count,
@@ -128,10 +128,10 @@ fn many(b: &mut Builder, x: &Item, y: &Item) -> Outcome<Item> {
 }
 
 /// The matrices in one row, and whether each is transposed in memory.
-fn stacked(b: &mut Builder, x: &Item, batch: &[usize], count: usize) -> Outcome<(Item, bool)> {
+fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
     let ends = &x.shape()[x.rank() - 2..];
     let layout = x.layout.stretched(&[batch, ends].concat());
-    let wide = x.seen(layout.ok_or("the shapes do not broadcast")?);
+    let wide = x.with_layout(layout.ok_or("the shapes do not broadcast")?);
     let row = reshaped(b, &wide, &[count, ends[0], ends[1]])?;
     if row.layout.turned().is_plain() {
         return Ok((row, true));
@@ -140,7 +140,7 @@ fn stacked(b: &mut Builder, x: &Item, batch: &[usize], count: usize) -> Outcome<
 }
 
 /// How the factors of products lie: left, right, perhaps a bias; sizes of rows, columns and depth.
-struct Lines {
+struct ProductLayout {
     sizes: [usize; 3],
     are_turned: [bool; 2],
     count: usize,
@@ -148,14 +148,14 @@ struct Lines {
 
 fn product(
     b: &mut Builder,
-    lines: &Lines,
-    given: [Option<Item>; 3],
+    lines: &ProductLayout,
+    given: [Option<View>; 3],
     shape: &[usize],
-) -> Outcome<Item> {
-    let reads: Vec<Item> = given.into_iter().flatten().collect();
-    let dtype = reads.first().map_or(Dtype::Float32, |item| item.dtype);
+) -> Outcome<View> {
+    let reads: Vec<View> = given.into_iter().flatten().collect();
+    let dtype = reads.first().map_or(Dtype::Float32, |view| view.dtype);
     let made = b.room(dtype, shape)?;
-    let Lines {
+    let ProductLayout {
         sizes,
         are_turned,
         count,
@@ -183,7 +183,7 @@ fn product(
     Ok(made)
 }
 
-pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     layer(b, &x, &weight, call.array_if("bias")?.as_ref())
 }
@@ -191,10 +191,10 @@ pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 /// `x @ weight.T + bias`.
 pub(crate) fn layer(
     b: &mut Builder,
-    x: &Item,
-    weight: &Item,
-    bias: Option<&Item>,
-) -> Outcome<Item> {
+    x: &View,
+    weight: &View,
+    bias: Option<&View>,
+) -> Outcome<View> {
     let ([outer @ .., inputs], [outputs, depth]) = (x.shape(), weight.shape()) else {
         return Err("expected x (..., in) and weight (out, in)".to_owned());
     };
@@ -207,11 +207,11 @@ pub(crate) fn layer(
     let shape: Vec<usize> = outer.iter().copied().chain([*outputs]).collect();
     let count = outer.iter().product();
     let rows = reshaped(b, x, &[count, *inputs])?;
-    let turned = weight.seen(weight.layout.turned());
+    let turned = weight.with_layout(weight.layout.turned());
     let is_one_type = [Some(weight), bias]
         .into_iter()
         .flatten()
-        .all(|item| item.dtype == x.dtype);
+        .all(|view| view.dtype == x.dtype);
     let found = if is_one_type && x.dtype.is_float() {
         one(b, &rows, &turned, bias)?
     } else {
@@ -221,14 +221,14 @@ pub(crate) fn layer(
     reshaped(b, &found, &shape)
 }
 
-fn with_bias(b: &mut Builder, found: Item, bias: Option<&Item>) -> Outcome<Item> {
+fn with_bias(b: &mut Builder, found: View, bias: Option<&View>) -> Outcome<View> {
     let Some(bias) = bias else { return Ok(found) };
     let dtype = found.dtype;
     let both = vec![Operand::Array(found), Operand::Array(bias.clone())];
     compute(b, "add", &Operands::of(both, dtype))
 }
 
-pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, y) = (call.array("x")?, call.array("y")?);
     let (left, right) = summed_axes(call, x.rank(), y.rank())?;
     let rows: Vec<usize> = (0..x.rank()).filter(|axis| !left.contains(axis)).collect();
@@ -255,13 +255,13 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 
 /// The axes of both that are summed over.
 fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
-    use super::call::{Given, different};
-    let axes = call.get("axes")?.unwrap_or(Given::Int(2));
-    if let Given::List(parts) = &axes {
+    use super::call::{ArgumentValue, different};
+    let axes = call.get("axes")?.unwrap_or(ArgumentValue::Int(2));
+    if let ArgumentValue::List(parts) = &axes {
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |given: &Given, rank| different(&given.ints("axes")?, rank, "axes");
+        let axes = |given: &ArgumentValue, rank| different(&given.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));
@@ -277,8 +277,8 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
 }
 
 /// One matrix, with a leading axis of length 1, of axes in two groups.
-fn grouped(b: &mut Builder, x: &Item, groups: [&[usize]; 2]) -> Outcome<Item> {
-    let turned = x.seen(x.layout.permuted(&groups.concat()));
+fn grouped(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
+    let turned = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
     reshaped(b, &turned, &[1, size(groups[0]), size(groups[1])])
 }

@@ -8,12 +8,12 @@ use seqloom_kernels::recurrent::{
 use super::call::Call;
 use super::windows::require_one_type;
 use crate::Dtype;
-use crate::memory::{Outcome, Read, Taken, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
+use crate::plan::{Builder, View};
 
 /// Sizes of sequences, positions and states, and how the layer runs.
 #[derive(Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct RecurrentSizes {
     pub(super) batch: usize,
     pub(super) length: usize,
     pub(super) width: usize,
@@ -23,7 +23,7 @@ pub(super) struct Sizes {
     pub(super) has: [bool; 2],
 }
 
-impl Sizes {
+impl RecurrentSizes {
     fn gates(&self) -> usize {
         recurrent::gates(self.has_cells)
     }
@@ -42,7 +42,7 @@ impl Sizes {
     /// The layer of first states and cells, of weights and of a bias, which come next.
     fn layer<'a, T: Float>(
         &self,
-        given: &mut Taken<'_, 'a>,
+        given: &mut ReadIter<'_, 'a>,
         mask: Option<&'a [bool]>,
     ) -> Outcome<RecurrentLayer<'a, T>> {
         Ok(RecurrentLayer {
@@ -100,9 +100,9 @@ impl Sizes {
 }
 
 /// Every state, the last ones, and what a gradient reads; only what is read is computed.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
-    let sizes = Sizes::of(call)?;
-    let Sizes {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
+    let sizes = RecurrentSizes::of(call)?;
+    let RecurrentSizes {
         batch,
         length,
         width,
@@ -113,49 +113,54 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
     let kept = b.room(dtype, &[batch, length, sizes.kept() * width])?;
     let keeps = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
     let (states, ended) = if keeps || call.is_read(0) {
-        let states = compute(b, call, sizes, &Wanted::All(keeps.then_some(&kept)))?;
-        let ended = states.seen(states.layout.at(1, last));
+        let states = compute(
+            b,
+            call,
+            sizes,
+            &RequestedStates::All(keeps.then_some(&kept)),
+        )?;
+        let ended = states.with_layout(states.layout.at(1, last));
         (states, ended)
     } else {
         let place = super::call::to_float(last.cast_signed() as i64);
         let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
-        let ended = compute(b, call, sizes, &Wanted::At(place))?;
+        let ended = compute(b, call, sizes, &RequestedStates::At(place))?;
         (b.room(dtype, &[batch, length, width])?, ended)
     };
     if !sizes.has_cells {
         return Ok(vec![states, ended, kept]);
     }
     let cell = kept.layout.at(1, last).part(1, 4 * width, width, 1);
-    Ok(vec![states, ended, kept.seen(cell), kept])
+    Ok(vec![states, ended, kept.with_layout(cell), kept])
 }
 
 /// The states that are computed.
-pub(super) enum Wanted<'a> {
+pub(super) enum RequestedStates<'a> {
     /// All, and what a gradient reads if there is room for it.
-    All(Option<&'a Item>),
+    All(Option<&'a View>),
     /// That at one place of each sequence.
-    At(Item),
+    At(View),
 }
 
 /// Computes the states that are wanted.
 pub(super) fn compute(
     b: &mut Builder,
     call: &Call<'_>,
-    sizes: Sizes,
-    wanted: &Wanted<'_>,
-) -> Outcome<Item> {
+    sizes: RecurrentSizes,
+    wanted: &RequestedStates<'_>,
+) -> Outcome<View> {
     let x = call.array("x")?;
     let inside = x.shape().last().copied().unwrap_or(0);
     let (layer, mask) = (layer(call, &sizes, inside)?, mask(b, call, &sizes)?);
     let (places, kept, shape) = match wanted {
-        Wanted::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
-        Wanted::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
+        RequestedStates::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
+        RequestedStates::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
     };
     let has = [call.get("b_ih")?.is_some(), places.is_some()];
     let reads = layer.into_iter().chain(mask).chain(places);
-    let reads: Vec<Item> = reads.map(|item| b.plain(&item)).collect::<Outcome<_>>()?;
+    let reads: Vec<View> = reads.map(|view| b.plain(&view)).collect::<Outcome<_>>()?;
     let (dtype, made) = (x.dtype, b.room(x.dtype, &shape)?);
-    let writes: Vec<&Item> = std::iter::once(&made).chain(kept).collect();
+    let writes: Vec<&View> = std::iter::once(&made).chain(kept).collect();
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>((sizes, inside, has), reads, writes, threads)),
     );
@@ -164,7 +169,7 @@ pub(super) fn compute(
 }
 
 /// Inputs with their weights and bias, first states and cells, weights of states and their bias.
-fn layer(call: &Call<'_>, sizes: &Sizes, inside: usize) -> Outcome<Vec<Item>> {
+fn layer(call: &Call<'_>, sizes: &RecurrentSizes, inside: usize) -> Outcome<Vec<View>> {
     let (x, w_ih, b_ih) = (
         call.array("x")?,
         call.array("w_ih")?,
@@ -188,12 +193,12 @@ fn layer(call: &Call<'_>, sizes: &Sizes, inside: usize) -> Outcome<Vec<Item>> {
     }
     given.push(call.array("w_hh")?);
     given.extend(call.array_if("b_hh")?);
-    let all: Vec<Option<&Item>> = given.iter().map(Some).collect();
+    let all: Vec<Option<&View>> = given.iter().map(Some).collect();
     require_one_type(&all)?;
     Ok(given)
 }
 
-fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>> {
+fn mask(b: &mut Builder, call: &Call<'_>, sizes: &RecurrentSizes) -> Outcome<Option<View>> {
     let Some(mask) = call.array_if("mask")? else {
         return Ok(None);
     };
@@ -206,7 +211,7 @@ fn mask(b: &mut Builder, call: &Call<'_>, sizes: &Sizes) -> Outcome<Option<Item>
 
 /// Runs a layer; a mask is the last but one array that it reads, and places are the last.
 fn run<T: Float>(
-    (sizes, inside, has): (Sizes, usize, [bool; 2]),
+    (sizes, inside, has): (RecurrentSizes, usize, [bool; 2]),
     reads: &[Read<'_>],
     writes: &mut [Write<'_>],
     threads: usize,
@@ -227,7 +232,7 @@ fn run<T: Float>(
         each.collect::<Outcome<Vec<usize>>>()
     });
     let places = places.transpose()?;
-    let mut given = Taken::new(reads);
+    let mut given = ReadIter::new(reads);
     let inputs = RecurrentInputs::Values {
         values: given.take()?,
         weight: given.take()?,

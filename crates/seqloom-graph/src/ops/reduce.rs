@@ -3,14 +3,14 @@
 use super::call::Call;
 use super::elementwise::{Operands, compute};
 use super::fused::Operand;
-use super::walk::{Element, Fold, Walk};
+use super::walk::{Element, Reduction, Walk};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// A function that folds axes.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axis", x.rank())?;
     let keeps = call.flag("keepdims")?;
@@ -20,17 +20,17 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
         "prod" => {
             let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
             let x = b.cast(&x, dtype)?;
-            fold(b, Fold::Prod, &x, &axes)?
+            fold(b, Reduction::Prod, &x, &axes)?
         }
         "mean" => mean(b, &x, &axes)?,
-        "max" => extreme(b, Fold::Max, &x, &axes)?,
-        "min" => extreme(b, Fold::Min, &x, &axes)?,
+        "max" => extreme(b, Reduction::Max, &x, &axes)?,
+        "min" => extreme(b, Reduction::Min, &x, &axes)?,
         "any" | "all" => {
             let truths = b.cast(&x, Dtype::Bool)?;
             let which = if call.name() == "any" {
-                Fold::Max
+                Reduction::Max
             } else {
-                Fold::Min
+                Reduction::Min
             };
             truth(b, which, &truths, &axes)?
         }
@@ -46,13 +46,13 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 /// The sum, of whole numbers as whole ones.
 pub(crate) fn sum(
     b: &mut Builder,
-    x: &Item,
+    x: &View,
     axes: &[usize],
     dtype: Option<Dtype>,
-) -> Outcome<Item> {
+) -> Outcome<View> {
     let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
     let x = b.cast(x, dtype)?;
-    fold(b, Fold::Sum, &x, axes)
+    fold(b, Reduction::Sum, &x, axes)
 }
 
 /// The type of a sum of such numbers.
@@ -67,17 +67,17 @@ fn counted(dtype: Dtype) -> Outcome<Dtype> {
 }
 
 /// The mean, which of whole numbers is a single float.
-pub(crate) fn mean(b: &mut Builder, x: &Item, axes: &[usize]) -> Outcome<Item> {
+pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
     if !x.dtype.is_float() {
         let wide = b.cast(x, Dtype::Float64)?;
         let found = mean(b, &wide, axes)?;
         return b.cast(&found, Dtype::Float32);
     }
-    let total = fold(b, Fold::Sum, x, axes)?;
+    let total = fold(b, Reduction::Sum, x, axes)?;
     by_count(b, total, count_of(x, axes))
 }
 
-fn by_count(b: &mut Builder, total: Item, count: f64) -> Outcome<Item> {
+fn by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
     let dtype = total.dtype;
     let all = vec![Operand::Array(total), Operand::Number(count)];
     compute(b, "divide", &Operands::of(all, dtype))
@@ -85,12 +85,17 @@ fn by_count(b: &mut Builder, total: Item, count: f64) -> Outcome<Item> {
 
 /// How many numbers become one.
 #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 numbers")]
-fn count_of(x: &Item, axes: &[usize]) -> f64 {
+fn count_of(x: &View, axes: &[usize]) -> f64 {
     axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
 }
 
 /// The greatest or the least.
-pub(crate) fn extreme(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+pub(crate) fn extreme(
+    b: &mut Builder,
+    which: Reduction,
+    x: &View,
+    axes: &[usize],
+) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
     }
@@ -105,18 +110,18 @@ pub(crate) fn extreme(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) ->
 }
 
 /// Whether any truth holds, or all.
-fn truth(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+fn truth(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
         let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
-        let value = f64::from(u8::from(which == Fold::Min));
+        let value = f64::from(u8::from(which == Reduction::Min));
         return super::create::fill(b, Dtype::Bool, &shape, value);
     }
     extreme(b, which, x, axes)
 }
 
 /// Variance, deviation, and the number of those that are not 0.
-fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &Item, axes: &[usize]) -> Outcome<Item> {
+fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]) -> Outcome<View> {
     if name == "count_nonzero" {
         let truths = b.cast(x, Dtype::Bool)?;
         return sum(b, &truths, axes, None);
@@ -124,13 +129,13 @@ fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &Item, axes: &[usize]
     if !x.dtype.is_float() {
         return Err("it is known of floats only".to_owned());
     }
-    let total = fold(b, Fold::Sum, x, axes)?;
+    let total = fold(b, Reduction::Sum, x, axes)?;
     let mean = by_count(b, with_axes(&total, axes), count_of(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
     let off = compute(b, "subtract", &Operands::of(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
     let square = compute(b, "multiply", &Operands::of(both, x.dtype))?;
-    let total = fold(b, Fold::Sum, &square, axes)?;
+    let total = fold(b, Reduction::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
     let found = by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
     if name == "var" {
@@ -144,7 +149,7 @@ fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &Item, axes: &[usize]
 }
 
 /// Folds axes, which are gone afterwards.
-pub(crate) fn fold(b: &mut Builder, which: Fold, x: &Item, axes: &[usize]) -> Outcome<Item> {
+pub(crate) fn fold(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
     let walk = Walk::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
@@ -174,9 +179,9 @@ fn go<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome
 }
 
 /// Folded axes again, each of length 1.
-pub(crate) fn with_axes(found: &Item, axes: &[usize]) -> Item {
+pub(crate) fn with_axes(found: &View, axes: &[usize]) -> View {
     let mut axes = axes.to_vec();
     axes.sort_unstable();
     let widen = |layout: Layout, &axis: &usize| layout.widened(axis);
-    found.seen(axes.iter().fold(found.layout.clone(), widen))
+    found.with_layout(axes.iter().fold(found.layout.clone(), widen))
 }

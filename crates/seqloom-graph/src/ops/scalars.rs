@@ -4,19 +4,19 @@ use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// A function of up to two numbers.
-type Function = fn(f64, f64) -> f64;
+type FloatFunction = fn(f64, f64) -> f64;
 
 /// The function of that name, computed in double precision and rounded.
-pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
     let function = find(name).ok_or("it is not known of floats")?;
     each(b, function, given, given.dtype)
 }
 
 /// Whether the sign is that of a number below 0.
-pub(crate) fn signbit(b: &mut Builder, given: &Operands) -> Outcome<Item> {
+pub(crate) fn signbit(b: &mut Builder, given: &Operands) -> Outcome<View> {
     each(
         b,
         |x, _| f64::from(u8::from(x.is_sign_negative())),
@@ -25,7 +25,7 @@ pub(crate) fn signbit(b: &mut Builder, given: &Operands) -> Outcome<Item> {
     )
 }
 
-fn each(b: &mut Builder, function: Function, given: &Operands, dtype: Dtype) -> Outcome<Item> {
+fn each(b: &mut Builder, function: FloatFunction, given: &Operands, dtype: Dtype) -> Outcome<View> {
     let shape = shape_of(&given.all)?;
     let mut reads = Vec::new();
     let mut numbers = [0.0, 0.0];
@@ -33,11 +33,11 @@ fn each(b: &mut Builder, function: Function, given: &Operands, dtype: Dtype) -> 
     for (slot, operand) in given.all.iter().take(2).enumerate() {
         match operand {
             Operand::Number(number) => numbers[slot] = rounded(*number, dtype),
-            Operand::Array(item) => {
-                let item = b.cast(item, Dtype::Float64)?;
-                let layout = item.layout.stretched(&shape);
-                let item = item.seen(layout.ok_or("the shapes do not broadcast")?);
-                reads.push(b.plain(&item)?);
+            Operand::Array(view) => {
+                let view = b.cast(view, Dtype::Float64)?;
+                let layout = view.layout.stretched(&shape);
+                let view = view.with_layout(layout.ok_or("the shapes do not broadcast")?);
+                reads.push(b.plain(&view)?);
                 is_array[slot] = true;
             }
         }
@@ -78,7 +78,7 @@ fn rounded(number: f64, dtype: Dtype) -> f64 {
     }
 }
 
-fn find(name: &str) -> Option<Function> {
+fn find(name: &str) -> Option<FloatFunction> {
     Some(match name {
         "log2" => |x, _| x.log2(),
         "log10" => |x, _| x.log10(),

@@ -1,13 +1,13 @@
 //! Where numbers belong in a row that is in order.
 
-use super::call::{Call, Given};
+use super::call::{ArgumentValue, Call};
 use super::take::along;
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (row, x) = (call.array("x")?, call.array("y")?);
     if row.rank() != 1 {
         return Err(format!("x: expected one axis, got {:?}", row.shape()));
@@ -18,7 +18,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     };
     let is_right = match call.get("side")? {
         None => false,
-        Some(Given::Text(side)) if side == "left" || side == "right" => side == "right",
+        Some(ArgumentValue::Text(side)) if side == "left" || side == "right" => side == "right",
         Some(_) => return Err("side: expected left or right".to_owned()),
     };
     let dtype = row.dtype.with(x.dtype);

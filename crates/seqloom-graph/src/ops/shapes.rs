@@ -3,9 +3,9 @@
 use super::call::{Call, different};
 use crate::layout::Layout;
 use crate::memory::Outcome;
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let wanted = call.ints("shape")?.ok_or("shape is missing")?;
     let shape = with_free(&wanted, x.layout.count())?;
@@ -13,12 +13,12 @@ pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The array in another shape of as many elements, copied where it must be.
-pub(crate) fn reshaped(b: &mut Builder, x: &Item, shape: &[usize]) -> Outcome<Item> {
+pub(crate) fn reshaped(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<View> {
     if let Some(layout) = x.layout.reshaped(shape) {
-        return Ok(x.seen(layout));
+        return Ok(x.with_layout(layout));
     }
     let copy = b.copy(x)?;
-    Ok(copy.seen(Layout::new(shape)))
+    Ok(copy.with_layout(Layout::new(shape)))
 }
 
 /// The sizes, of which one may be -1: what is left.
@@ -53,7 +53,7 @@ fn with_free(wanted: &[i64], count: usize) -> Outcome<Vec<usize>> {
         .collect())
 }
 
-pub(crate) fn permute_dims(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn permute_dims(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axes", x.rank())?;
     if axes.len() != x.rank() {
@@ -62,10 +62,10 @@ pub(crate) fn permute_dims(call: &Call<'_>) -> Outcome<Item> {
             x.rank()
         ));
     }
-    Ok(x.seen(x.layout.permuted(&axes)))
+    Ok(x.with_layout(x.layout.permuted(&axes)))
 }
 
-pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let from = call.axes("source", x.rank())?;
     let to = call.axes("destination", x.rank())?;
@@ -78,27 +78,27 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<Item> {
     for (to, from) in moves {
         order.insert(to, from);
     }
-    Ok(x.seen(x.layout.permuted(&order)))
+    Ok(x.with_layout(x.layout.permuted(&order)))
 }
 
 /// The array with one axis at the end, and the way back.
-pub(crate) fn with_last(x: &Item, axis: usize) -> Item {
+pub(crate) fn with_last(x: &View, axis: usize) -> View {
     let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
     order.push(axis);
-    x.seen(x.layout.permuted(&order))
+    x.with_layout(x.layout.permuted(&order))
 }
 
 /// The array with its last axis at a position.
-pub(crate) fn with_last_at(x: &Item, axis: usize) -> Item {
+pub(crate) fn with_last_at(x: &View, axis: usize) -> View {
     let Some(last) = x.rank().checked_sub(1) else {
         return x.clone();
     };
     let mut order: Vec<usize> = (0..last).collect();
     order.insert(axis, last);
-    x.seen(x.layout.permuted(&order))
+    x.with_layout(x.layout.permuted(&order))
 }
 
-pub(crate) fn matrix_transpose(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn matrix_transpose(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     if x.rank() < 2 {
         return Err(format!(
@@ -106,18 +106,18 @@ pub(crate) fn matrix_transpose(call: &Call<'_>) -> Outcome<Item> {
             x.rank()
         ));
     }
-    Ok(x.seen(x.layout.turned()))
+    Ok(x.with_layout(x.layout.turned()))
 }
 
-pub(crate) fn broadcast_to(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn broadcast_to(call: &Call<'_>) -> Outcome<View> {
     let (x, shape) = (call.array("x")?, call.shape("shape")?);
     let layout = x.layout.stretched(&shape);
     let layout =
         layout.ok_or_else(|| format!("{:?} does not broadcast to {shape:?}", x.shape()))?;
-    Ok(x.seen(layout))
+    Ok(x.with_layout(layout))
 }
 
-pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let given = call.ints("axis")?.unwrap_or_else(|| vec![0]);
     let rank = x.rank() + given.len();
@@ -125,7 +125,7 @@ pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<Item> {
     Ok(super::reduce::with_axes(&x, &axes))
 }
 
-pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = match call.get("axis")? {
         None => (0..x.rank()).filter(|&axis| x.shape()[axis] == 1).collect(),
@@ -141,10 +141,10 @@ pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<Item> {
     for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
         layout = layout.at(axis, 0);
     }
-    Ok(x.seen(layout))
+    Ok(x.with_layout(layout))
 }
 
-pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let axis = call.axis("axis", x.rank())?.unwrap_or(0);
     let count = x
@@ -155,5 +155,7 @@ pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<Item>> {
     if count > 4096 {
         return Err(format!("{count} parts are more than an operation makes"));
     }
-    Ok((0..count).map(|at| x.seen(x.layout.at(axis, at))).collect())
+    Ok((0..count)
+        .map(|at| x.with_layout(x.layout.at(axis, at)))
+        .collect())
 }

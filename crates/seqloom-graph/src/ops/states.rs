@@ -1,10 +1,10 @@
 //! Recurrent layers of which one state of each sequence is read.
 
 use super::call::Call;
-use super::recurrent::{Sizes, Wanted, compute};
+use super::recurrent::{RecurrentSizes, RequestedStates, compute};
 use crate::Dtype;
 use crate::memory::Outcome;
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
 /// One state of each sequence, of layers whose states are joined; none where not all numbers
 /// of a state are read.
@@ -12,8 +12,11 @@ pub(crate) fn read(
     b: &mut Builder,
     reader: &Call<'_>,
     layers: &[Call<'_>],
-) -> Outcome<Option<Item>> {
-    let all: Vec<Sizes> = layers.iter().map(Sizes::of).collect::<Outcome<_>>()?;
+) -> Outcome<Option<View>> {
+    let all: Vec<RecurrentSizes> = layers
+        .iter()
+        .map(RecurrentSizes::of)
+        .collect::<Outcome<_>>()?;
     let Some(first) = all.first() else {
         return Ok(None);
     };
@@ -26,7 +29,12 @@ pub(crate) fn read(
     };
     let mut found = Vec::with_capacity(layers.len());
     for (call, sizes) in layers.iter().zip(all) {
-        found.push(compute(b, call, sizes, &Wanted::At(places.clone()))?);
+        found.push(compute(
+            b,
+            call,
+            sizes,
+            &RequestedStates::At(places.clone()),
+        )?);
     }
     let found = match &found[..] {
         [one] => one.clone(),
@@ -35,7 +43,7 @@ pub(crate) fn read(
     let keeps_axis = reader.name() == "take_along_axis";
     let layout = found.layout.widened(1);
     Ok(Some(if keeps_axis {
-        found.seen(layout)
+        found.with_layout(layout)
     } else {
         found
     }))
@@ -45,9 +53,9 @@ pub(crate) fn read(
 fn places(
     b: &mut Builder,
     reader: &Call<'_>,
-    sizes: &Sizes,
+    sizes: &RecurrentSizes,
     width: usize,
-) -> Outcome<Option<Item>> {
+) -> Outcome<Option<View>> {
     if let Some(place) = crate::reads::place(reader.operation) {
         let place = super::take::position(place, sizes.length, true)?;
         let place = super::call::to_float(place.cast_signed() as i64);
@@ -60,7 +68,7 @@ fn places(
     if !is_one {
         return Ok(None);
     }
-    let places = places.seen(places.layout.at(2, 0).at(1, 0));
+    let places = places.with_layout(places.layout.at(2, 0).at(1, 0));
     let places = b.cast(&places, Dtype::Int64)?;
     b.plain(&places).map(Some)
 }

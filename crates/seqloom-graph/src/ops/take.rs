@@ -7,9 +7,9 @@ use super::shapes::{reshaped, with_last, with_last_at};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
-use crate::plan::{Builder, Item};
+use crate::plan::{Builder, View};
 
-pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, indices) = (call.array("x")?, call.array("indices")?);
     if call.get("axis")?.is_none() {
         let count = x.layout.count();
@@ -21,7 +21,7 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// The row of the weight for each id; ids count from 0 only.
-pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (weight, ids) = (call.array("weight")?, call.array("ids")?);
     if weight.rank() == 0 {
         return Err("weight: expected rows".to_owned());
@@ -32,11 +32,11 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 /// The positions of an axis that an array names; below 0 they may count from the end.
 pub(crate) fn along(
     b: &mut Builder,
-    x: &Item,
-    indices: &Item,
+    x: &View,
+    indices: &View,
     axis: usize,
     from_end: bool,
-) -> Outcome<Item> {
+) -> Outcome<View> {
     require_whole(indices)?;
     let x = b.plain(x)?;
     let places = b.cast(indices, Dtype::Int64)?;
@@ -64,7 +64,7 @@ pub(crate) fn along(
     Ok(made)
 }
 
-pub(crate) fn require_whole(indices: &Item) -> Outcome {
+pub(crate) fn require_whole(indices: &View) -> Outcome {
     if indices.dtype.is_float() || indices.dtype == Dtype::Bool {
         return Err(format!(
             "indices: expected whole numbers, got {}",
@@ -117,7 +117,7 @@ pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize
     found.ok_or_else(|| format!("index {index} of an axis of length {size}"))
 }
 
-pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, indices) = (call.array("x")?, call.array("indices")?);
     require_whole(&indices)?;
     let rank = x.rank();
@@ -139,8 +139,8 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<Item>
             .stretched(&shape)
             .ok_or("the shapes do not broadcast")
     };
-    let x = x.seen(stretched(&x.layout, size)?);
-    let places = places.seen(stretched(&places.layout, count)?);
+    let x = x.with_layout(stretched(&x.layout, size)?);
+    let places = places.with_layout(stretched(&places.layout, count)?);
     let places = b.plain(&places)?;
     let made = b.room(x.dtype, places.shape())?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {

@@ -8,18 +8,18 @@ use super::call::Call;
 use super::elementwise::{Operands, compute};
 use super::fused::Operand;
 use crate::Dtype;
-use crate::memory::{Outcome, Read, Taken, Write, by_float};
-use crate::plan::{Builder, Item};
+use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
+use crate::plan::{Builder, View};
 
 /// Sizes along the axes of an image, each (height, width), and groups of channels.
-struct Steps {
+struct ConvGeometry {
     stride: [usize; 2],
     padding: [usize; 2],
     dilation: [usize; 2],
     groups: usize,
 }
 
-impl Steps {
+impl ConvGeometry {
     fn of(call: &Call<'_>, axes: usize) -> Outcome<Self> {
         Ok(Self {
             stride: pair(call, "stride", axes, 1)?,
@@ -53,13 +53,13 @@ fn groups(call: &Call<'_>) -> Outcome<usize> {
 }
 
 /// The sizes of an array of samples, channels and one or two axes.
-fn image(item: &Item, name: &str) -> Outcome<[usize; 4]> {
-    match *item.shape() {
+fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
+    match *view.shape() {
         [n, c, width] => Ok([n, c, 1, width]),
         [n, c, height, width] => Ok([n, c, height, width]),
         _ => Err(format!(
             "{name}: expected 3 or 4 axes, got {:?}",
-            item.shape()
+            view.shape()
         )),
     }
 }
@@ -69,7 +69,7 @@ fn sizes(
     b: &Builder,
     dtype: Dtype,
     (x, weight): ([usize; 4], [usize; 4]),
-    steps: &Steps,
+    steps: &ConvGeometry,
 ) -> Outcome<(Shape, [usize; 2])> {
     let ([batch, channels, height, width], [outputs, inner, high, wide]) = (x, weight);
     let shape = Shape {
@@ -123,11 +123,11 @@ fn are_small(shape: &Shape) -> bool {
 /// Positions along an axis, at most.
 const MOST: usize = 1 << 28;
 
-pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let bias = call.array_if("bias")?;
     let axes = axes_of(call, &x, &weight)?;
-    let steps = Steps::of(call, axes)?;
+    let steps = ConvGeometry::of(call, axes)?;
     let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
     let images = (image(&x, "x")?, image(&weight, "weight")?);
     let (shape, out) = sizes(b, dtype, images, &steps)?;
@@ -143,13 +143,13 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
     let made = b.room(dtype, &out_shape(&[shape.batch, shape.outputs], out, axes))?;
     let has_bias = bias.is_some();
     let given = [Some(x), Some(weight), bias].into_iter().flatten();
-    let reads = given.map(|item| b.plain(&item)).collect::<Outcome<_>>()?;
+    let reads = given.map(|view| b.plain(&view)).collect::<Outcome<_>>()?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
             by_float!(dtype, T => {
-                let mut given = Taken::new(reads);
+                let mut given = ReadIter::new(reads);
                 let pair = (given.take::<T>()?, given.take()?);
                 let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
                 fill(&shape, pair, given.take_if(has_bias)?, write.plain()?, threads);
@@ -162,7 +162,7 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
 }
 
 /// One axis or two, by the name and the arrays.
-fn axes_of(call: &Call<'_>, x: &Item, weight: &Item) -> Outcome<usize> {
+fn axes_of(call: &Call<'_>, x: &View, weight: &View) -> Outcome<usize> {
     let axes = if call.name().contains("2d") { 2 } else { 1 };
     if x.rank() == axes + 2 && weight.rank() == axes + 2 {
         return Ok(axes);
@@ -179,8 +179,8 @@ fn out_shape(first: &[usize], out: [usize; 2], axes: usize) -> Vec<usize> {
 }
 
 /// Refuses arrays of several types, or of no float.
-pub(crate) fn require_one_type(items: &[Option<&Item>]) -> Outcome<Dtype> {
-    let mut given = items.iter().flatten().map(|item| item.dtype);
+pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
+    let mut given = views.iter().flatten().map(|view| view.dtype);
     let first = given.next().ok_or("expected an array")?;
     if !first.is_float() || given.any(|dtype| dtype != first) {
         return Err("expected arrays of one float type".to_owned());
@@ -189,20 +189,20 @@ pub(crate) fn require_one_type(items: &[Option<&Item>]) -> Outcome<Dtype> {
 }
 
 /// The gradient of a convolution by its input, of a given shape.
-pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
     let axes = axes_of(call, &grad, &weight)?;
     let shape = call.shape("shape")?;
-    turned(b, &grad, &weight, &shape, &Steps::of(call, axes)?)
+    turned(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
 }
 
 fn turned(
     b: &mut Builder,
-    grad: &Item,
-    weight: &Item,
+    grad: &View,
+    weight: &View,
     shape: &[usize],
-    steps: &Steps,
-) -> Outcome<Item> {
+    steps: &ConvGeometry,
+) -> Outcome<View> {
     require_one_type(&[Some(grad), Some(weight)])?;
     let made = b.room(grad.dtype, shape)?;
     let images = (image(&made, "shape")?, image(weight, "weight")?);
@@ -235,10 +235,10 @@ fn turned(
 }
 
 /// The gradient of a convolution by its input, as a layer.
-pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<Item> {
+pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let axes = axes_of(call, &x, &weight)?;
-    let steps = Steps::of(call, axes)?;
+    let steps = ConvGeometry::of(call, axes)?;
     let extra = pair(call, "output_padding", axes, 0)?;
     if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
         return Err(
@@ -264,12 +264,15 @@ pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<Item>
     let mut layout = bias.layout.clone();
     (0..axes).for_each(|axis| layout = layout.widened(1 + axis));
     let dtype = found.dtype;
-    let both = vec![Operand::Array(found), Operand::Array(bias.seen(layout))];
+    let both = vec![
+        Operand::Array(found),
+        Operand::Array(bias.with_layout(layout)),
+    ];
     compute(b, "add", &Operands::of(both, dtype))
 }
 
 /// The greatest number of each window, and its position.
-pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<Item>> {
+pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let [n, channels, length] = *x.shape() else {
         return Err(format!("x: expected (n, c, l), got {:?}", x.shape()));

@@ -7,13 +7,13 @@ use crate::memory::{Outcome, Read, Write};
 
 /// An array while a plan is made: which memory it lies in, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct View {
     pub(crate) storage: usize,
     pub(crate) dtype: Dtype,
     pub(crate) layout: Layout,
 }
 
-impl Item {
+impl View {
     pub(crate) fn shape(&self) -> &[usize] {
         &self.layout.shape
     }
@@ -23,7 +23,7 @@ impl Item {
     }
 
     /// The same memory, seen otherwise.
-    pub(crate) fn seen(&self, layout: Layout) -> Self {
+    pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Self {
             layout,
             ..self.clone()
@@ -63,7 +63,7 @@ pub(crate) enum Work {
 
 /// What a step computes, and what it reads and fills.
 pub(crate) struct Step<W = Work> {
-    pub(crate) reads: Vec<Item>,
+    pub(crate) reads: Vec<View>,
     pub(crate) writes: Vec<usize>,
     pub(crate) work: W,
     /// The operation that it belongs to.
@@ -87,7 +87,7 @@ impl<W> Step<W> {
 
     /// The storages that it reads or fills.
     pub(crate) fn storages(&self) -> impl Iterator<Item = usize> {
-        let reads = self.reads.iter().map(|item| item.storage);
+        let reads = self.reads.iter().map(|view| view.storage);
         reads.chain(self.writes.iter().copied())
     }
 }
@@ -114,10 +114,10 @@ impl Builder {
     }
 
     /// Memory that comes from elsewhere.
-    pub(crate) fn given(&mut self, origin: Origin, dtype: Dtype, shape: &[usize]) -> Outcome<Item> {
+    pub(crate) fn given(&mut self, origin: Origin, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
         let bytes = self.bytes(dtype, shape)?;
         self.storages.push(Storage { origin, bytes });
-        Ok(Item {
+        Ok(View {
             storage: self.storages.len() - 1,
             dtype,
             layout: Layout::new(shape),
@@ -125,7 +125,7 @@ impl Builder {
     }
 
     /// An array to be filled, in C order.
-    pub(crate) fn room(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<Item> {
+    pub(crate) fn room(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
         self.given(Origin::Step, dtype, shape)
     }
 
@@ -135,9 +135,9 @@ impl Builder {
         dtype: Dtype,
         shape: &[usize],
         order: &[usize],
-    ) -> Outcome<Item> {
-        let item = self.room(dtype, shape)?;
-        Ok(item.seen(Layout::ordered(shape, order)))
+    ) -> Outcome<View> {
+        let view = self.room(dtype, shape)?;
+        Ok(view.with_layout(Layout::ordered(shape, order)))
     }
 
     /// Bytes of an array; an error where they are more than may be used. An axis of length 0
@@ -157,14 +157,14 @@ impl Builder {
     }
 
     /// Adds a step; it runs once where all that it reads is there before.
-    pub(crate) fn step(&mut self, reads: Vec<Item>, writes: &[&Item], kernel: Kernel) -> Outcome {
+    pub(crate) fn step(&mut self, reads: Vec<View>, writes: &[&View], kernel: Kernel) -> Outcome {
         self.add(reads, writes, Work::Kernel(kernel))
     }
 
     /// Adds a step of any kind.
-    pub(crate) fn add(&mut self, reads: Vec<Item>, writes: &[&Item], work: Work) -> Outcome {
+    pub(crate) fn add(&mut self, reads: Vec<View>, writes: &[&View], work: Work) -> Outcome {
         let is_once = reads.iter().all(|read| self.is_constant(read));
-        let writes: Vec<usize> = writes.iter().map(|item| item.storage).collect();
+        let writes: Vec<usize> = writes.iter().map(|view| view.storage).collect();
         for &storage in &writes {
             if is_once {
                 self.storages[storage].origin = Origin::Once;
@@ -185,9 +185,9 @@ impl Builder {
     }
 
     /// Whether an array is the same in every run of the plan.
-    pub(crate) fn is_constant(&self, item: &Item) -> bool {
+    pub(crate) fn is_constant(&self, view: &View) -> bool {
         !matches!(
-            self.storages[item.storage].origin,
+            self.storages[view.storage].origin,
             Origin::Input(_) | Origin::Step
         )
     }

@@ -4,10 +4,10 @@
 //! again. It computes the same operations on the same numbers, so it gives the same bits.
 
 use seqloom_fuse::shape::plain_strides;
-use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Operand, Output, Program};
-use seqloom_fuse::{Source, Target, run};
+use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
+use seqloom_fuse::{InputSource, Target, run};
 
-use super::builder::{Item, Kernel, Step, Work};
+use super::builder::{Kernel, Step, View, Work};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -52,8 +52,8 @@ impl Elementwise {
     ) -> Outcome {
         let mut inputs = Vec::with_capacity(reads.len());
         for (read, layout) in reads.iter().zip(&self.inputs) {
-            inputs.push(Operand {
-                source: Source::Numbers(numbers(*read)?),
+            inputs.push(ProgramInput {
+                source: InputSource::Numbers(numbers(*read)?),
                 strides: layout.strides.clone(),
             });
         }
@@ -80,7 +80,7 @@ impl Elementwise {
             outputs,
         } = &self.description;
         let fixed = inputs + constants.len();
-        let [Output { value, .. }] = outputs[..] else {
+        let [ProgramOutput { value, .. }] = outputs[..] else {
             return false;
         };
         match self.outputs[..] {
@@ -115,15 +115,15 @@ const TRUTHS: [Op; 11] = [
 const MAX_STEPS: usize = 32;
 
 /// A step without its computation, and the program that computes it.
-type Open = (Step<()>, Elementwise);
+type OpenStep = (Step<()>, Elementwise);
 
 /// Joins the programs of each group, where they follow each other and run over the same axes.
-pub(crate) fn join(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step> {
+pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut uses = vec![0_usize; storages];
     let read = steps.iter().flat_map(|step| &step.reads);
-    read.chain(outputs).for_each(|item| uses[item.storage] += 1);
+    read.chain(outputs).for_each(|view| uses[view.storage] += 1);
     let mut joined = Vec::with_capacity(steps.len());
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenStep> = Vec::new();
     for step in steps {
         let (step, work) = step.replace(());
         match work {
@@ -144,7 +144,7 @@ pub(crate) fn join(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<S
 }
 
 /// Whether a step can be computed by one program with the steps before it.
-fn fits(open: &[Open], step: &Step<()>, program: &Elementwise) -> bool {
+fn fits(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
     let Some((first, of_first)) = open.first() else {
         return false;
     };
@@ -152,29 +152,29 @@ fn fits(open: &[Open], step: &Step<()>, program: &Elementwise) -> bool {
         && step.group == first.group
         && program.is_double == of_first.is_double
         && (&program.order, &program.shape) == (&of_first.order, &of_first.shape);
-    let is_readable = |item: &Item, layout: &Layout| {
+    let is_readable = |view: &View, layout: &Layout| {
         let mut makers = open
             .iter()
-            .filter(|(made, _)| made.writes.contains(&item.storage));
+            .filter(|(made, _)| made.writes.contains(&view.storage));
         makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_plain())
     };
     let mut reads = step.reads.iter().zip(&program.inputs);
-    is_alike && open.len() < MAX_STEPS && reads.all(|(item, layout)| is_readable(item, layout))
+    is_alike && open.len() < MAX_STEPS && reads.all(|(view, layout)| is_readable(view, layout))
 }
 
 /// One step for several that fit, or the only one. `uses` counts how often each storage is read.
-fn close(mut open: Vec<Open>, uses: &[usize]) -> Option<Step> {
+fn close(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         let (step, program) = open.pop()?;
         return Some(step.replace(Work::Elementwise(program)).0);
     }
-    let joined = Joined::of(&open);
+    let joined = JoinedProgram::of(&open);
     let reads = || open.iter().flat_map(|(step, _)| &step.reads);
-    let is_stored = |made: &&Made| {
-        let inner = reads().filter(|item| item.storage == made.storage);
+    let is_stored = |made: &&StepResult| {
+        let inner = reads().filter(|view| view.storage == made.storage);
         uses[made.storage] > inner.count()
     };
-    let stored: Vec<&Made> = joined.made.iter().filter(is_stored).collect();
+    let stored: Vec<&StepResult> = joined.made.iter().filter(is_stored).collect();
     let (first, of_first) = open.into_iter().next()?;
     let program = Elementwise {
         outputs: stored.iter().map(|made| made.dtype).collect(),
@@ -193,7 +193,7 @@ fn close(mut open: Vec<Open>, uses: &[usize]) -> Option<Step> {
     };
     let step = Step {
         writes: stored.iter().map(|made| made.storage).collect(),
-        reads: joined.inputs.into_iter().map(|(item, _)| item).collect(),
+        reads: joined.inputs.into_iter().map(|(view, _)| view).collect(),
         ..first
     };
     Some(step.replace(Work::Elementwise(program)).0)
@@ -201,22 +201,22 @@ fn close(mut open: Vec<Open>, uses: &[usize]) -> Option<Step> {
 
 /// The program of several steps, while it is written.
 #[derive(Default)]
-struct Joined {
-    inputs: Vec<(Item, Layout)>,
+struct JoinedProgram {
+    inputs: Vec<(View, Layout)>,
     constants: Vec<f64>,
     steps: Vec<(Op, Vec<usize>)>,
-    made: Vec<Made>,
+    made: Vec<StepResult>,
 }
 
 /// A result of one of the steps.
-struct Made {
+struct StepResult {
     storage: usize,
     dtype: Dtype,
-    output: Output,
+    output: ProgramOutput,
 }
 
-impl Joined {
-    fn of(steps: &[Open]) -> Self {
+impl JoinedProgram {
+    fn of(steps: &[OpenStep]) -> Self {
         let mut joined = Self::default();
         for (step, program) in steps {
             joined.add_inputs(step, program, steps);
@@ -228,13 +228,13 @@ impl Joined {
     }
 
     /// Adds the arrays and the constants that a step reads and none of `all` makes.
-    fn add_inputs(&mut self, step: &Step<()>, program: &Elementwise, all: &[Open]) {
-        for (item, layout) in step.reads.iter().zip(&program.inputs) {
+    fn add_inputs(&mut self, step: &Step<()>, program: &Elementwise, all: &[OpenStep]) {
+        for (view, layout) in step.reads.iter().zip(&program.inputs) {
             let is_made = all
                 .iter()
-                .any(|(step, _)| step.writes.contains(&item.storage));
-            if !is_made && self.input(item, layout).is_none() {
-                self.inputs.push((item.clone(), layout.clone()));
+                .any(|(step, _)| step.writes.contains(&view.storage));
+            if !is_made && self.input(view, layout).is_none() {
+                self.inputs.push((view.clone(), layout.clone()));
             }
         }
         for constant in &program.description.constants {
@@ -249,10 +249,10 @@ impl Joined {
         let description = &program.description;
         let reads = step.reads.iter().zip(&program.inputs);
         let mut values: Vec<usize> = reads
-            .filter_map(|(item, layout)| {
+            .filter_map(|(view, layout)| {
                 let mut made = self.made.iter();
-                let made = made.find(|made| made.storage == item.storage);
-                made.map_or_else(|| self.input(item, layout), |made| Some(made.output.value))
+                let made = made.find(|made| made.storage == view.storage);
+                made.map_or_else(|| self.input(view, layout), |made| Some(made.output.value))
             })
             .collect();
         let constants = description.constants.iter();
@@ -269,18 +269,18 @@ impl Joined {
         let outputs = description.outputs.iter().zip(&program.outputs);
         for ((output, dtype), &storage) in outputs.zip(&step.writes) {
             let value = values[output.value];
-            self.made.push(Made {
+            self.made.push(StepResult {
                 storage,
                 dtype: *dtype,
-                output: Output { value, fold: None },
+                output: ProgramOutput { value, fold: None },
             });
         }
     }
 
     /// The value of an array that is read.
-    fn input(&self, item: &Item, layout: &Layout) -> Option<usize> {
-        let is_same = |(known, how): &(Item, Layout)| {
-            known.storage == item.storage && known.dtype == item.dtype && how == layout
+    fn input(&self, view: &View, layout: &Layout) -> Option<usize> {
+        let is_same = |(known, how): &(View, Layout)| {
+            known.storage == view.storage && known.dtype == view.dtype && how == layout
         };
         self.inputs.iter().position(is_same)
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::arena::{Need, place};
-use super::builder::{Builder, Item, Kernel, Origin, Step, Storage, Work};
+use super::builder::{Builder, Kernel, Origin, Step, Storage, View, Work};
 use super::elementwise::join;
 use super::run::Sources;
 use crate::Dtype;
@@ -23,7 +23,7 @@ pub(crate) enum Region {
 
 /// An array that a step reads.
 #[derive(Clone, Debug)]
-pub(crate) struct Operand {
+pub(crate) struct PlacedView {
     pub(crate) region: Region,
     pub(crate) range: Range<usize>,
     pub(crate) layout: Layout,
@@ -31,8 +31,8 @@ pub(crate) struct Operand {
 }
 
 /// A step whose memory has its place.
-pub(crate) struct Placed {
-    pub(crate) reads: Vec<Operand>,
+pub(crate) struct PlacedStep {
+    pub(crate) reads: Vec<PlacedView>,
     /// Places of the arena, by the order of the kernel's arguments.
     pub(crate) writes: Vec<Range<usize>>,
     pub(crate) kernel: Kernel,
@@ -43,8 +43,8 @@ pub(crate) struct Placed {
 
 /// Steps for inputs of given shapes.
 pub(crate) struct Plan {
-    pub(crate) steps: Vec<Placed>,
-    pub(crate) outputs: Vec<Operand>,
+    pub(crate) steps: Vec<PlacedStep>,
+    pub(crate) outputs: Vec<PlacedView>,
     pub(crate) kept: Memory,
     /// Bytes of the arena.
     pub(crate) arena: usize,
@@ -54,7 +54,7 @@ impl Plan {
     /// Places all memory, and runs the steps that run once.
     pub(crate) fn new(
         builder: Builder,
-        outputs: &[Item],
+        outputs: &[View],
         weights: &[u8],
         limit: usize,
     ) -> Result<Self, (Option<usize>, String)> {
@@ -71,7 +71,7 @@ impl Plan {
         let arena = arrange(&each, &storages, Origin::Step, Some(outputs));
         let both = kept.zip(arena).ok_or((None, TOO_LARGE.to_owned()))?;
         let ((kept_places, kept_size), (places, size)) = both;
-        let results = outputs.iter().map(|item| storages[item.storage].bytes);
+        let results = outputs.iter().map(|view| storages[view.storage].bytes);
         let results = results.fold(0, usize::saturating_add);
         check_size([kept_size, size, results], limit).map_err(|message| (None, message))?;
         let mut placer = Placer {
@@ -85,7 +85,7 @@ impl Plan {
         placer.is_once = false;
         Ok(Self {
             steps: placer.steps(each, outputs)?,
-            outputs: outputs.iter().map(|item| placer.operand(item)).collect(),
+            outputs: outputs.iter().map(|view| placer.operand(view)).collect(),
             kept,
             arena: size,
         })
@@ -108,7 +108,7 @@ fn check_size(sizes: [usize; 3], limit: usize) -> Result<(), String> {
 
 /// The memory that steps fill which run once.
 fn run_once(
-    steps: &[Placed],
+    steps: &[PlacedStep],
     size: usize,
     weights: &[u8],
 ) -> Result<Memory, (Option<usize>, String)> {
@@ -127,17 +127,17 @@ fn run_once(
 const TOO_LARGE: &str = "the graph needs more memory than there is";
 
 /// Without the steps of which nobody reads anything.
-fn drop_unread(steps: Vec<Step>, outputs: &[Item], storages: usize) -> Vec<Step> {
+fn drop_unread(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut is_read = vec![false; storages];
-    for item in outputs {
-        is_read[item.storage] = true;
+    for view in outputs {
+        is_read[view.storage] = true;
     }
     let mut kept = Vec::with_capacity(steps.len());
     for step in steps.into_iter().rev() {
         if step.writes.iter().any(|&storage| is_read[storage]) {
             step.reads
                 .iter()
-                .for_each(|item| is_read[item.storage] = true);
+                .for_each(|view| is_read[view.storage] = true);
             kept.push(step);
         }
     }
@@ -151,7 +151,7 @@ fn arrange(
     steps: &[Step],
     storages: &[Storage],
     origin: Origin,
-    outputs: Option<&[Item]>,
+    outputs: Option<&[View]>,
 ) -> Option<(Vec<usize>, usize)> {
     let spans = spans(steps, storages, origin, outputs);
     let numbers: Vec<usize> = (0..storages.len())
@@ -178,7 +178,7 @@ fn spans(
     steps: &[Step],
     storages: &[Storage],
     origin: Origin,
-    outputs: Option<&[Item]>,
+    outputs: Option<&[View]>,
 ) -> Vec<Option<(usize, usize)>> {
     let mut spans: Vec<Option<(usize, usize)>> = vec![None; storages.len()];
     let mut touch = |storage: usize, step: usize| {
@@ -190,13 +190,13 @@ fn spans(
     for (number, step) in steps.iter().enumerate() {
         step.storages().for_each(|storage| touch(storage, number));
     }
-    for item in outputs.unwrap_or_default() {
-        touch(item.storage, usize::MAX);
+    for view in outputs.unwrap_or_default() {
+        touch(view.storage, usize::MAX);
     }
     spans
 }
 
-/// What turns items into operands.
+/// What turns views into operands.
 struct Placer<'a> {
     storages: &'a [Storage],
     kept: &'a [usize],
@@ -209,14 +209,14 @@ impl Placer<'_> {
     fn steps(
         &self,
         steps: Vec<Step>,
-        outputs: &[Item],
-    ) -> Result<Vec<Placed>, (Option<usize>, String)> {
+        outputs: &[View],
+    ) -> Result<Vec<PlacedStep>, (Option<usize>, String)> {
         let mut last = vec![0; self.storages.len()];
         for (number, step) in steps.iter().enumerate() {
             step.storages().for_each(|storage| last[storage] = number);
         }
-        for item in outputs {
-            last[item.storage] = usize::MAX;
+        for view in outputs {
+            last[view.storage] = usize::MAX;
         }
         let steps = steps.into_iter().enumerate();
         steps
@@ -232,8 +232,8 @@ impl Placer<'_> {
                         kernel.map_err(|message| (Some(step.operation), message))?
                     }
                 };
-                Ok(Placed {
-                    reads: step.reads.iter().map(|item| self.operand(item)).collect(),
+                Ok(PlacedStep {
+                    reads: step.reads.iter().map(|view| self.operand(view)).collect(),
                     writes: step
                         .writes
                         .iter()
@@ -251,18 +251,18 @@ impl Placer<'_> {
         is_last && !self.is_once && self.storages[storage].origin == Origin::Step
     }
 
-    fn operand(&self, item: &Item) -> Operand {
-        let region = match self.storages[item.storage].origin {
+    fn operand(&self, view: &View) -> PlacedView {
+        let region = match self.storages[view.storage].origin {
             Origin::Input(number) => Region::Input(number),
             Origin::Weight(_) => Region::Weights,
             Origin::Once if !self.is_once => Region::Kept,
             Origin::Once | Origin::Step => Region::Arena,
         };
-        Operand {
+        PlacedView {
             region,
-            range: self.range(item.storage),
-            layout: item.layout.clone(),
-            dtype: item.dtype,
+            range: self.range(view.storage),
+            layout: view.layout.clone(),
+            dtype: view.dtype,
         }
     }
 

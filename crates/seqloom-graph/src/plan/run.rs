@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::place::{Operand, Placed, Plan, Region};
+use super::place::{PlacedStep, PlacedView, Plan, Region};
 use crate::memory::{Outcome, Read, Write};
 
 /// The memory that steps read and none of them writes.
@@ -27,7 +27,7 @@ impl Plan {
 
 impl Sources<'_> {
     /// The memory of an operand, once all steps have run.
-    pub(crate) fn find<'a>(&'a self, operand: &Operand, arena: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn find<'a>(&'a self, operand: &PlacedView, arena: &'a [u8]) -> Option<&'a [u8]> {
         match operand.region {
             Region::Input(number) => self.inputs.get(number).copied(),
             Region::Weights => self.weights.get(operand.range.clone()),
@@ -40,7 +40,7 @@ impl Sources<'_> {
 /// Runs steps in order; an error comes with the number of its operation. Where memory is
 /// `poisoned`, what nobody reads any more becomes NaN.
 pub(crate) fn run(
-    steps: &[Placed],
+    steps: &[PlacedStep],
     sources: &Sources<'_>,
     arena: &mut [u8],
     threads: usize,
@@ -58,7 +58,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn run_one(step: &Placed, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
+fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
     let mut pieces = Pieces::cut(arena, &step.writes)?;
     let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
     for bytes in pieces.taken.iter_mut().map(std::mem::take) {
@@ -104,7 +104,7 @@ impl<'a> Pieces<'a> {
         Ok(Self { taken, rest })
     }
 
-    fn read<'s>(&self, operand: &'s Operand, sources: &Sources<'s>) -> Outcome<Read<'s>>
+    fn read<'s>(&self, operand: &'s PlacedView, sources: &Sources<'s>) -> Outcome<Read<'s>>
     where
         'a: 's,
     {

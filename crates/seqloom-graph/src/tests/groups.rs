@@ -7,14 +7,14 @@ use super::{Files, Maker, run, run_poisoned};
 
 /// A value of a graph: its number, its shape, and whether it is a boolean.
 #[derive(Clone)]
-struct Made {
+struct DrawnValue {
     number: u64,
     shape: [usize; 2],
-    is_truth: bool,
+    is_boolean: bool,
 }
 
 /// An operation by number, and the two values that it reads.
-type Draw = (usize, usize, usize);
+type DrawnNumbers = (usize, usize, usize);
 
 const UNARY: [&str; 8] = [
     "relu", "gelu", "silu", "sigmoid", "exp", "negative", "square", "softplus",
@@ -22,10 +22,14 @@ const UNARY: [&str; 8] = [
 const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
 /// An operation's name and arguments, the shape of its result, and whether that is a boolean.
-type Chosen = (&'static str, Value, [usize; 2], bool);
+type DrawnOperation = (&'static str, Value, [usize; 2], bool);
 
 /// The operation of a number, on two values; none where it does not fit them.
-fn choose(kind: usize, [x, y]: [&Made; 2], truth: Option<&Made>) -> Option<Chosen> {
+fn choose(
+    kind: usize,
+    [x, y]: [&DrawnValue; 2],
+    boolean: Option<&DrawnValue>,
+) -> Option<DrawnOperation> {
     let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
     let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
     Some(match kind {
@@ -34,8 +38,8 @@ fn choose(kind: usize, [x, y]: [&Made; 2], truth: Option<&Made>) -> Option<Chose
         14 if alike => ("greater", json!([a, b]), x.shape, true),
         15 => ("multiply", json!([a, 0.7]), x.shape, false),
         16 => {
-            let truth = truth.filter(|truth| truth.shape == x.shape)?;
-            let args = json!([{"value": truth.number}, a, -1.5]);
+            let boolean = boolean.filter(|boolean| boolean.shape == x.shape)?;
+            let args = json!([{"value": boolean.number}, a, -1.5]);
             ("where", args, x.shape, false)
         }
         17 => {
@@ -48,27 +52,27 @@ fn choose(kind: usize, [x, y]: [&Made; 2], truth: Option<&Made>) -> Option<Chose
 }
 
 /// A graph of drawn operations on two matrices; its last values are its outputs.
-fn graph(draws: &[Draw]) -> Maker {
+fn graph(draws: &[DrawnNumbers]) -> Maker {
     let mut maker = Maker::new(&[json!([3, 5]), json!([3, 1])]);
-    let float = |number, shape| Made {
+    let float = |number, shape| DrawnValue {
         number,
         shape,
-        is_truth: false,
+        is_boolean: false,
     };
     let mut values = vec![float(0, [3, 5]), float(1, [3, 1])];
     for &(kind, first, second) in draws {
-        let floats: Vec<&Made> = values.iter().filter(|value| !value.is_truth).collect();
+        let floats: Vec<&DrawnValue> = values.iter().filter(|value| !value.is_boolean).collect();
         let pair = [first, second].map(|at| floats[at % floats.len()]);
-        let truth = values.iter().rfind(|value| value.is_truth);
-        let Some((name, args, shape, is_truth)) = choose(kind, pair, truth) else {
+        let boolean = values.iter().rfind(|value| value.is_boolean);
+        let Some((name, args, shape, is_boolean)) = choose(kind, pair, boolean) else {
             continue;
         };
-        let dtype = if is_truth { "bool" } else { "float32" };
+        let dtype = if is_boolean { "bool" } else { "float32" };
         let number = maker.add(name, &args, &[(dtype, json!(shape))]);
-        values.push(Made {
+        values.push(DrawnValue {
             number,
             shape,
-            is_truth,
+            is_boolean,
         });
     }
     let last = values.iter().rev().take(3);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Files;
-use crate::{Export, Layout, Limits, TaskName};
+use crate::{BatchLayout, Export, Limits, TaskName};
 
 /// What is said about a graph that a change has made wrong.
 fn said(change: impl FnOnce(&mut Value)) -> String {
@@ -18,7 +18,7 @@ fn said(change: impl FnOnce(&mut Value)) -> String {
 fn an_export_says_what_it_is() {
     let export = Files::small().open().unwrap();
     assert_eq!(export.manifest().task.name, TaskName::Custom);
-    assert_eq!(export.manifest().layout, Layout::Padded);
+    assert_eq!(export.manifest().layout, BatchLayout::Padded);
     assert_eq!(export.graph().operations()[1].line(), "model.py:4");
     assert!(export.encoder().is_none());
 }

@@ -11,30 +11,30 @@ use super::head::{Head, KEYS, queries_at_once};
 use crate::Float;
 use crate::dropout::Dropout;
 use crate::machine::dispatch;
-use crate::matrix::{Matrix, MatrixMut};
-use crate::product::Into;
+use crate::matrix::{StridedMatrix, StridedMatrixMut};
+use crate::product::OutputMode;
 use crate::softmax::dot;
 
 /// What came out of a head, and the gradient by it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Result<'a, T> {
-    pub(super) grad: Matrix<'a, T>,
-    pub(super) out: Matrix<'a, T>,
+pub(super) struct ForwardResult<'a, T> {
+    pub(super) grad: StridedMatrix<'a, T>,
+    pub(super) out: StridedMatrix<'a, T>,
     pub(super) lse: &'a [T],
 }
 
 /// The gradients by queries, keys and values, to be filled.
 #[derive(Debug)]
 pub(super) struct AttentionGrads<'a, T> {
-    pub(super) queries: MatrixMut<'a, T>,
-    pub(super) keys: MatrixMut<'a, T>,
-    pub(super) values: MatrixMut<'a, T>,
+    pub(super) queries: StridedMatrixMut<'a, T>,
+    pub(super) keys: StridedMatrixMut<'a, T>,
+    pub(super) values: StridedMatrixMut<'a, T>,
 }
 
 /// Fills a head's gradients, some queries at a time.
 pub(super) fn differentiate<T: Float>(
     head: &Head<'_, T>,
-    result: Result<'_, T>,
+    result: ForwardResult<'_, T>,
     mut grads: AttentionGrads<'_, T>,
 ) {
     let (count, keys) = (head.queries.rows_count(), head.keys.rows_count());
@@ -55,7 +55,7 @@ pub(super) fn differentiate<T: Float>(
 fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
-    result: &Result<'_, T>,
+    result: &ForwardResult<'_, T>,
     grads: &mut AttentionGrads<'_, T>,
     scratch: &mut [T],
 ) {
@@ -66,27 +66,37 @@ fn block<T: Float>(
     let (k, v) = (head.keys.rows(keys.clone()), head.values.rows(keys.clone()));
     let grad = result.grad.rows(queries.clone());
     let (one, scale) = (T::ONE, head.rule.scale);
-    MatrixMut::new(weights, count, width, width).product(Into::Placed, scale, q, k.transposed());
-    MatrixMut::new(slopes, count, width, width).product(Into::Placed, one, grad, v.transposed());
+    StridedMatrixMut::new(weights, count, width, width).product(
+        OutputMode::Overwrite,
+        scale,
+        q,
+        k.transposed(),
+    );
+    StridedMatrixMut::new(slopes, count, width, width).product(
+        OutputMode::Overwrite,
+        one,
+        grad,
+        v.transposed(),
+    );
     turn_scores(
         head,
         result,
         (queries.start, &keys),
         [&mut *weights, &mut *slopes],
     );
-    let weights = Matrix::new(weights, count, width, width).transposed();
-    let slopes = Matrix::new(slopes, count, width, width);
+    let weights = StridedMatrix::new(weights, count, width, width).transposed();
+    let slopes = StridedMatrix::new(slopes, count, width, width);
     let mut values = grads.values.rows(keys.clone());
-    values.product(Into::Added, one, weights, grad);
+    values.product(OutputMode::Accumulate, one, weights, grad);
     let into = if keys.start == 0 {
-        Into::Placed
+        OutputMode::Overwrite
     } else {
-        Into::Added
+        OutputMode::Accumulate
     };
     let mut by_queries = grads.queries.rows(queries);
     by_queries.product(into, scale, slopes, k);
     let mut by_keys = grads.keys.rows(keys);
-    by_keys.product(Into::Added, scale, slopes.transposed(), q);
+    by_keys.product(OutputMode::Accumulate, scale, slopes.transposed(), q);
 }
 
 /// Turns scores into weights, and gradients by weights into gradients by scores, of some
@@ -95,7 +105,7 @@ fn block<T: Float>(
 fn turn_scores<S: Simd, T: Float>(
     simd: S,
     head: &Head<'_, T>,
-    result: &Result<'_, T>,
+    result: &ForwardResult<'_, T>,
     (first, keys): (usize, &Range<usize>),
     [weights, slopes]: [&mut [T]; 2],
 ) {

@@ -8,8 +8,8 @@ use seqloom_macros::vectorized;
 use super::{fused, head::Head};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::matrix::{Matrix, MatrixMut};
-use crate::product::Into;
+use crate::matrix::{StridedMatrix, StridedMatrixMut};
+use crate::product::OutputMode;
 use crate::{Float, special};
 
 /// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
@@ -19,7 +19,7 @@ use crate::{Float, special};
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
-    mut out: MatrixMut<'_, T>,
+    mut out: StridedMatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     if fused::serves(head) {
@@ -59,27 +59,27 @@ struct KeyBlock<'a, 'b, T> {
     /// For each query the highest score so far, and the sum of exp(score - highest).
     highest: &'a mut [T],
     totals: &'a mut [T],
-    out: MatrixMut<'a, T>,
+    out: StridedMatrixMut<'a, T>,
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
     /// Adds the values, times their weights, to the answers.
-    fn add(mut self, queries: Matrix<'_, T>) {
+    fn add(mut self, queries: StridedMatrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows_count(), keys.len());
         let transposed = head.keys.rows(keys.clone()).transposed();
-        MatrixMut::new(self.scores, count, width, width).product(
-            Into::Placed,
+        StridedMatrixMut::new(self.scores, count, width, width).product(
+            OutputMode::Overwrite,
             head.rule.scale,
             queries,
             transposed,
         );
         weigh_all(&mut self);
-        let weights = Matrix::new(self.scores, count, width, width);
+        let weights = StridedMatrix::new(self.scores, count, width, width);
         let into = if keys.start == 0 {
-            Into::Placed
+            OutputMode::Overwrite
         } else {
-            Into::Added
+            OutputMode::Accumulate
         };
         self.out
             .product(into, T::ONE, weights, head.values.rows(keys));
@@ -168,7 +168,7 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
 /// Divides answers by the sums of their weights, and turns the highest scores into the
 /// logarithms of the sums.
 #[vectorized]
-fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
+fn divide<T: Float>(factor: T, out: &mut StridedMatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
     for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {
         *lse = shift(*lse) + total.ln();
         let inverse = if total == T::ZERO {

@@ -13,7 +13,7 @@ use super::group::Group;
 use super::head::Head;
 use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
-use crate::matrix::{Matrix, MatrixMut};
+use crate::matrix::{StridedMatrix, StridedMatrixMut};
 use crate::product::transpose;
 use crate::{Float, parallel};
 
@@ -44,7 +44,7 @@ const REGISTERS: usize = 2;
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
-    out: MatrixMut<'_, T>,
+    out: StridedMatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     let Registers { lanes, are_many } = Registers::of::<T>();
@@ -70,7 +70,7 @@ pub(super) fn answer<T: Float>(
 
 /// Packs rows in tiles: of a tile's rows, the numbers of one column lie side by side. Rows
 /// beyond the last are zero.
-fn pack<T: Float>(rows: Matrix<'_, T>, tile: usize, out: &mut [T]) {
+fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
         let first = number * tile;
         pack_columns(rows.rows(first..rows.rows.min(first + tile)), tile, out);
@@ -78,7 +78,7 @@ fn pack<T: Float>(rows: Matrix<'_, T>, tile: usize, out: &mut [T]) {
 }
 
 /// Lays rows side by side, as columns of rows of `width`.
-fn pack_columns<T: Float>(rows: Matrix<'_, T>, width: usize, out: &mut [T]) {
+fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T]) {
     if rows.rows < width {
         out.fill(T::ZERO);
     }
@@ -88,7 +88,7 @@ fn pack_columns<T: Float>(rows: Matrix<'_, T>, width: usize, out: &mut [T]) {
 /// Some queries of a head, and its packed keys and values.
 struct Pass<'a, 'b, T> {
     head: &'a Head<'b, T>,
-    queries: Matrix<'a, T>,
+    queries: StridedMatrix<'a, T>,
     keys: &'a [T],
     values: &'a [T],
 }
@@ -98,7 +98,7 @@ fn answer_groups<S: Simd, T: Float>(
     simd: S,
     pass: Pass<'_, '_, T>,
     scratch: &mut [T],
-    out: MatrixMut<'_, T>,
+    out: StridedMatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     if machine::has_many_registers::<S>() {
@@ -115,7 +115,7 @@ impl<T: Float> Pass<'_, '_, T> {
         &self,
         simd: S,
         scratch: &mut [T],
-        mut out: MatrixMut<'_, T>,
+        mut out: StridedMatrixMut<'_, T>,
         lse: &mut [T],
     ) {
         let lanes = Lanes::<S, T>::COUNT;
@@ -136,9 +136,9 @@ impl<T: Float> Pass<'_, '_, T> {
     fn group<S: Simd, const K: usize, const V: usize>(
         &self,
         simd: S,
-        queries: Matrix<'_, T>,
+        queries: StridedMatrix<'_, T>,
         scratch: &mut [T],
-        (out, lse): (MatrixMut<'_, T>, &mut [T]),
+        (out, lse): (StridedMatrixMut<'_, T>, &mut [T]),
     ) {
         let size = V * Lanes::<S, T>::COUNT;
         let (panel, rest) = scratch.split_at_mut(size * queries.columns);
@@ -174,7 +174,7 @@ impl<T: Float> Pass<'_, '_, T> {
 }
 
 /// Puts answers, of which those of a column lie side by side, into rows.
-fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
+fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: StridedMatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
     let turned = &mut scratch[..rows * width];
     transpose(answers, size, width, width, turned);

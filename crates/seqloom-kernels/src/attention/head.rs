@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::mask::AttentionMask;
 use crate::dropout::Dropout;
-use crate::matrix::Matrix;
+use crate::matrix::StridedMatrix;
 
 /// How scores become weights.
 #[derive(Clone, Copy, Debug)]
@@ -20,9 +20,9 @@ pub struct AttentionRule<T> {
 /// One head of one sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a, T> {
-    pub(super) queries: Matrix<'a, T>,
-    pub(super) keys: Matrix<'a, T>,
-    pub(super) values: Matrix<'a, T>,
+    pub(super) queries: StridedMatrix<'a, T>,
+    pub(super) keys: StridedMatrix<'a, T>,
+    pub(super) values: StridedMatrix<'a, T>,
     pub(super) mask: Option<AttentionMask<'a, T>>,
     pub(super) rule: AttentionRule<T>,
     /// Its sample, and its position in there.

@@ -1,7 +1,7 @@
 //! Arrays (batch, head, row, column) whose memory may hold the axes in another order.
 
 use crate::Float;
-use crate::matrix::{Matrix, MatrixMut};
+use crate::matrix::{StridedMatrix, StridedMatrixMut};
 
 /// An array to be read; its columns lie side by side.
 #[derive(Clone, Copy, Debug)]
@@ -28,25 +28,25 @@ impl<'a, T: Float> Heads<'a, T> {
         self.shape
     }
 
-    pub(super) fn matrix(&self, batch: usize, head: usize) -> Matrix<'a, T> {
+    pub(super) fn matrix(&self, batch: usize, head: usize) -> StridedMatrix<'a, T> {
         let [.., rows, columns] = self.shape;
         let start = batch * self.steps[0] + head * self.steps[1];
         let data = &self.data[start.min(self.data.len())..];
-        Matrix::new(data, rows, columns, self.steps[2])
+        StridedMatrix::new(data, rows, columns, self.steps[2])
     }
 }
 
 /// An array to be written.
 #[derive(Debug)]
 pub struct HeadsMut<'a, T> {
-    pub(super) matrices: Vec<MatrixMut<'a, T>>,
+    pub(super) matrices: Vec<StridedMatrixMut<'a, T>>,
     shape: [usize; 4],
 }
 
 impl<'a, T: Float> HeadsMut<'a, T> {
     /// The same; None also where two positions would be one.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
-        let matrices = MatrixMut::grid(data, shape, steps)?;
+        let matrices = StridedMatrixMut::grid(data, shape, steps)?;
         Some(Self { matrices, shape })
     }
 

@@ -4,12 +4,12 @@ use crate::Float;
 
 /// An array that is stretched over (batch, head, query, key).
 #[derive(Clone, Copy, Debug)]
-pub struct Stretched<'a, U> {
+pub struct BroadcastArray<'a, U> {
     data: &'a [U],
     steps: [usize; 4],
 }
 
-impl<'a, U: Copy> Stretched<'a, U> {
+impl<'a, U: Copy> BroadcastArray<'a, U> {
     /// A stretched axis has the step 0; keys lie side by side or are stretched. None where
     /// that is not so, or where the steps leave the data.
     pub fn new(data: &'a [U], shape: [usize; 4], steps: [usize; 4]) -> Option<Self> {
@@ -47,9 +47,9 @@ enum MaskRow<'a, U> {
 #[derive(Clone, Copy, Debug)]
 pub enum AttentionMask<'a, T> {
     /// The keys that may be looked at.
-    Allowed(Stretched<'a, bool>),
+    Allowed(BroadcastArray<'a, bool>),
     /// Added to the scores.
-    Added(Stretched<'a, T>),
+    Added(BroadcastArray<'a, T>),
 }
 
 impl<T: Float> AttentionMask<'_, T> {

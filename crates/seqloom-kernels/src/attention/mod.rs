@@ -16,15 +16,15 @@ mod mask;
 mod tests;
 pub mod varlen;
 
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::{Float, Instances, parallel};
-use backward::{AttentionGrads, Result};
+use backward::{AttentionGrads, ForwardResult};
 use head::{Head, queries_at_once};
 use seqloom_macros::compiled_once;
 
 pub use head::AttentionRule;
 pub use heads::{Heads, HeadsMut};
-pub use mask::{AttentionMask, Stretched};
+pub use mask::{AttentionMask, BroadcastArray};
 
 /// What attention is paid to. The number of samples and of heads is that of the queries.
 #[derive(Clone, Copy, Debug)]
@@ -92,14 +92,14 @@ pub fn forward<T: Float>(
 struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
-    out: MatrixMut<'b, T>,
+    out: StridedMatrixMut<'b, T>,
     lse: &'b mut [T],
 }
 
 /// Cuts the queries of a head, one of so many that are shared by so many threads, into blocks.
 fn blocks<'a, 'b, T: Float>(
     head: Head<'a, T>,
-    out: MatrixMut<'b, T>,
+    out: StridedMatrixMut<'b, T>,
     lse: &'b mut [T],
     (heads, threads): (usize, usize),
 ) -> Vec<QueryBlock<'a, 'b, T>> {
@@ -151,7 +151,7 @@ pub fn backward<T: Float>(
     let pieces = grads.enumerate().collect();
     parallel::each(pieces, threads, |(number, ((queries, keys), values))| {
         let (batch, head) = (number / heads, number % heads);
-        let result = Result {
+        let result = ForwardResult {
             grad: answers.grad.matrix(batch, head),
             out: answers.out.matrix(batch, head),
             lse: &answers.lse[number * count..][..count],

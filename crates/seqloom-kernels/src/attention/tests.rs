@@ -147,8 +147,8 @@ fn what_is_masked_in_all_of_a_block_has_no_weight() {
     let (shape, steps) = ([2, 3, 9, MANY[2]], [0, 0, 0, 1]);
     with_inputs([SHAPE, MANY], false, None, |inputs| {
         let masks = [
-            AttentionMask::Allowed(Stretched::new(&allowed, shape, steps).unwrap()),
-            AttentionMask::Added(Stretched::new(&added, shape, steps).unwrap()),
+            AttentionMask::Allowed(BroadcastArray::new(&allowed, shape, steps).unwrap()),
+            AttentionMask::Added(BroadcastArray::new(&added, shape, steps).unwrap()),
         ];
         let [one, other] = masks.map(|mask| {
             let mut masked = inputs;

@@ -3,10 +3,10 @@
 use seqloom_macros::compiled_once;
 use std::ops::Range;
 
-use super::backward::{self, AttentionGrads, Result};
+use super::backward::{self, AttentionGrads, ForwardResult};
 use super::head::Head;
 use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answers_to};
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::{Float, Instances, parallel};
 
 /// Fills the answers (1, head, position, width) and the logarithms of the sums (head, position).
@@ -66,7 +66,7 @@ pub fn backward<T: Float>(
         pieces,
         threads,
         |(number, range, ((queries, keys), values))| {
-            let result = Result {
+            let result = ForwardResult {
                 grad: answers.grad.matrix(0, number).rows(range.clone()),
                 out: answers.out.matrix(0, number).rows(range.clone()),
                 lse: &answers.lse[number * total..][range.clone()],
@@ -101,7 +101,10 @@ fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A head's rows, by sequence.
-fn cut<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
+fn cut<'a, T: Float>(
+    rows: StridedMatrixMut<'a, T>,
+    bounds: &[usize],
+) -> Vec<StridedMatrixMut<'a, T>> {
     let mut rest = Some(rows);
     let part = |range: Range<usize>| {
         let (part, after) = rest.take()?.split(range.len());

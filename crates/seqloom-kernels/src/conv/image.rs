@@ -91,7 +91,7 @@ impl<T> Image<'_, T> {
 
     /// What a run sees of the image at one tap, if anything.
     #[inline(always)]
-    pub(super) fn seen(&self, run: WindowRun, tap: Tap) -> Option<Seen> {
+    pub(super) fn seen(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
@@ -106,7 +106,7 @@ impl<T> Image<'_, T> {
         let count = run.count.checked_sub(before)?.min(room);
         let row =
             run.sample * self.sample + ((self.first_channel + tap.channel) * height + y) * width;
-        Some(Seen {
+        Some(VisibleWindows {
             before,
             count,
             from: row + x,
@@ -117,7 +117,7 @@ impl<T> Image<'_, T> {
 
 /// Windows of a run that see the image at a tap.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct VisibleWindows {
     /// Windows before them, which see the padding.
     pub(super) before: usize,
     pub(super) count: usize,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_macros::vectorized;
 
-use super::image::{Image, Seen, Tap, WindowRun};
+use super::image::{Image, Tap, VisibleWindows, WindowRun};
 use crate::Float;
 use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
@@ -102,7 +102,7 @@ impl<T: Float> Panel<'_, '_, T> {
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees of a row, from the first number on.
     #[inline(always)]
-    fn copy(&self, run: WindowRun, seen: Seen, values: &[T], out: &mut [T]) {
+    fn copy(&self, run: WindowRun, seen: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(seen.before);
         let (out, after) = out.split_at_mut(seen.count);
         before.fill(T::ZERO);

@@ -15,7 +15,7 @@ use super::transpose::transpose;
 use super::{Epilogue, Lines};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::dispatch;
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::{Float, machine, parallel};
 
 /// Fills `out` (left lines, right lines) if a factor's lines can be read; else gives it
@@ -23,18 +23,18 @@ use crate::{Float, machine, parallel};
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    mut out: MatrixMut<'a, T>,
+    mut out: StridedMatrixMut<'a, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
-) -> Option<MatrixMut<'a, T>> {
+) -> Option<StridedMatrixMut<'a, T>> {
     if suits_turned(left, right) {
-        Product::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
+        DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
     if left.line(0).is_none() || right.count() > NARROW {
         return Some(out);
     }
-    Product::<_, _, T, false>::new(right, left).fill(&mut out, epilogue, threads);
+    DirectProduct::<_, _, T, false>::new(right, left).fill(&mut out, epilogue, threads);
     None
 }
 
@@ -59,26 +59,26 @@ const STRIPE: usize = 48;
 
 /// A factor that is packed, and one whose lines are read: `TRANSPOSED` where the latter is the
 /// right one.
-struct Product<'a, A, B, T, const TRANSPOSED: bool> {
+struct DirectProduct<'a, A, B, T, const TRANSPOSED: bool> {
     packed: &'a A,
     read: &'a B,
-    panels: Panels,
+    panels: PackedPanels,
     of: PhantomData<T>,
 }
 
 impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
-    Product<'a, A, B, T, TRANSPOSED>
+    DirectProduct<'a, A, B, T, TRANSPOSED>
 {
     fn new(packed: &'a A, read: &'a B) -> Self {
         Self {
             packed,
             read,
-            panels: Panels::new::<T>(packed.count()),
+            panels: PackedPanels::new::<T>(packed.count()),
             of: PhantomData,
         }
     }
 
-    fn fill(&self, out: &mut MatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
+    fn fill(&self, out: &mut StridedMatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
         let lines = self.panels.count * self.panels.width;
         T::with_scratch(lines * self.read.depth(), |packed| {
             self.pack(packed, threads);
@@ -92,14 +92,14 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     /// Adds the products of one piece of the output, a part of the depth at a time.
     fn fill_piece(
         &self,
-        (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
+        (row, column, mut out): (usize, usize, StridedMatrixMut<'_, T>),
         packed: &[T],
         epilogue: Epilogue<'_, T>,
     ) {
         let lines = self.panels.count * self.panels.width;
         let first = if TRANSPOSED { column } else { row };
         for depth in self.blocks() {
-            add_block(Block::<_, T, TRANSPOSED> {
+            add_block(DirectBlock::<_, T, TRANSPOSED> {
                 panels: self.panels,
                 packed: &packed[depth.start * lines..depth.end * lines],
                 read: self.read,
@@ -113,7 +113,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
     /// Packs the lines, block after block of the depth.
     fn pack(&self, out: &mut [T], threads: usize) {
-        let Panels { count, width } = self.panels;
+        let PackedPanels { count, width } = self.panels;
         for depth in self.blocks() {
             let block = &mut out[depth.start * count * width..depth.end * count * width];
             let size = if threads <= 1 { count } else { 1 } * width * depth.len();
@@ -138,9 +138,9 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
 /// Cuts an output along the lines that are read.
 fn pieces<'a, T: Float, const TRANSPOSED: bool>(
-    out: &'a mut MatrixMut<'_, T>,
+    out: &'a mut StridedMatrixMut<'_, T>,
     threads: usize,
-) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
+) -> Vec<(usize, usize, StridedMatrixMut<'a, T>)> {
     let (rows, columns) = (out.rows_count(), out.columns_count());
     let some = |count: usize| match threads {
         0 | 1 => count,
@@ -161,12 +161,12 @@ const LONGEST: usize = 1024;
 
 /// Panels of equal width, which hold all packed lines.
 #[derive(Clone, Copy)]
-struct Panels {
+struct PackedPanels {
     count: usize,
     width: usize,
 }
 
-impl Panels {
+impl PackedPanels {
     /// Cuts lines into panels for this machine's registers.
     fn new<T: Float>(count: usize) -> Self {
         let Registers { lanes, are_many } = Registers::of::<T>();
@@ -183,21 +183,21 @@ impl Panels {
 }
 
 /// Packed panels along a part of the depth, and the lines that are read.
-struct Block<'a, 'b, B, T, const TRANSPOSED: bool> {
-    panels: Panels,
+struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
+    panels: PackedPanels,
     packed: &'a [T],
     read: &'a B,
     /// The line that belongs to the output's first row or, transposed, column.
     first: usize,
     depth: Range<usize>,
     epilogue: Epilogue<'a, T>,
-    out: MatrixMut<'b, T>,
+    out: StridedMatrixMut<'b, T>,
 }
 
 #[vectorized]
 fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
     simd: S,
-    block: Block<'_, '_, B, T, TRANSPOSED>,
+    block: DirectBlock<'_, '_, B, T, TRANSPOSED>,
 ) {
     let registers = block.panels.width / Lanes::<S, T>::COUNT;
     match (machine::has_many_registers::<S>(), registers) {
@@ -212,7 +212,7 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
 /// Numbers of the largest tile, whose rows are transposed eight at a time.
 const TILE: usize = 8 * 4 * 16;
 
-impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> Block<'a, '_, B, T, TRANSPOSED> {
+impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T, TRANSPOSED> {
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let mut numbers = [[T::ZERO; TILE]; 2];

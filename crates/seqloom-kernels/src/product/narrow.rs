@@ -13,7 +13,7 @@ use seqloom_macros::vectorized;
 use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::{Float, machine, parallel};
 
 /// Fills `out` (left lines, right lines) if a factor has few lines and the other one can be
@@ -21,10 +21,10 @@ use crate::{Float, machine, parallel};
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    out: MatrixMut<'a, T>,
+    out: StridedMatrixMut<'a, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
-) -> Option<MatrixMut<'a, T>> {
+) -> Option<StridedMatrixMut<'a, T>> {
     let are_whole = left.line(0).is_some() && right.line(0).is_some();
     if are_whole && left.count() <= FEW {
         let rows = out.rows_count();
@@ -68,10 +68,10 @@ const MANY: usize = 192;
 
 /// Lets threads fill the parts of an output; one thread takes it whole.
 fn each_part<'a, T: Float>(
-    out: MatrixMut<'a, T>,
+    out: StridedMatrixMut<'a, T>,
     (rows, columns): (usize, usize),
     threads: usize,
-    fill: impl Fn((usize, usize, MatrixMut<'a, T>)) + Sync,
+    fill: impl Fn((usize, usize, StridedMatrixMut<'a, T>)) + Sync,
 ) {
     if threads <= 1 {
         fill((0, 0, out));
@@ -88,7 +88,7 @@ struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     /// The line that belongs to the output's first row or column.
     first: usize,
     epilogue: Epilogue<'a, T>,
-    out: MatrixMut<'b, T>,
+    out: StridedMatrixMut<'b, T>,
 }
 
 impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T, LEFT> {
@@ -220,7 +220,7 @@ fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
 fn beside<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    out: MatrixMut<'_, T>,
+    out: StridedMatrixMut<'_, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
@@ -256,7 +256,7 @@ struct Beside<'a, 'b, T> {
     right: &'a [T],
     step: usize,
     epilogue: Epilogue<'a, T>,
-    out: MatrixMut<'b, T>,
+    out: StridedMatrixMut<'b, T>,
 }
 
 #[vectorized]

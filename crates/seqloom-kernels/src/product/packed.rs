@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks};
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::{Float, parallel};
 
 /// Whether a factor is the left or the right one, which decides how wide its panels are.
@@ -115,7 +115,7 @@ impl<'a, T: Float> Packed<'a, T> {
     pub(crate) fn multiply(
         &self,
         left: &impl Lines<T>,
-        out: MatrixMut<'_, T>,
+        out: StridedMatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
         Packed::pack(Side::Left, left, |left| {
@@ -127,7 +127,7 @@ impl<'a, T: Float> Packed<'a, T> {
     pub(crate) fn multiply_packed(
         &self,
         left: &Packed<'_, T>,
-        mut out: MatrixMut<'_, T>,
+        mut out: StridedMatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
         for ((depth, left), (_, right)) in left.blocks().zip(self.blocks()) {

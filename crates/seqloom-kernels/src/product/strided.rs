@@ -2,32 +2,32 @@
 
 use super::{Epilogue, Matrix, fill};
 use crate::Float;
-use crate::matrix::{self, MatrixMut};
+use crate::matrix::{StridedMatrix, StridedMatrixMut};
 
 /// What a product does to what stands there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Into {
+pub(crate) enum OutputMode {
     /// Takes its position.
-    Placed,
+    Overwrite,
     /// Is added to it.
-    Added,
+    Accumulate,
 }
 
-impl<T: Float> MatrixMut<'_, T> {
+impl<T: Float> StridedMatrixMut<'_, T> {
     /// Becomes `factor * a @ b`, or has it added.
     pub(crate) fn product(
         &mut self,
-        into: Into,
+        into: OutputMode,
         factor: T,
-        a: matrix::Matrix<'_, T>,
-        b: matrix::Matrix<'_, T>,
+        a: StridedMatrix<'_, T>,
+        b: StridedMatrix<'_, T>,
     ) {
         let fits =
             (a.rows, a.columns, b.columns) == (self.rows_count(), b.rows, self.columns_count());
         assert!(fits, "factors of the product's size");
         let epilogue = Epilogue {
             factor,
-            adds: matches!(into, Into::Added),
+            adds: matches!(into, OutputMode::Accumulate),
             bias: None,
         };
         fill(&lines(a), &lines(b.transposed()), self.lend(), epilogue, 1);
@@ -35,7 +35,7 @@ impl<T: Float> MatrixMut<'_, T> {
 }
 
 /// Its rows, as lines of a product's factor.
-fn lines<T: Copy>(matrix: matrix::Matrix<'_, T>) -> Matrix<'_, T> {
+fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,
         lines: matrix.rows,
@@ -48,7 +48,6 @@ fn lines<T: Copy>(matrix: matrix::Matrix<'_, T>) -> Matrix<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::Matrix;
 
     fn plain(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
         let at = |i: usize, j: usize| {
@@ -66,20 +65,26 @@ mod tests {
         let a: Vec<f64> = (0..15).map(f64::from).collect();
         let b: Vec<f64> = (0..35).map(|i| 3.0 - f64::from(i)).collect();
         let mut out = vec![7.0; 21];
-        let mut matrix = MatrixMut::new(&mut out, 3, 7, 7);
-        let (left, right) = (Matrix::new(&a, 3, 5, 5), Matrix::new(&b, 5, 7, 7));
-        matrix.product(Into::Placed, 2.0, left, right);
-        matrix.product(Into::Added, -1.0, left, right);
+        let mut matrix = StridedMatrixMut::new(&mut out, 3, 7, 7);
+        let (left, right) = (
+            StridedMatrix::new(&a, 3, 5, 5),
+            StridedMatrix::new(&b, 5, 7, 7),
+        );
+        matrix.product(OutputMode::Overwrite, 2.0, left, right);
+        matrix.product(OutputMode::Accumulate, -1.0, left, right);
         assert_eq!(out, plain(&a, &b, [3, 5, 7]));
     }
 
     #[test]
     fn an_empty_inner_axis_gives_zeros_or_nothing() {
         let mut out = vec![7.0_f32; 4];
-        let (left, right) = (Matrix::new(&[], 2, 0, 0), Matrix::new(&[], 0, 2, 2));
-        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Added, 1.0, left, right);
+        let (left, right) = (
+            StridedMatrix::new(&[], 2, 0, 0),
+            StridedMatrix::new(&[], 0, 2, 2),
+        );
+        StridedMatrixMut::new(&mut out, 2, 2, 2).product(OutputMode::Accumulate, 1.0, left, right);
         assert_eq!(out, vec![7.0; 4]);
-        MatrixMut::new(&mut out, 2, 2, 2).product(Into::Placed, 1.0, left, right);
+        StridedMatrixMut::new(&mut out, 2, 2, 2).product(OutputMode::Overwrite, 1.0, left, right);
         assert_eq!(out, vec![0.0; 4]);
     }
 }

@@ -11,7 +11,7 @@ use seqloom_macros::{compiled_once, vectorized};
 use super::RecurrentLayer;
 use super::cell::{Cell, CellStep, Gru, Lstm};
 use crate::machine::dispatch;
-use crate::matrix::MatrixMut;
+use crate::matrix::StridedMatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel};
 
@@ -252,7 +252,7 @@ impl<T: Float> ForwardRun<'_, T> {
         }
         if let Some(weight) = &self.shared.by_inputs {
             let rows = Matrix::plain(&*inputs, [going, inside], false);
-            let out = MatrixMut::new(out, going, columns, columns);
+            let out = StridedMatrixMut::new(out, going, columns, columns);
             weight.multiply(&rows, out, Epilogue::with_bias(bias));
         }
     }
@@ -262,7 +262,7 @@ impl<T: Float> ForwardRun<'_, T> {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
         let states = Matrix::plain(state, [rows, layer.width], false);
-        let out = MatrixMut::new(out, rows, columns, columns);
+        let out = StridedMatrixMut::new(out, rows, columns, columns);
         let weight = &self.shared.by_states;
         weight.multiply(&states, out, Epilogue::with_bias(layer.bias));
     }

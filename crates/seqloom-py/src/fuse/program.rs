@@ -6,7 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
 use seqloom_core::Result;
 use seqloom_fuse::shape::{broadcast, broadcast_strides, plain_strides};
-use seqloom_fuse::{Description, Fold, Op, Operand, Output, Program, Source, Target, run};
+use seqloom_fuse::{
+    Description, Fold, InputSource, Op, Program, ProgramInput, ProgramOutput, Target, run,
+};
 use seqloom_macros::native;
 
 use super::arrays::{ReadArray, WrittenArray, start};
@@ -52,7 +54,7 @@ impl ElementwiseProgram {
         };
         for (value, fold, along) in outputs {
             let fold = fold.as_deref().map(named_fold).transpose()?;
-            description.outputs.push(Output { value, fold });
+            description.outputs.push(ProgramOutput { value, fold });
             axes.push(along);
         }
         let program = error::raise(py, Program::new(&description))?;
@@ -75,7 +77,7 @@ impl ElementwiseProgram {
         let results = arrays(outputs)?;
         let values = self.values(inputs, &results)?;
         let shape = error::raise(py, self.shape(&values, &results))?;
-        let operands: Vec<Operand<'_>> = values.iter().map(|value| value.operand(&shape)).collect();
+        let operands: Vec<ProgramInput<'_>> = values.iter().map(|value| value.operand(&shape)).collect();
         let mut writings = results
             .iter()
             .map(WrittenArray::new)
@@ -131,7 +133,7 @@ impl ElementwiseProgram {
             return number(input).map(InputValue::Number);
         };
         let shape = array.shape().to_vec();
-        let over = |(result, output): (&Bound<'py, PyUntypedArray>, &Output)| {
+        let over = |(result, output): (&Bound<'py, PyUntypedArray>, &ProgramOutput)| {
             output.fold.is_none() && is_same_memory(array, result)
         };
         let outputs = self.program.outputs();
@@ -163,16 +165,16 @@ impl ElementwiseProgram {
 }
 
 impl InputValue<'_> {
-    fn operand(&self, shape: &[usize]) -> Operand<'_> {
+    fn operand(&self, shape: &[usize]) -> ProgramInput<'_> {
         let (source, strides) = match self {
-            Self::Number(number) => (Source::Scalar(*number), vec![0; shape.len()]),
-            Self::Output(output, _) => (Source::Output(*output), plain_strides(shape, &[])),
+            Self::Number(number) => (InputSource::Scalar(*number), vec![0; shape.len()]),
+            Self::Output(output, _) => (InputSource::Output(*output), plain_strides(shape, &[])),
             Self::Array(array, own) => (
-                Source::Numbers(array.numbers()),
+                InputSource::Numbers(array.numbers()),
                 broadcast_strides(shape, own, &array.strides),
             ),
         };
-        Operand { source, strides }
+        ProgramInput { source, strides }
     }
 }
 

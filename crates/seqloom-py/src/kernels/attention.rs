@@ -6,8 +6,8 @@ use pyo3::prelude::*;
 use seqloom_core::key::Key;
 use seqloom_kernels::Float;
 use seqloom_kernels::attention::{
-    self as kernel, AttentionInputs, AttentionMask, AttentionResults, AttentionRule, HeadsMut,
-    Stretched, varlen,
+    self as kernel, AttentionInputs, AttentionMask, AttentionResults, AttentionRule,
+    BroadcastArray, HeadsMut, varlen,
 };
 use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;
@@ -161,10 +161,10 @@ impl<T: Element + Float> BorrowedMask<'_, T> {
 fn broadcast<'a, U: Element + Copy>(
     array: &'a PyReadonlyArrayDyn<'_, U>,
     shape: [usize; 4],
-) -> PyResult<Stretched<'a, U>> {
+) -> PyResult<BroadcastArray<'a, U>> {
     let (data, found, steps) = strided::span(array, "mask")?;
     agree("mask", found, shape)?;
-    Stretched::new(data, shape, steps)
+    BroadcastArray::new(data, shape, steps)
         .ok_or_else(|| PyValueError::new_err("mask: expected its last axis side by side"))
 }
 

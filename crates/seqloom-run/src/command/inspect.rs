@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use seqloom_run::graph::graph::{Dim, Named};
-use seqloom_run::graph::{Crop, Export, Layout, Manifest, Pair, TaskName};
+use seqloom_run::graph::graph::{Dim, NamedValue};
+use seqloom_run::graph::{BatchLayout, Crop, Export, Manifest, Pair, TaskName};
 use seqloom_run::{Result, thousands};
 use serde_json::Value;
 
@@ -91,8 +91,8 @@ fn reads(export: &Export) -> String {
 
 fn batch(manifest: &Manifest) -> String {
     let layout = match manifest.layout {
-        Layout::Padded => "padded",
-        Layout::Packed => "packed",
+        BatchLayout::Padded => "padded",
+        BatchLayout::Packed => "packed",
     };
     format!(
         "{} records, {layout}",
@@ -100,7 +100,7 @@ fn batch(manifest: &Manifest) -> String {
     )
 }
 
-fn named(input: &Named) -> String {
+fn named(input: &NamedValue) -> String {
     let sizes = input.declared.shape.iter().map(|size| match size {
         Dim::Fixed(size) => size.to_string(),
         Dim::Named(name) => name.clone(),
@@ -115,7 +115,7 @@ fn named(input: &Named) -> String {
 }
 
 fn weights(export: &Export) -> String {
-    let count = |input: &Named| {
+    let count = |input: &NamedValue| {
         let sizes = input.declared.shape.iter().map(|size| match size {
             Dim::Fixed(size) => *size as u64,
             Dim::Named(_) => 1,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::RowLayout;
-use seqloom_graph::{Dtype, Layout, Limits, Manifest};
+use seqloom_graph::{BatchLayout, Dtype, Limits, Manifest};
 
 use super::order::{BatchCut, Order};
 use super::records::Records;
@@ -19,7 +19,7 @@ pub(crate) struct BatchFiller {
     encoder: Arc<Encoder>,
     /// The graph's inputs, by name and type.
     inputs: Vec<(String, Dtype)>,
-    layout: Layout,
+    layout: BatchLayout,
     length: Option<usize>,
     crops: bool,
     /// Whether a graph without a mask runs where no record is padded.
@@ -89,9 +89,9 @@ impl BatchFiller {
             .any(|(name, _)| [MASK, LENGTHS].contains(&name.as_str()));
         let has_one_width = self.length.is_some() || self.encoder.counts_words();
         match self.layout {
-            Layout::Packed => BatchCut::Loose,
-            Layout::Padded if has_padding_input || has_one_width => BatchCut::Full,
-            Layout::Padded => BatchCut::OneLength,
+            BatchLayout::Packed => BatchCut::Loose,
+            BatchLayout::Padded if has_padding_input || has_one_width => BatchCut::Full,
+            BatchLayout::Padded => BatchCut::OneLength,
         }
     }
 
@@ -130,8 +130,8 @@ impl BatchFiller {
         let width = filler.width();
         *is_full = self.has_unpadded && places.iter().all(|places| *places == width);
         match self.layout {
-            Layout::Padded => filler.pad(width, arrays),
-            Layout::Packed => filler.pack(arrays, segments),
+            BatchLayout::Padded => filler.pad(width, arrays),
+            BatchLayout::Packed => filler.pack(arrays, segments),
         }
     }
 

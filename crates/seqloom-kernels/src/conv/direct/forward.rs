@@ -11,7 +11,7 @@ use crate::{
     Float,
     lanes::{Lanes, Registers},
     machine,
-    matrix::MatrixMut,
+    matrix::StridedMatrixMut,
     parallel,
 };
 
@@ -155,7 +155,7 @@ struct FilterJob<'a, T> {
 struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
-    out: MatrixMut<'a, T>,
+    out: StridedMatrixMut<'a, T>,
 }
 
 impl<T: Float> FilterJob<'_, T> {
@@ -171,7 +171,7 @@ impl<T: Float> FilterJob<'_, T> {
         let outs = out.chunks_exact_mut(rows * plane).enumerate();
         let pieces = outs.flat_map(|(number, out)| {
             let sample = &x[number * input.sample()..][..input.sample()];
-            let pieces = MatrixMut::new(out, rows, plane, plane).cut(rows, columns);
+            let pieces = StridedMatrixMut::new(out, rows, plane, plane).cut(rows, columns);
             pieces
                 .into_iter()
                 .map(move |(_, start, out)| SamplePiece { sample, start, out })
@@ -261,7 +261,7 @@ struct WindowTile<'a, T> {
     scratch: &'a [T],
     /// The columns of `out` that are filled, and its rows.
     columns: Range<usize>,
-    out: MatrixMut<'a, T>,
+    out: StridedMatrixMut<'a, T>,
 }
 
 #[vectorized]

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use seqloom_core::{Error, Result};
 
 use crate::Input;
-use crate::graph::{Dim, Graph, Operation, Sizes};
+use crate::graph::{Dim, Graph, Operation, SizeBindings};
 use crate::layout::extent;
 use crate::memory::Outcome;
 use crate::ops::{self, Call};
-use crate::plan::{Builder, Item, Origin, Plan};
-use crate::reads::{Role, Source, count_uses, find_roles};
+use crate::plan::{Builder, Origin, Plan, View};
+use crate::reads::{Role, StateSource, count_uses, find_roles};
 
 /// A graph, and a plan for each set of input shapes that it was used with.
-pub(crate) struct Program {
+pub(crate) struct PlannedGraph {
     pub(crate) graph: Graph,
     /// Where in the memory each of its weights begins.
     starts: Vec<usize>,
@@ -24,7 +24,7 @@ pub(crate) struct Program {
     plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,
 }
 
-impl Program {
+impl PlannedGraph {
     pub(crate) fn new(graph: Graph, starts: Vec<usize>) -> Self {
         let uses = count_uses(&graph);
         Self {
@@ -95,8 +95,8 @@ impl Program {
 
     fn make(&self, shapes: &[Vec<usize>], weights: &[u8], limit: usize) -> Result<Plan> {
         let mut builder = Builder::new(limit);
-        let mut sizes = Sizes::default();
-        let mut values: Vec<Option<Item>> = vec![None; self.graph.values];
+        let mut sizes = SizeBindings::default();
+        let mut values: Vec<Option<View>> = vec![None; self.graph.values];
         self.admit(&mut builder, shapes, &mut sizes, &mut values)?;
         let mut state = State {
             builder,
@@ -117,7 +117,7 @@ impl Program {
         } = state;
         let outputs = self.graph.outputs.iter();
         let outputs = outputs.filter_map(|(_, value)| values[*value].clone());
-        let outputs: Outcome<Vec<Item>> = outputs.map(|item| builder.plain(&item)).collect();
+        let outputs: Outcome<Vec<View>> = outputs.map(|view| builder.plain(&view)).collect();
         let plan = outputs.map_err(|message| (None, message));
         let plan = plan.and_then(|outputs| Plan::new(builder, &outputs, weights, limit));
         plan.map_err(|(operation, message)| match operation {
@@ -136,22 +136,22 @@ impl Program {
     }
 
     /// Makes what an operation has made known.
-    fn keep(&self, state: &mut State, number: usize, made: Outcome<Vec<Item>>) -> Result<()> {
+    fn keep(&self, state: &mut State, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
         let operation = &self.graph.operations[number];
         let checked = made.and_then(|made| {
             check(operation, &made, &mut state.sizes)?;
             Ok(made)
         });
         let made = checked.map_err(|message| self.fault(number, &message))?;
-        for (item, declared) in made.into_iter().zip(&operation.outputs) {
-            state.values[declared.value] = Some(item);
+        for (view, declared) in made.into_iter().zip(&operation.outputs) {
+            state.values[declared.value] = Some(view);
         }
         Ok(())
     }
 
     /// Adds what reads one state of each sequence: of all states, where not all numbers of one
     /// are read.
-    fn add_reader(&self, state: &mut State, reader: usize, source: &Source) -> Result<()> {
+    fn add_reader(&self, state: &mut State, reader: usize, source: &StateSource) -> Result<()> {
         (state.builder.operation, state.builder.group) = (reader, None);
         let call = |number| {
             Call::new(
@@ -176,8 +176,8 @@ impl Program {
         &self,
         builder: &mut Builder,
         shapes: &[Vec<usize>],
-        sizes: &mut Sizes,
-        values: &mut [Option<Item>],
+        sizes: &mut SizeBindings,
+        values: &mut [Option<View>],
     ) -> Result<()> {
         for (number, (input, shape)) in self.graph.inputs.iter().zip(shapes).enumerate() {
             let declared = &input.declared;
@@ -188,13 +188,13 @@ impl Program {
                 let name = Dim::Named("sequences".to_owned());
                 sizes.bind(&name, sequences).map_err(bad)?;
             }
-            let item = builder.given(Origin::Input(number), declared.dtype, shape);
-            values[declared.value] = Some(item.map_err(bad)?);
+            let view = builder.given(Origin::Input(number), declared.dtype, shape);
+            values[declared.value] = Some(view.map_err(bad)?);
         }
         for (weight, &start) in self.graph.weights.iter().zip(&self.starts) {
             let shape = weight.fixed_shape();
-            let item = builder.given(Origin::Weight(start), weight.declared.dtype, &shape);
-            values[weight.declared.value] = Some(item.map_err(Error::full)?);
+            let view = builder.given(Origin::Weight(start), weight.declared.dtype, &shape);
+            values[weight.declared.value] = Some(view.map_err(Error::full)?);
         }
         Ok(())
     }
@@ -209,8 +209,8 @@ impl Program {
 /// A plan while it is made.
 struct State {
     builder: Builder,
-    sizes: Sizes,
-    values: Vec<Option<Item>>,
+    sizes: SizeBindings,
+    values: Vec<Option<View>>,
 }
 
 /// Plans that are kept.
@@ -237,21 +237,21 @@ fn check_count(input: &Input<'_>) -> Outcome {
 }
 
 /// Compares what an operation makes with what the graph declares.
-fn check(operation: &Operation, made: &[Item], sizes: &mut Sizes) -> Outcome {
+fn check(operation: &Operation, made: &[View], sizes: &mut SizeBindings) -> Outcome {
     let declared = &operation.outputs;
     if made.len() != declared.len() {
         let (expected, found) = (declared.len(), made.len());
         return Err(format!("expected {expected} outputs, it makes {found}"));
     }
-    for (item, declared) in made.iter().zip(declared) {
-        if item.dtype != declared.dtype {
-            let (expected, found) = (declared.dtype, item.dtype);
+    for (view, declared) in made.iter().zip(declared) {
+        if view.dtype != declared.dtype {
+            let (expected, found) = (declared.dtype, view.dtype);
             return Err(format!("outputs: declared as {expected}, it makes {found}"));
         }
-        if extent(item.shape()).is_none() {
-            return Err(format!("the shape {:?} is too large", item.shape()));
+        if extent(view.shape()).is_none() {
+            return Err(format!("the shape {:?} is too large", view.shape()));
         }
-        let bound = sizes.bind_all(&declared.shape, item.shape());
+        let bound = sizes.bind_all(&declared.shape, view.shape());
         bound.map_err(|message| format!("outputs: {message}"))?;
     }
     Ok(())
