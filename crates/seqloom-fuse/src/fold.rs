@@ -89,7 +89,7 @@ pub(crate) struct Totals<T> {
     count: usize,
 }
 
-/// Rows that are folded before they are widened.
+/// Rows that are folded before they are added in double precision.
 const ROWS: usize = 64;
 
 impl<T: Number> Totals<T> {
@@ -123,11 +123,11 @@ impl<T: Number> Totals<T> {
         self.fold.along(&mut self.recent[at..], row);
         self.count += row.len();
         if self.count >= ROWS * self.wide.len() {
-            self.widen();
+            self.flush();
         }
     }
 
-    fn widen(&mut self) {
+    fn flush(&mut self) {
         for (total, recent) in self.wide.iter_mut().zip(&mut self.recent) {
             *total = self.fold.join(*total, recent.wide());
             *recent = T::of(self.fold.empty());
@@ -137,7 +137,7 @@ impl<T: Number> Totals<T> {
 
     /// Folds all into the positions of the whole output.
     pub(crate) fn add_to(&mut self, all: &mut [f64]) {
-        self.widen();
+        self.flush();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
             *total = self.fold.join(*total, more);
         }

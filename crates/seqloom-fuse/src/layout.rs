@@ -124,7 +124,7 @@ impl BlockLayout {
     }
 
     /// Whether an array is walked through without a jump.
-    pub(crate) fn is_plain(&self, strides: &Strides) -> bool {
+    pub(crate) fn is_contiguous(&self, strides: &Strides) -> bool {
         strides.len() == 1 && (strides[0] == 1 || self.total == 1)
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }

@@ -1,4 +1,4 @@
-//! A program, checked once, with registers given to its values.
+//! A program, checked once, with registers assigned to its values.
 
 use seqloom_core::{Error, Result};
 

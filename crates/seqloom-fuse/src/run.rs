@@ -35,11 +35,11 @@ pub enum InputSource<'a> {
     Output(usize),
 }
 
-/// An output: room for numbers, and steps for each axis, zero where it is folded. An output
+/// An output: an array, and its steps for each axis, zero where it is folded. An output
 /// that is stored whole has its numbers in the order of the shape.
 #[derive(Debug)]
 pub struct Target<'a> {
-    /// The room.
+    /// The array that is filled.
     pub numbers: NumbersMut<'a>,
     /// A step for each axis.
     pub strides: Vec<usize>,
@@ -71,17 +71,17 @@ pub fn run<T: Number>(
     let output_strides = strides.split_off(inputs.len());
     let job = BlockJob {
         program,
-        inputs: taken::<T>(&layout, inputs, strides)?,
+        inputs: block_inputs::<T>(&layout, inputs, strides)?,
         strides: output_strides,
         layout,
     };
-    let rooms: Vec<NumbersMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
-    check(&job, &rooms)?;
-    finish(&job, rooms, threads);
+    let arrays: Vec<NumbersMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
+    check(&job, &arrays)?;
+    finish(&job, arrays, threads);
     Ok(())
 }
 
-fn taken<'a, T: Number>(
+fn block_inputs<'a, T: Number>(
     layout: &BlockLayout,
     inputs: &[ProgramInput<'a>],
     strides: Vec<Strides>,
@@ -94,14 +94,14 @@ fn taken<'a, T: Number>(
             if layout.total > 0 && numbers.len() < layout.extent(&strides) {
                 return Err(Error::argument("program: an input is too short"));
             }
-            Ok(seen(layout, numbers, strides))
+            Ok(block_input(layout, numbers, strides))
         }
     })
     .collect()
 }
 
 /// The cheapest way to read an input.
-fn seen<'a, T: Number>(
+fn block_input<'a, T: Number>(
     layout: &BlockLayout,
     numbers: Numbers<'a>,
     strides: Strides,
@@ -112,17 +112,17 @@ fn seen<'a, T: Number>(
         return BlockInput::Scalar(number[0]);
     }
     match numbers.same::<T>() {
-        Some(direct) if layout.is_plain(&strides) => BlockInput::Direct(direct),
+        Some(direct) if layout.is_contiguous(&strides) => BlockInput::Direct(direct),
         _ if layout.is_repeated(&strides) => BlockInput::Repeated(numbers, strides),
         _ => BlockInput::Loaded(numbers, strides),
     }
 }
 
-fn check<T>(job: &BlockJob<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
+fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
     let outputs = job.program.outputs.iter();
-    for ((output, room), strides) in outputs.zip(rooms).zip(&job.strides) {
-        let whole = room.len() == job.layout.total && job.layout.is_plain(strides);
-        let folded = output.fold.is_some() && room.len() >= job.layout.extent(strides);
+    for ((output, array), strides) in outputs.zip(arrays).zip(&job.strides) {
+        let whole = array.len() == job.layout.total && job.layout.is_contiguous(strides);
+        let folded = output.fold.is_some() && array.len() >= job.layout.extent(strides);
         if job.layout.total > 0 && !whole && !folded {
             return Err(Error::argument("program: an output does not fit the shape"));
         }
@@ -143,9 +143,9 @@ fn check<T>(job: &BlockJob<'_, T>, rooms: &[NumbersMut<'_>]) -> Result<()> {
 }
 
 /// Does the work, in shares, and folds what they have folded.
-fn finish<T: Number>(job: &BlockJob<'_, T>, rooms: Vec<NumbersMut<'_>>, threads: usize) {
+fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
     let shares = shares(job);
-    let mut rests: Vec<Option<NumbersMut<'_>>> = rooms.into_iter().map(Some).collect();
+    let mut rests: Vec<Option<NumbersMut<'_>>> = arrays.into_iter().map(Some).collect();
     let mut tasks: Vec<BlockTask<'_, T>> = Vec::with_capacity(shares);
     for share in 0..shares {
         let blocks = job.layout.blocks();
@@ -162,10 +162,10 @@ fn finish<T: Number>(job: &BlockJob<'_, T>, rooms: Vec<NumbersMut<'_>>, threads:
     } else {
         tasks.par_iter_mut().for_each(|task| job.work(task));
     }
-    for (number, room) in rests.into_iter().enumerate() {
+    for (number, array) in rests.into_iter().enumerate() {
         let fold = job.program.outputs[number].fold;
-        if let (Some(fold), Some(room)) = (fold, room) {
-            gather(job, fold, number, &mut tasks, room);
+        if let (Some(fold), Some(array)) = (fold, array) {
+            gather(job, fold, number, &mut tasks, array);
         }
     }
 }
@@ -202,13 +202,13 @@ fn task<'a, T: Number>(
     let mut pieces = Vec::with_capacity(rests.len());
     for (number, rest) in rests.iter_mut().enumerate() {
         let piece = match (job.program.outputs[number].fold, rest.take()) {
-            (None, Some(room)) => {
-                let (part, after) = room.split(end - start);
+            (None, Some(array)) => {
+                let (part, after) = array.split(end - start);
                 *rest = Some(after);
                 OutputPart::Whole(part)
             }
-            (fold, room) => {
-                *rest = room;
+            (fold, array) => {
+                *rest = array;
                 folded(
                     job,
                     fold.unwrap_or(Fold::Sum),
@@ -247,21 +247,21 @@ fn gather<T: Number>(
     fold: Fold,
     number: usize,
     tasks: &mut [BlockTask<'_, T>],
-    mut room: NumbersMut<'_>,
+    mut array: NumbersMut<'_>,
 ) {
-    let mut all = vec![fold.empty(); room.len()];
+    let mut all = vec![fold.empty(); array.len()];
     for task in tasks {
         if let OutputPart::Folded(totals) = &mut task.pieces[number] {
             totals.add_to(&mut all);
         }
     }
     if fold == Fold::Mean {
-        let count = count_of(job.layout.total / room.len().max(1));
+        let count = count_of(job.layout.total / array.len().max(1));
         for total in &mut all {
             *total /= count;
         }
     }
-    room.store(0, &all);
+    array.store(0, &all);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no array has so many numbers")]

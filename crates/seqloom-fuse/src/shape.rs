@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Result};
 
-/// Widens `shape` so that `own` broadcasts to it.
+/// Extends `shape` so that `own` broadcasts to it.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub fn broadcast_strides(shape: &[usize], own: &[usize], strides: &[usize]) -> V
 }
 
 /// The strides of an array of `shape` in order, without the axes that are folded.
-pub fn plain_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
+pub fn contiguous_strides(shape: &[usize], folded: &[usize]) -> Vec<usize> {
     let mut strides = vec![0; shape.len()];
     let mut step = 1;
     for axis in (0..shape.len()).rev() {

@@ -46,7 +46,7 @@ fn grid(low: f32, high: f32) -> Vec<f64> {
 }
 
 /// The greatest relative error, in units of the precision's last place.
-fn worst<T: Number>(op: Op, (low, high): (f32, f32), truth: Truth) -> f64 {
+fn worst<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
     let x = grid(low, high);
     let unit = if size_of::<T>() == 4 {
         f64::from(f32::EPSILON)
@@ -54,8 +54,8 @@ fn worst<T: Number>(op: Op, (low, high): (f32, f32), truth: Truth) -> f64 {
         f64::EPSILON
     };
     let error = |(found, x): (f64, &f64)| {
-        let truth = truth(*x);
-        ((found - truth) / truth.abs().max(1e-30)).abs() / unit
+        let reference = reference(*x);
+        ((found - reference) / reference.abs().max(1e-30)).abs() / unit
     };
     values::<T>(op, &[&x])
         .into_iter()
@@ -64,9 +64,9 @@ fn worst<T: Number>(op: Op, (low, high): (f32, f32), truth: Truth) -> f64 {
         .fold(0.0, f64::max)
 }
 
-type Truth = fn(f64) -> f64;
+type Reference = fn(f64) -> f64;
 
-const SMOOTH: [(Op, (f32, f32), Truth); 17] = [
+const SMOOTH: [(Op, (f32, f32), Reference); 17] = [
     (Op::Exp, (-80.0, 80.0), f64::exp),
     (Op::ExpM1, (-20.0, 60.0), f64::exp_m1),
     (Op::Log, (1e-6, 50.0), f64::ln),
@@ -94,10 +94,10 @@ fn libm_erf(x: f64) -> f64 {
 
 #[test]
 fn smooth_functions_are_right_to_a_few_units_in_the_last_position() {
-    for (op, range, truth) in SMOOTH {
+    for (op, range, reference) in SMOOTH {
         let (single, double) = (
-            worst::<f32>(op, range, truth),
-            worst::<f64>(op, range, truth),
+            worst::<f32>(op, range, reference),
+            worst::<f64>(op, range, reference),
         );
         assert!(single < 4.5, "{}: {single} in single precision", op.name());
         assert!(double < 4.5, "{}: {double} in double precision", op.name());

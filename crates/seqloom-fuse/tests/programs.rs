@@ -170,14 +170,14 @@ proptest! {
         prop_assert!(same(&before, two));
         for (column, &sum) in sums.iter().enumerate() {
             let terms = (0..shape[0]).map(|row| f64::from(two[row * shape[1] + column]));
-            let (truth, size): (f64, f64) = (terms.clone().sum(), terms.map(f64::abs).sum());
-            prop_assert!(!truth.is_finite() || (sum - truth).abs() <= 4e-6 * size);
+            let (reference, size): (f64, f64) = (terms.clone().sum(), terms.map(f64::abs).sum());
+            prop_assert!(!reference.is_finite() || (sum - reference).abs() <= 4e-6 * size);
         }
         for (row, &found) in greatest.iter().enumerate() {
             let numbers = &one[row * shape[1]..][..shape[1]];
-            let truth = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
+            let expected = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
             // Of zeros of both signs either is the greatest: adding zero makes both positive.
-            prop_assert!(same(&[found + 0.0], &[truth.unwrap() + 0.0]));
+            prop_assert!(same(&[found + 0.0], &[expected.unwrap() + 0.0]));
         }
     }
 }

@@ -68,7 +68,7 @@ impl<'a> Data<'a> {
             Self::I64(numbers) => bytemuck::cast_slice(numbers),
             Self::U32(numbers) => bytemuck::cast_slice(numbers),
             Self::U8(numbers) => numbers,
-            Self::Bool(truths) => bytemuck::cast_slice(truths),
+            Self::Bool(booleans) => bytemuck::cast_slice(booleans),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Values {
             Self::I64(numbers) => Data::I64(numbers),
             Self::U32(numbers) => Data::U32(numbers),
             Self::U8(numbers) => Data::U8(numbers),
-            Self::Bool(truths) => Data::Bool(truths),
+            Self::Bool(booleans) => Data::Bool(booleans),
         }
     }
 

@@ -59,7 +59,7 @@ impl Dtype {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// The type of a result of both: floats win over integers, which win over truths.
+    /// The type of a result of both: floats win over integers, which win over booleans.
     pub(crate) fn with(self, other: Self) -> Self {
         let (low, high) = (self.min(other), self.max(other));
         let is_high = low == high || high.is_float() || low <= Self::Uint8;

@@ -40,8 +40,8 @@ impl Layout {
         self.shape.iter().product()
     }
 
-    /// Whether elements lie side by side in C order.
-    pub(crate) fn is_plain(&self) -> bool {
+    /// Whether the array is contiguous in C order.
+    pub(crate) fn is_contiguous(&self) -> bool {
         let mut step = 1;
         for (&size, &stride) in self.shape.iter().zip(&self.strides).rev() {
             if size != 1 && stride != step {
@@ -61,8 +61,8 @@ impl Layout {
         }
     }
 
-    /// The last two axes change places.
-    pub(crate) fn turned(&self) -> Self {
+    /// Exchanges the last two axes.
+    pub(crate) fn transposed(&self) -> Self {
         let mut axes: Vec<usize> = (0..self.rank()).collect();
         if let [.., before, last] = &mut axes[..] {
             std::mem::swap(before, last);
@@ -70,8 +70,8 @@ impl Layout {
         self.permuted(&axes)
     }
 
-    /// The same elements, repeated along axes of length 1 and in front.
-    pub(crate) fn stretched(&self, shape: &[usize]) -> Option<Self> {
+    /// Broadcasts the array to a shape: the stride of a repeated axis is 0.
+    pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Option<Self> {
         let ahead = shape.len().checked_sub(self.rank())?;
         let mut strides = vec![0; shape.len()];
         for (axis, (&size, &stride)) in self.shape.iter().zip(&self.strides).enumerate() {
@@ -89,8 +89,8 @@ impl Layout {
         })
     }
 
-    /// With one axis more, of length 1, at a position.
-    pub(crate) fn widened(&self, axis: usize) -> Self {
+    /// Inserts an axis of length 1 at a position.
+    pub(crate) fn unsqueezed(&self, axis: usize) -> Self {
         let mut made = self.clone();
         let inner = self.shape.get(axis).zip(self.strides.get(axis));
         let step = inner.map_or(1, |(size, stride)| size.saturating_mul(*stride).max(1));
@@ -124,7 +124,7 @@ impl Layout {
 
     /// The same elements in another shape; none where that needs a copy.
     pub(crate) fn reshaped(&self, shape: &[usize]) -> Option<Self> {
-        if self.is_plain() {
+        if self.is_contiguous() {
             let start = self.start;
             return Some(Self {
                 start,
@@ -290,15 +290,15 @@ mod tests {
 
     #[test]
     fn a_transposed_array_is_reshaped_where_its_axes_stay_together() {
-        let turned = Layout::new(&[4, 5, 6]).permuted(&[2, 0, 1]);
-        assert_eq!(turned.reshaped(&[6, 20]).unwrap().strides, [1, 6]);
-        assert!(turned.reshaped(&[24, 5]).is_none());
+        let transposed = Layout::new(&[4, 5, 6]).permuted(&[2, 0, 1]);
+        assert_eq!(transposed.reshaped(&[6, 20]).unwrap().strides, [1, 6]);
+        assert!(transposed.reshaped(&[24, 5]).is_none());
     }
 
     #[test]
     fn rows_are_visited_in_order() {
-        let turned = Layout::new(&[2, 3]).permuted(&[1, 0]);
-        assert_eq!(turned.rows().collect::<Vec<_>>(), [0, 1, 2]);
+        let transposed = Layout::new(&[2, 3]).permuted(&[1, 0]);
+        assert_eq!(transposed.rows().collect::<Vec<_>>(), [0, 1, 2]);
         assert_eq!(Layout::new(&[]).rows().collect::<Vec<_>>(), [0]);
     }
 }

@@ -1,11 +1,11 @@
-//! Memory that is asked for once, and seen as numbers of any type.
+//! Memory that is allocated once and read as numbers of any type.
 
 use bytemuck::Pod;
 
 use crate::Dtype;
 use crate::layout::Layout;
 
-/// What a computation says: nothing, or what is wrong in words.
+/// The result of a computation; its error is a message.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Bytes that begin at a cache line.
@@ -20,15 +20,16 @@ pub(crate) struct Memory {
 pub(crate) const LINE: usize = 64;
 
 impl Memory {
-    /// Makes room for so many bytes; what they are is not said.
+    /// Allocates so many bytes; their values are not specified.
     pub(crate) fn resize(&mut self, length: usize) -> Outcome {
         let words = length.div_ceil(8) + LINE / 8;
         if words > self.words.len() {
-            let mut room = Vec::new();
-            room.try_reserve_exact(words)
+            let mut buffer = Vec::new();
+            buffer
+                .try_reserve_exact(words)
                 .map_err(|_| format!("no memory for {length} bytes"))?;
-            room.resize(words, 0);
-            self.words = room;
+            buffer.resize(words, 0);
+            self.words = buffer;
         }
         let before = self.words.as_ptr().align_offset(LINE);
         self.before = if before <= LINE / 8 { before } else { 0 };
@@ -58,7 +59,7 @@ pub(crate) struct Read<'a> {
 impl<'a> Read<'a> {
     /// All numbers of the memory, those between the array's own included.
     pub(crate) fn memory<T: Pod>(&self) -> Outcome<&'a [T]> {
-        seen(self.bytes)
+        cast(self.bytes)
     }
 
     /// The memory from the array's first number on.
@@ -68,21 +69,21 @@ impl<'a> Read<'a> {
         Ok(all.get(self.layout.start..).unwrap_or_default())
     }
 
-    /// The numbers of an array without gaps.
-    pub(crate) fn plain<T: Pod>(&self) -> Outcome<&'a [T]> {
+    /// The numbers of a contiguous array.
+    pub(crate) fn slice<T: Pod>(&self) -> Outcome<&'a [T]> {
         let numbers = self.onward::<T>()?.get(..self.layout.count());
-        let numbers = numbers.filter(|_| self.layout.is_plain());
-        numbers.ok_or_else(|| "an array has gaps".to_owned())
+        let numbers = numbers.filter(|_| self.layout.is_contiguous());
+        numbers.ok_or_else(|| "an array is not contiguous".to_owned())
     }
 
-    /// The truths of an array without gaps.
-    pub(crate) fn truths(&self) -> Outcome<&'a [bool]> {
-        let bytes = self.plain::<u8>()?;
+    /// The values of a contiguous array of booleans.
+    pub(crate) fn booleans(&self) -> Outcome<&'a [bool]> {
+        let bytes = self.slice::<u8>()?;
         bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())
     }
 }
 
-/// Arrays without gaps, one after the other; some may not be given.
+/// Iterates over the contiguous arrays that a kernel reads; optional ones may be missing.
 pub(crate) struct ReadIter<'r, 'a>(std::slice::Iter<'r, Read<'a>>);
 
 impl<'r, 'a> ReadIter<'r, 'a> {
@@ -93,16 +94,16 @@ impl<'r, 'a> ReadIter<'r, 'a> {
     /// The numbers of the next one.
     pub(crate) fn take<T: Pod>(&mut self) -> Outcome<&'a [T]> {
         let next = self.0.next();
-        next.map_or_else(|| Err("an array is missing".to_owned()), Read::plain)
+        next.map_or_else(|| Err("an array is missing".to_owned()), Read::slice)
     }
 
-    /// The same where it is given.
-    pub(crate) fn take_if<T: Pod>(&mut self, is_given: bool) -> Outcome<Option<&'a [T]>> {
-        is_given.then(|| self.take()).transpose()
+    /// The numbers of the next one if it exists.
+    pub(crate) fn take_if<T: Pod>(&mut self, exists: bool) -> Outcome<Option<&'a [T]>> {
+        exists.then(|| self.take()).transpose()
     }
 }
 
-/// An array that a kernel fills; it has no gaps.
+/// A contiguous array that a kernel fills.
 #[derive(Debug)]
 pub(crate) struct Write<'a> {
     pub(crate) bytes: &'a mut [u8],
@@ -110,12 +111,12 @@ pub(crate) struct Write<'a> {
 
 impl Write<'_> {
     /// Its numbers.
-    pub(crate) fn plain<T: Pod>(&mut self) -> Outcome<&mut [T]> {
+    pub(crate) fn slice<T: Pod>(&mut self) -> Outcome<&mut [T]> {
         bytemuck::try_cast_slice_mut(self.bytes).map_err(|error| error.to_string())
     }
 }
 
-fn seen<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
+fn cast<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
     bytemuck::try_cast_slice(bytes).map_err(|error| error.to_string())
 }
 

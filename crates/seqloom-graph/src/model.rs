@@ -96,7 +96,7 @@ impl Model {
         let taking = graphs.find(|(planned, _)| planned.takes(inputs));
         let planned = taking.or(self.graphs.first());
         let (planned, slices) = planned.ok_or_else(|| broken("no graph".to_owned()))?;
-        let given = planned.given(inputs).map_err(Error::argument)?;
+        let inputs = planned.ordered_inputs(inputs).map_err(Error::argument)?;
         let is_joined = threads > 1 && joins(threads);
         let wanted = if is_joined { 1 } else { threads };
         let by = Runner {
@@ -107,7 +107,7 @@ impl Model {
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run(wanted, || {
             act(is_joined, &mut || {
-                found = by.compute(planned, slices.as_ref(), &given);
+                found = by.compute(planned, slices.as_ref(), &inputs);
             });
             Ok(())
         });
@@ -146,7 +146,7 @@ impl Runner<'_> {
         Self { threads: 1, ..self }
     }
 
-    /// Bytes that may be used beside the weights.
+    /// Bytes that may be used in addition to the weights.
     pub(crate) fn limit(self) -> usize {
         let weights = self.model.weights.bytes().len();
         self.model.limits.memory_bytes.saturating_sub(weights)

@@ -43,8 +43,8 @@ impl PlannedGraph {
             && wanted.all(|wanted| inputs.iter().any(|input| input.name == wanted.name))
     }
 
-    /// The inputs in the order of the graph.
-    pub(crate) fn given<'a>(&self, inputs: &[Input<'a>]) -> Outcome<Vec<Input<'a>>> {
+    /// Checks the inputs and returns them in the order of the graph.
+    pub(crate) fn ordered_inputs<'a>(&self, inputs: &[Input<'a>]) -> Outcome<Vec<Input<'a>>> {
         let wanted = &self.graph.inputs;
         let names = || {
             let names: Vec<_> = wanted.iter().map(|input| &input.name).collect();
@@ -117,7 +117,7 @@ impl PlannedGraph {
         } = state;
         let outputs = self.graph.outputs.iter();
         let outputs = outputs.filter_map(|(_, value)| values[*value].clone());
-        let outputs: Outcome<Vec<View>> = outputs.map(|view| builder.plain(&view)).collect();
+        let outputs: Outcome<Vec<View>> = outputs.map(|view| builder.contiguous(&view)).collect();
         let plan = outputs.map_err(|message| (None, message));
         let plan = plan.and_then(|outputs| Plan::new(builder, &outputs, weights, limit));
         plan.map_err(|(operation, message)| match operation {
@@ -188,12 +188,12 @@ impl PlannedGraph {
                 let name = Dim::Named("sequences".to_owned());
                 sizes.bind(&name, sequences).map_err(bad)?;
             }
-            let view = builder.given(Origin::Input(number), declared.dtype, shape);
+            let view = builder.add_storage(Origin::Input(number), declared.dtype, shape);
             values[declared.value] = Some(view.map_err(bad)?);
         }
         for (weight, &start) in self.graph.weights.iter().zip(&self.starts) {
             let shape = weight.fixed_shape();
-            let view = builder.given(Origin::Weight(start), weight.declared.dtype, &shape);
+            let view = builder.add_storage(Origin::Weight(start), weight.declared.dtype, &shape);
             values[weight.declared.value] = Some(view.map_err(Error::full)?);
         }
         Ok(())

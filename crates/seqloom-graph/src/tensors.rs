@@ -39,7 +39,7 @@ impl Tensors {
             let range = from..from + view.data().len();
             if dtype == Dtype::Bool && view.data().iter().any(|&byte| byte > 1) {
                 return Err(format!(
-                    "{name}: expected truths of 0 and 1, found another byte"
+                    "{name}: expected booleans of 0 and 1, found another byte"
                 ));
             }
             let shape = view.shape().to_vec();

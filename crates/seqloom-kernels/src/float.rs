@@ -43,7 +43,7 @@ pub trait Float:
 
     /// As many floats as one register holds.
     type Vector<S: Simd>: Pod + Debug + Send + Sync;
-    /// The truth of a comparison, lane by lane.
+    /// The result of a comparison, lane by lane.
     type Mask<S: Simd>: Copy;
 
     /// Calls the instance of a function that is compiled for this type.

@@ -64,7 +64,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(simd, T::load_part(simd, slice))
     }
 
-    /// Loads as many lanes as the slice is long, beside this vector; others are zero.
+    /// Loads as many lanes as the slice is long, for the same machine; others are zero.
     #[inline(always)]
     pub fn load(self, slice: &[T]) -> Self {
         match T::split::<S>(slice) {
@@ -88,13 +88,13 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         }
     }
 
-    /// The same number in every lane, beside this vector.
+    /// The same number in every lane of a vector for the same machine.
     #[inline(always)]
     pub fn like(self, value: T) -> Self {
         Self::splat(self.simd, value)
     }
 
-    /// Another register's floats, beside this vector.
+    /// Another register's floats.
     #[inline(always)]
     pub fn with(self, vector: T::Vector<S>) -> Self {
         Self::new(self.simd, vector)
@@ -151,7 +151,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         T::greatest(self.simd, self.vector)
     }
 
-    /// This vector times two to the integer that `rounded` holds beside its rounder.
+    /// This vector times two to the integer that `rounded` holds in addition to its rounder.
     #[inline(always)]
     pub fn scale(self, rounded: Self) -> Self {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))

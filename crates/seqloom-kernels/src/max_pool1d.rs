@@ -23,15 +23,15 @@ pub struct Window {
 impl Window {
     /// Windows in a row; none if the padded row is shorter than the window.
     pub fn out_length(&self) -> Option<usize> {
-        let room = (self.length + 2 * self.padding).checked_sub(self.kernel)?;
-        Some(room / self.stride + 1)
+        let last = (self.length + 2 * self.padding).checked_sub(self.kernel)?;
+        Some(last / self.stride + 1)
     }
 
     /// The windows, of so many, that lie within the row.
     fn inner(&self, count: usize) -> Range<usize> {
         let start = self.padding.div_ceil(self.stride).min(count);
-        let room = (self.length + self.padding).checked_sub(self.kernel);
-        let stop = room.map_or(0, |room| room / self.stride + 1).min(count);
+        let last = (self.length + self.padding).checked_sub(self.kernel);
+        let stop = last.map_or(0, |last| last / self.stride + 1).min(count);
         start..stop.max(start)
     }
 

@@ -122,19 +122,19 @@ pub struct NormGradInputs<'a, T> {
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
-    given: NormGradInputs<'_, T>,
+    inputs: NormGradInputs<'_, T>,
     outs: [&mut [T]; 3],
     threads: usize,
 ) {
     let [out, by_weight, by_bias] = outs;
     let width = weight.len();
-    let tile = given.inverses.len().div_ceil(TILES).max(LEAST);
-    let tiles = given.inverses.len().div_ceil(tile);
+    let tile = inputs.inverses.len().div_ceil(TILES).max(LEAST);
+    let tiles = inputs.inverses.len().div_ceil(tile);
     let mut sums = vec![T::ZERO; tiles * 2 * width];
     let sizes = (tile * width, 2 * width);
     parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
         let (by_weight, by_bias) = sums.split_at_mut(width);
-        normalise_grad_some(weight, given, number * tile, [out, by_weight, by_bias]);
+        normalise_grad_some(weight, inputs, number * tile, [out, by_weight, by_bias]);
     });
     by_weight.fill(T::ZERO);
     by_bias.fill(T::ZERO);
@@ -156,21 +156,21 @@ const LEAST: usize = 16;
 fn normalise_grad_some<S: Simd, T: Float>(
     simd: S,
     weight: &[T],
-    given: NormGradInputs<'_, T>,
+    inputs: NormGradInputs<'_, T>,
     first: usize,
     [out, by_weight, by_bias]: [&mut [T]; 3],
 ) {
     let width = weight.len();
-    let (grad, x) = (&given.grad[first * width..], &given.x[first * width..]);
+    let (grad, x) = (&inputs.grad[first * width..], &inputs.x[first * width..]);
     let rows = grad.chunks(width).zip(x.chunks(width));
     for (row, ((grad, x), out)) in (first..).zip(rows.zip(out.chunks_mut(width))) {
-        let inverse = given.inverses[row];
-        let mean = given.means.map_or(T::ZERO, |means| means[row]);
+        let inverse = inputs.inverses[row];
+        let mean = inputs.means.map_or(T::ZERO, |means| means[row]);
         let share = |sum: T| sum / count_of(width);
         for ((out, &grad), &weight) in out.iter_mut().zip(grad).zip(weight) {
             *out = grad * weight;
         }
-        let level = given
+        let level = inputs
             .means
             .map(|_| share(sum(simd, out, x, |grad, _| grad)));
         let level = level.unwrap_or(T::ZERO);
@@ -230,7 +230,7 @@ mod tests {
         let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::of).collect();
         let weight = vec![1.5; 40];
         let inverses = vec![0.3; 1000];
-        let given = NormGradInputs {
+        let inputs = NormGradInputs {
             grad: &x,
             x: &x,
             means: None,
@@ -240,7 +240,7 @@ mod tests {
             let (mut out, mut by_weight, mut by_bias) = (x.clone(), vec![0.0; 40], vec![0.0; 40]);
             normalise_grad(
                 &weight,
-                given,
+                inputs,
                 [&mut out, &mut by_weight, &mut by_bias],
                 threads,
             );

@@ -16,11 +16,11 @@ impl<T: Zeroable + Clone> Spare<T> {
     /// Lends so many numbers, the first of them at the start of a cache line.
     pub(crate) fn lend<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
-        let room = length + LINE / size_of::<T>().max(1);
-        if buffer.len() < room {
-            buffer.resize(room, T::zeroed());
+        let size = length + LINE / size_of::<T>().max(1);
+        if buffer.len() < size {
+            buffer.resize(size, T::zeroed());
         }
-        let before = buffer.as_ptr().align_offset(LINE).min(room - length);
+        let before = buffer.as_ptr().align_offset(LINE).min(size - length);
         let answer = work(&mut buffer[before..][..length]);
         self.0.borrow_mut().push(buffer);
         answer

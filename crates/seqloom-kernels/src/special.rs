@@ -203,8 +203,8 @@ mod tests {
             .collect()
     }
 
-    fn worst<T: Float>(x: &[T], found: &[T], truth: impl Fn(f64) -> f64) -> f64 {
-        let error = |(x, found): (&T, &T)| (found.wide() / truth(x.wide()) - 1.0).abs();
+    fn worst<T: Float>(x: &[T], found: &[T], reference: impl Fn(f64) -> f64) -> f64 {
+        let error = |(x, found): (&T, &T)| (found.wide() / reference(x.wide()) - 1.0).abs();
         x.iter().zip(found).map(error).fold(0.0, f64::max)
     }
 
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn the_far_tail_of_the_normal_distribution_is_right() {
-        let truth = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
         on_every_machine(|_| {
             let double = grid::<f64>(-37.0, -4.0);
-            assert!(worst(&double, &values(NormalCdf, &double), truth) < 1e-12);
+            assert!(worst(&double, &values(NormalCdf, &double), reference) < 1e-12);
         });
     }
 
@@ -265,11 +265,11 @@ mod tests {
 
     #[test]
     fn the_normal_distribution_is_right_on_both_sides() {
-        let truth = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
+        let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
         on_every_machine(|_| {
             let (single, double) = (grid::<f32>(-4.0, 8.0), grid::<f64>(-4.0, 8.0));
-            assert!(worst(&single, &values(NormalCdf, &single), truth) < 1.5e-6);
-            assert!(worst(&double, &values(NormalCdf, &double), truth) < 1e-14);
+            assert!(worst(&single, &values(NormalCdf, &single), reference) < 1.5e-6);
+            assert!(worst(&double, &values(NormalCdf, &double), reference) < 1e-14);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What operations are given beside arrays.
+//! Arguments of operations.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::Dtype;
 pub enum Argument {
     /// Nothing.
     Null,
-    /// A truth.
+    /// A boolean.
     Bool(bool),
     /// A whole number.
     Int(i64),
@@ -42,7 +42,7 @@ impl Argument {
     ) -> Result<Self, String> {
         Ok(match json {
             Value::Null => Self::Null,
-            Value::Bool(truth) => Self::Bool(*truth),
+            Value::Bool(boolean) => Self::Bool(*boolean),
             Value::String(text) => Self::Text(text.clone()),
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {
                 (Some(number), _) => Self::Int(number),

@@ -21,11 +21,11 @@ pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let axis = within(call.int("axis")?.unwrap_or(-1), rank)?;
     let is_last = axis + 1 == rank;
     let rows = if is_last { x } else { with_last(&x, axis) };
-    let rows = b.plain(&rows)?;
+    let rows = b.contiguous(&rows)?;
     let width = rows.shape().last().copied().unwrap_or(1);
     let (dtype, count) = (rows.dtype, rows.layout.count());
     let is_logarithm = call.name() == "log_softmax";
-    let made = b.room(dtype, rows.shape())?;
+    let made = b.allocate(dtype, rows.shape())?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let ([x], [write]) = (reads, writes) else {
@@ -34,7 +34,7 @@ pub(crate) fn shares(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let threads = seqloom_kernels::worth_waking(threads, count);
             by_float!(dtype, T => {
                 let fill = if is_logarithm { softmax::log_softmax } else { softmax::softmax };
-                fill(x.plain::<T>()?, width, write.plain()?, threads);
+                fill(x.slice::<T>()?, width, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -58,10 +58,10 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         return by_parts(b, &x, &axes, keeps);
     }
     let rows = with_last(&x, axes[0]);
-    let rows = b.plain(&rows)?;
+    let rows = b.contiguous(&rows)?;
     let outer = &rows.shape()[..rows.rank() - 1];
     let width = rows.shape()[rows.rank() - 1];
-    let made = b.room(x.dtype, outer)?;
+    let made = b.allocate(x.dtype, outer)?;
     let (dtype, count) = (x.dtype, x.layout.count());
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -70,7 +70,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             };
             let threads = seqloom_kernels::worth_waking(threads, count);
             by_float!(dtype, T => {
-                softmax::logsumexp(x.plain::<T>()?, width, write.plain()?, threads);
+                softmax::logsumexp(x.slice::<T>()?, width, write.slice()?, threads);
                 Ok(())
             })
         },

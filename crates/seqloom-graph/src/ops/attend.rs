@@ -67,11 +67,11 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
     let sizes = AttentionSizes::of(&q, &k, &v)?;
     let mask = call.array_if("mask")?;
     let mask = mask
-        .map(|mask| stretched_mask(b, &mask, &sizes, q.dtype))
+        .map(|mask| broadcast_mask(b, &mask, &sizes, q.dtype))
         .transpose()?;
     let rule = Scoring::of(call, sizes.d)?;
-    let made = b.room(q.dtype, &[sizes.n, sizes.queries, sizes.h, sizes.e])?;
-    let sums = b.room(q.dtype, &[sizes.n, sizes.h, sizes.queries])?;
+    let made = b.allocate(q.dtype, &[sizes.n, sizes.queries, sizes.h, sizes.e])?;
+    let sums = b.allocate(q.dtype, &[sizes.n, sizes.h, sizes.queries])?;
     let dtype = q.dtype;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -87,8 +87,8 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
                     mask: mask.first().map(mask_of).transpose()?,
                     rule: rule.typed(),
                 };
-                let out = heads_mut(&sizes.made(), made.plain()?)?;
-                forward(&inputs, out, sums.plain()?, threads);
+                let out = heads_mut(&sizes.made(), made.slice()?)?;
+                forward(&inputs, out, sums.slice()?, threads);
                 Ok(())
             })
         },
@@ -137,7 +137,7 @@ impl Scoring {
 }
 
 /// The mask over all pairs, repeated in place.
-fn stretched_mask(
+fn broadcast_mask(
     b: &mut Builder,
     mask: &View,
     sizes: &AttentionSizes,
@@ -151,7 +151,7 @@ fn stretched_mask(
     let is_near = mask.layout.row().1 == 1 || mask.rank() == 0;
     let mask = if is_near { mask } else { b.copy(&mask)? };
     let shape = [sizes.n, sizes.h, sizes.queries, sizes.keys];
-    let layout = mask.layout.stretched(&shape);
+    let layout = mask.layout.broadcast_to(&shape);
     let layout = layout.ok_or_else(|| format!("mask: it does not broadcast to {shape:?}"))?;
     Ok(mask.with_layout(layout))
 }
@@ -169,8 +169,9 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
     }
     let found = if mask.dtype == Dtype::Bool {
         let bytes = mask.onward::<u8>()?;
-        let truths = bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
-        BroadcastArray::new(truths, shape, steps).map(AttentionMask::Allowed)
+        let booleans =
+            bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
+        BroadcastArray::new(booleans, shape, steps).map(AttentionMask::Allowed)
     } else {
         BroadcastArray::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
     };
@@ -207,7 +208,7 @@ fn by_head(view: &View) -> Outcome<View> {
     if view.rank() != 3 {
         return Err(format!("expected (total, h, d), got {:?}", view.shape()));
     }
-    Ok(view.with_layout(view.layout.permuted(&[1, 0, 2]).widened(0)))
+    Ok(view.with_layout(view.layout.permuted(&[1, 0, 2]).unsqueezed(0)))
 }
 
 pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
@@ -217,21 +218,21 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let bounds = call.array("cu_seqlens")?;
     super::take::require_whole(&bounds)?;
     let bounds = b.cast(&bounds, Dtype::Int64)?;
-    let bounds = b.plain(&bounds)?;
+    let bounds = b.contiguous(&bounds)?;
     if bounds.rank() != 1 || sizes.queries != sizes.keys {
         return Err("cu_seqlens: expected bounds of as many queries as keys".to_owned());
     }
     let longest = longest(call)?;
     let rule = Scoring::of(call, sizes.d)?;
-    let made = b.room(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
-    let sums = b.room(q.dtype, &[sizes.h, sizes.queries])?;
+    let made = b.allocate(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
+    let sums = b.allocate(q.dtype, &[sizes.h, sizes.queries])?;
     let dtype = q.dtype;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let ([q, k, v, bounds], [made, sums]) = (reads, writes) else {
                 return Ok(());
             };
-            let bounds = checked_bounds(bounds.plain()?, sizes.queries, longest)?;
+            let bounds = checked_bounds(bounds.slice()?, sizes.queries, longest)?;
             let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
             by_float!(dtype, T => {
                 let inputs = AttentionInputs {
@@ -241,8 +242,8 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
                     mask: None,
                     rule: rule.typed(),
                 };
-                let out = heads_mut(&sizes.made(), made.plain()?)?;
-                varlen::forward(&inputs, &bounds, out, sums.plain()?, threads);
+                let out = heads_mut(&sizes.made(), made.slice()?)?;
+                varlen::forward(&inputs, &bounds, out, sums.slice()?, threads);
                 Ok(())
             })
         },

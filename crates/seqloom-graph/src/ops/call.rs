@@ -64,7 +64,7 @@ impl<'a> Call<'a> {
     fn resolve(&self, argument: &Argument) -> Outcome<ArgumentValue> {
         Ok(match argument {
             Argument::Null => ArgumentValue::Null,
-            Argument::Bool(truth) => ArgumentValue::Bool(*truth),
+            Argument::Bool(boolean) => ArgumentValue::Bool(*boolean),
             Argument::Int(number) => ArgumentValue::Int(*number),
             Argument::Float(number) => ArgumentValue::Float(*number),
             Argument::Text(text) => ArgumentValue::Text(text.clone()),
@@ -152,11 +152,11 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The truth of that name; false where it is not given.
+    /// The boolean of that name; false where it is not given.
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
-            Some(ArgumentValue::Bool(truth)) => Ok(truth),
+            Some(ArgumentValue::Bool(boolean)) => Ok(boolean),
             Some(_) => Err(format!("{name}: expected true or false")),
         }
     }
@@ -194,7 +194,7 @@ impl ArgumentValue {
         match self {
             Self::Null => Ok(None),
             Self::Int(number) => Ok(Some(*number)),
-            Self::Bool(truth) => Ok(Some((*truth).into())),
+            Self::Bool(boolean) => Ok(Some((*boolean).into())),
             _ => Err(format!("{name}: expected a whole number")),
         }
     }

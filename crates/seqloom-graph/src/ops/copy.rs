@@ -11,8 +11,8 @@ use crate::plan::{Builder, View};
 
 impl Builder {
     /// The array without gaps, in C order: itself, or a copy.
-    pub(crate) fn plain(&mut self, view: &View) -> Outcome<View> {
-        if view.layout.is_plain() {
+    pub(crate) fn contiguous(&mut self, view: &View) -> Outcome<View> {
+        if view.layout.is_contiguous() {
             return Ok(view.clone());
         }
         self.copy(view)
@@ -20,7 +20,7 @@ impl Builder {
 
     /// A copy in C order.
     pub(crate) fn copy(&mut self, view: &View) -> Outcome<View> {
-        let made = self.room(view.dtype, view.shape())?;
+        let made = self.allocate(view.dtype, view.shape())?;
         let kernel = Box::new(|reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
             let ([read, ..], [write, ..]) = (reads, writes) else {
                 return Ok(());
@@ -48,8 +48,8 @@ impl Builder {
     }
 
     fn cast_integers(&mut self, view: &View, dtype: Dtype) -> Outcome<View> {
-        let view = self.plain(view)?;
-        let made = self.room(dtype, view.shape())?;
+        let view = self.contiguous(view)?;
+        let made = self.allocate(dtype, view.shape())?;
         let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
             let ([read, ..], [write, ..]) = (reads, writes) else {
                 return Ok(());
@@ -65,9 +65,9 @@ impl Builder {
 pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let layout = read.layout;
     match read.dtype.size() {
-        1 => copy_rows(read.memory::<u8>()?, layout, write.plain()?),
-        4 => copy_rows(read.memory::<u32>()?, layout, write.plain()?),
-        _ => copy_rows(read.memory::<u64>()?, layout, write.plain()?),
+        1 => copy_rows(read.memory::<u8>()?, layout, write.slice()?),
+        4 => copy_rows(read.memory::<u32>()?, layout, write.slice()?),
+        _ => copy_rows(read.memory::<u64>()?, layout, write.slice()?),
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
 /// Copies rows one after the other.
 pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
     let (length, step) = layout.row();
-    if layout.is_plain() {
+    if layout.is_contiguous() {
         let from = from.get(layout.start..).unwrap_or_default();
         out.iter_mut().zip(from).for_each(|(out, &x)| *out = x);
         return;
@@ -99,10 +99,10 @@ pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
 /// Converts integers, cutting off what does not fit.
 fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outcome {
     match read.dtype {
-        Dtype::Int64 => convert_from(read.plain::<i64>()?, write, dtype, |x| x),
-        Dtype::Int32 => convert_from(read.plain::<i32>()?, write, dtype, i64::from),
-        Dtype::Uint32 => convert_from(read.plain::<u32>()?, write, dtype, i64::from),
-        _ => convert_from(read.plain::<u8>()?, write, dtype, i64::from),
+        Dtype::Int64 => convert_from(read.slice::<i64>()?, write, dtype, |x| x),
+        Dtype::Int32 => convert_from(read.slice::<i32>()?, write, dtype, i64::from),
+        Dtype::Uint32 => convert_from(read.slice::<u32>()?, write, dtype, i64::from),
+        _ => convert_from(read.slice::<u8>()?, write, dtype, i64::from),
     }
 }
 
@@ -118,10 +118,10 @@ fn convert_from<T: Copy>(
     widen: impl Fn(T) -> i64,
 ) -> Outcome {
     match dtype {
-        Dtype::Int64 => store(from, write.plain::<i64>()?, widen),
-        Dtype::Int32 => store(from, write.plain::<i32>()?, |x| widen(x) as i32),
-        Dtype::Uint32 => store(from, write.plain::<u32>()?, |x| widen(x) as u32),
-        _ => store(from, write.plain::<u8>()?, |x| widen(x) as u8),
+        Dtype::Int64 => store(from, write.slice::<i64>()?, widen),
+        Dtype::Int32 => store(from, write.slice::<i32>()?, |x| widen(x) as i32),
+        Dtype::Uint32 => store(from, write.slice::<u32>()?, |x| widen(x) as u32),
+        _ => store(from, write.slice::<u8>()?, |x| widen(x) as u8),
     }
     Ok(())
 }

@@ -19,10 +19,12 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
     match call.needed("value")? {
         ArgumentValue::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
         ArgumentValue::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
-        ArgumentValue::Bool(truth) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, truth.into()),
+        ArgumentValue::Bool(boolean) => {
+            whole(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into())
+        }
         ArgumentValue::Array(view) => {
             let view = b.cast(&view, dtype.unwrap_or(view.dtype))?;
-            let layout = view.layout.stretched(shape);
+            let layout = view.layout.broadcast_to(shape);
             let wide = view.with_layout(layout.ok_or("value: it does not broadcast to the shape")?);
             b.copy(&wide)
         }
@@ -34,7 +36,7 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
 pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
     if dtype == Dtype::Int64 {
         return made(b, dtype, shape, move |write| {
-            write.plain::<i64>()?.fill(number);
+            write.slice::<i64>()?.fill(number);
             Ok(())
         });
     }
@@ -50,13 +52,13 @@ pub(crate) fn whole(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64)
 pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<View> {
     made(b, dtype, shape, move |write| {
         match dtype {
-            Dtype::Float32 => write.plain::<f32>()?.fill(number as f32),
-            Dtype::Float64 => write.plain::<f64>()?.fill(number),
-            Dtype::Int32 => write.plain::<i32>()?.fill(number as i64 as i32),
-            Dtype::Int64 => write.plain::<i64>()?.fill(number as i64),
-            Dtype::Uint32 => write.plain::<u32>()?.fill(number as i64 as u32),
-            Dtype::Uint8 => write.plain::<u8>()?.fill(number as i64 as u8),
-            Dtype::Bool => write.plain::<u8>()?.fill(u8::from(number != 0.0)),
+            Dtype::Float32 => write.slice::<f32>()?.fill(number as f32),
+            Dtype::Float64 => write.slice::<f64>()?.fill(number),
+            Dtype::Int32 => write.slice::<i32>()?.fill(number as i64 as i32),
+            Dtype::Int64 => write.slice::<i64>()?.fill(number as i64),
+            Dtype::Uint32 => write.slice::<u32>()?.fill(number as i64 as u32),
+            Dtype::Uint8 => write.slice::<u8>()?.fill(number as i64 as u8),
+            Dtype::Bool => write.slice::<u8>()?.fill(u8::from(number != 0.0)),
         }
         Ok(())
     })
@@ -69,7 +71,7 @@ fn made(
     shape: &[usize],
     fill: impl Fn(&mut Write<'_>) -> Outcome + Send + Sync + 'static,
 ) -> Outcome<View> {
-    let made = b.room(dtype, shape)?;
+    let made = b.allocate(dtype, shape)?;
     let kernel = Box::new(move |_: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         fill(write)
@@ -121,7 +123,7 @@ pub(crate) fn whole_numbers(
 ) -> Outcome<View> {
     made(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
-        for out in write.plain::<i64>()? {
+        for out in write.slice::<i64>()? {
             *out = next;
             next = next.wrapping_add(step);
         }
@@ -145,13 +147,13 @@ fn fractions(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) ->
         Dtype::Float32 => made(b, dtype, &[count], move |write| {
             let first = start as f32;
             let delta = (start + step) as f32 - first;
-            let numbers = write.plain::<f32>()?.iter_mut().enumerate();
+            let numbers = write.slice::<f32>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = first + at as f32 * delta);
             Ok(())
         }),
         Dtype::Float64 => made(b, dtype, &[count], move |write| {
             let delta = (start + step) - start;
-            let numbers = write.plain::<f64>()?.iter_mut().enumerate();
+            let numbers = write.slice::<f64>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = start + at as f64 * delta);
             Ok(())
         }),
@@ -174,23 +176,23 @@ pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         rows
     };
     let k = call.int("k")?.unwrap_or(0);
-    let truths = truths(b, rows, columns, move |row, column| column - row == k)?;
-    b.cast(&truths, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
+    let booleans = booleans(b, rows, columns, move |row, column| column - row == k)?;
+    b.cast(&booleans, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
 }
 
 /// True on the k-th diagonal of a matrix and below.
 pub(crate) fn below(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
-    truths(b, rows, columns, move |row, column| column - row <= k)
+    booleans(b, rows, columns, move |row, column| column - row <= k)
 }
 
-fn truths(
+fn booleans(
     b: &mut Builder,
     rows: usize,
     columns: usize,
     holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
 ) -> Outcome<View> {
     made(b, Dtype::Bool, &[rows, columns], move |write| {
-        let all = write.plain::<u8>()?.chunks_mut(columns.max(1));
+        let all = write.slice::<u8>()?.chunks_mut(columns.max(1));
         for (row, out) in (0_i64..).zip(all) {
             for (column, out) in (0_i64..).zip(out) {
                 *out = holds(row, column).into();

@@ -27,19 +27,19 @@ impl LinearInputs {
         let (x, weight) = (call.array("x")?, call.array("weight")?);
         let bias = call.array_if("bias")?;
         require_one_type(&[&[Some(&x), Some(&weight), bias.as_ref()], more].concat())?;
-        let ([outer @ .., inputs], [outputs, depth]) = (x.shape(), weight.shape()) else {
+        let ([outer @ .., inputs], [outputs, weight_inputs]) = (x.shape(), weight.shape()) else {
             return Err("expected x (..., in) and weight (out, in)".to_owned());
         };
-        let is_sound = inputs == depth && *inputs > 0 && *outputs > 0;
+        let is_sound = inputs == weight_inputs && *inputs > 0 && *outputs > 0;
         if !is_sound || bias.as_ref().is_some_and(|bias| bias.shape() != [*outputs]) {
             let (x, weight) = (x.shape(), weight.shape());
             return Err(format!(
                 "expected x (..., in), weight (out, in) and bias (out), got {x:?} and {weight:?}"
             ));
         }
-        let mut reads = vec![b.plain(&x)?, b.plain(&weight)?];
+        let mut reads = vec![b.contiguous(&x)?, b.contiguous(&weight)?];
         if let Some(bias) = &bias {
-            reads.push(b.plain(bias)?);
+            reads.push(b.contiguous(bias)?);
         }
         Ok(Self {
             outer: outer.to_vec(),
@@ -67,7 +67,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let residual = call.array_if("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     if x.layout.count() == 0 || weight.layout.count() == 0 {
-        return plainly(b, call, residual);
+        return unfused(b, call, residual);
     }
     let mut given = LinearInputs::take(b, call, &[residual.as_ref()])?;
     let shape = given.shape();
@@ -80,10 +80,10 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
     let has_residual = residual.is_some();
     if let Some(residual) = &residual {
-        given.reads.push(b.plain(residual)?);
+        given.reads.push(b.contiguous(residual)?);
     }
     let dtype = x.dtype;
-    let made = b.room(dtype, &shape)?;
+    let made = b.allocate(dtype, &shape)?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
@@ -92,7 +92,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
                 let mut given = ReadIter::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
-                linear(layer, x, given.take_if(has_residual)?, write.plain()?, threads);
+                linear(layer, x, given.take_if(has_residual)?, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -102,7 +102,7 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 /// The same of empty arrays.
-fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
+fn unfused(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let found = layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
     let Some(residual) = residual else {
@@ -113,15 +113,17 @@ fn plainly(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<
     compute(b, "add", &Operands::of(both, dtype))
 }
 
-/// Queries, keys and values as parts of one array, the first two turned by angles.
+/// Queries, keys and values as parts of one array, the first two rotated by angles.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
     let mut given = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
     let (heads, half) = heads(call, &given, [&cosine, &sine])?;
     let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
-    given.reads.extend([b.plain(&cosine)?, b.plain(&sine)?]);
+    given
+        .reads
+        .extend([b.contiguous(&cosine)?, b.contiguous(&sine)?]);
     let dtype = cosine.dtype;
-    let made = b.room(dtype, &given.shape())?;
+    let made = b.allocate(dtype, &given.shape())?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
@@ -132,7 +134,7 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
                 let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
                 let (cosines, sines, heads) = (given.take()?, given.take()?, 2 * heads);
                 let rotation = Rotation { cosines, sines, half, heads };
-                linear_then_rotate(layer, rotation, x, write.plain()?, threads);
+                linear_then_rotate(layer, rotation, x, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -183,11 +185,11 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     require_one_type(&[&[Some(&x)], &given[..]].concat())?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     let has_bias = [views[3].is_some(), views[5].is_some()];
-    let mut reads = vec![b.plain(&x)?];
+    let mut reads = vec![b.contiguous(&x)?];
     for view in views.iter().flatten() {
-        reads.push(b.plain(view)?);
+        reads.push(b.contiguous(view)?);
     }
-    let (dtype, made) = (x.dtype, b.room(x.dtype, x.shape())?);
+    let (dtype, made) = (x.dtype, b.allocate(x.dtype, x.shape())?);
     let nanoseconds = x.layout.count().saturating_mul(hidden) / 20;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -201,7 +203,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
                 let inner = LinearLayer { weight, bias, inputs: width };
                 let (weight, bias) = (given.take()?, given.take_if(has_bias[1])?);
                 let outer = LinearLayer { weight, bias, inputs: hidden };
-                FeedForward { norm, inner, outer }.apply(x, write.plain()?, threads);
+                FeedForward { norm, inner, outer }.apply(x, write.slice()?, threads);
                 Ok(())
             })
         },

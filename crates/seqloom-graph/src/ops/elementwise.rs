@@ -22,7 +22,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut given = Operands::take(b, call, names)?;
     let name = call.name();
     // Without a function of whole numbers it gives fractions of them.
-    if truth(name).is_none() && !integers::has(name, given.dtype) {
+    if boolean(name).is_none() && !integers::has(name, given.dtype) {
         given.dtype = float_type(given.dtype);
     }
     compute(b, name, &given)
@@ -33,7 +33,7 @@ pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<
     if !given.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, given);
     }
-    if let Some(op) = truth(name) {
+    if let Some(op) = boolean(name) {
         return fuse(b, op, &given.all, Dtype::Bool);
     }
     match name {
@@ -105,7 +105,7 @@ fn operand(b: &mut Builder, name: &str, given: ArgumentValue, dtype: Dtype) -> O
         }
         ArgumentValue::Int(number) => Ok(Operand::Number(to_float(number))),
         ArgumentValue::Float(number) => Ok(Operand::Number(number)),
-        ArgumentValue::Bool(truth) => Ok(Operand::Number(f64::from(u8::from(truth)))),
+        ArgumentValue::Bool(boolean) => Ok(Operand::Number(f64::from(u8::from(boolean)))),
         _ => Err(format!("{name}: expected an array or a number")),
     }
 }
@@ -177,12 +177,12 @@ fn isinf(b: &mut Builder, given: &Operands) -> Outcome<View> {
 }
 
 fn xor(b: &mut Builder, given: &Operands) -> Outcome<View> {
-    let mut truths = Vec::with_capacity(2);
+    let mut booleans = Vec::with_capacity(2);
     for operand in &given.all {
         let all = [operand.clone(), Operand::Number(0.0)];
-        truths.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
+        booleans.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
     }
-    fuse(b, Op::NotEqual, &truths, Dtype::Bool)
+    fuse(b, Op::NotEqual, &booleans, Dtype::Bool)
 }
 
 /// The type, or single floats where it is one of integers.
@@ -243,11 +243,11 @@ const ARITHMETIC: &[&str] = &[
     "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square", "subtract", "tanh",
 ];
 
-/// An operation that gives truths.
-fn truth(name: &str) -> Option<Op> {
+/// An operation that gives booleans.
+fn boolean(name: &str) -> Option<Op> {
     let known = signature::find(name);
-    let is_truth = known.is_some_and(|known| known.kind == OperationKind::Bool);
-    Op::named(name).filter(|_| is_truth)
+    let is_bool = known.is_some_and(|known| known.kind == OperationKind::Bool);
+    Op::named(name).filter(|_| is_bool)
 }
 
 /// An operation of floats that NumPy's backend computes one by one, as programs do.

@@ -35,10 +35,10 @@ pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
 
 /// The order of axes in which NumPy's result of these lies in memory.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
-    let stretched: Vec<Layout> = views(operands)
-        .filter_map(|view| view.layout.stretched(shape))
+    let layouts: Vec<Layout> = views(operands)
+        .filter_map(|view| view.layout.broadcast_to(shape))
         .collect();
-    let strides: Vec<&[usize]> = stretched.iter().map(|layout| &layout.strides[..]).collect();
+    let strides: Vec<&[usize]> = layouts.iter().map(|layout| &layout.strides[..]).collect();
     walking_order(shape, &strides)
 }
 
@@ -118,7 +118,7 @@ fn add(
     let shape = shape_of(operands)?;
     let made = b.ordered(dtype, &shape, order)?;
     let inputs: Option<Vec<Layout>> = views(operands)
-        .map(|view| Some(view.layout.stretched(&shape)?.permuted(order)))
+        .map(|view| Some(view.layout.broadcast_to(&shape)?.permuted(order)))
         .collect();
     let is_double =
         views(operands).any(|view| view.dtype == Dtype::Float64) || dtype == Dtype::Float64;

@@ -16,11 +16,11 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         part => vec![part],
     };
     let parts = spread(key, x.rank())?;
-    let (seen, arrays) = basic(b, &x, parts)?;
+    let (view, arrays) = basic(b, &x, parts)?;
     if arrays.is_empty() {
-        return Ok(seen);
+        return Ok(view);
     }
-    gather(b, &seen, &arrays)
+    gather(b, &view, &arrays)
 }
 
 /// The key with one part for each axis, and new axes between them.
@@ -54,7 +54,8 @@ fn spread(key: Vec<ArgumentValue>, rank: usize) -> Outcome<Vec<ArgumentValue>> {
     Ok(parts)
 }
 
-/// An array of a key, and the axis that it indexes. A number beside arrays is one, too.
+/// An array of a key, and the axis that it indexes. In a key with arrays, a number counts as
+/// an array.
 struct IndexArray {
     axis: usize,
     view: View,
@@ -67,16 +68,16 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<ArgumentValue>) -> Outcome<(View,
     let has_arrays = parts
         .iter()
         .any(|part| matches!(part, ArgumentValue::Array(_)));
-    let (mut seen, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
+    let (mut view, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
     for (place, part) in parts.into_iter().enumerate() {
         match part {
             ArgumentValue::NewAxis | ArgumentValue::Null => {
-                seen = seen.with_layout(seen.layout.widened(axis));
+                view = view.with_layout(view.layout.unsqueezed(axis));
                 axis += 1;
             }
             ArgumentValue::Int(number) if !has_arrays => {
-                let at = position(number, seen.shape()[axis], true)?;
-                seen = seen.with_layout(seen.layout.at(axis, at));
+                let at = position(number, view.shape()[axis], true)?;
+                view = view.with_layout(view.layout.at(axis, at));
             }
             ArgumentValue::Int(number) => {
                 let view = super::create::whole(b, Dtype::Int64, &[], number)?;
@@ -84,7 +85,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<ArgumentValue>) -> Outcome<(View,
                 axis += 1;
             }
             ArgumentValue::Slice(bounds) => {
-                seen = sliced(b, &seen, axis, bounds)?;
+                view = sliced(b, &view, axis, bounds)?;
                 axis += 1;
             }
             ArgumentValue::Array(view) => {
@@ -95,7 +96,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<ArgumentValue>) -> Outcome<(View,
             _ => return Err("key: expected numbers, slices and arrays of numbers".to_owned()),
         }
     }
-    Ok((seen, arrays))
+    Ok((view, arrays))
 }
 
 /// Part of an axis, as Python slices.
@@ -148,15 +149,15 @@ fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
         let view = b.cast(&along.view, Dtype::Int64)?;
         let layout = view
             .layout
-            .stretched(&shared)
+            .broadcast_to(&shared)
             .ok_or("the shapes do not broadcast")?;
-        reads.push(b.plain(&view.with_layout(layout))?);
+        reads.push(b.contiguous(&view.with_layout(layout))?);
     }
     let axes: Vec<usize> = arrays.iter().map(|along| along.axis).collect();
     let others: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let rest = x.layout.permuted(&others);
     let shape = [&shared[..], &rest.shape[..]].concat();
-    let made = b.room(x.dtype, &shape)?;
+    let made = b.allocate(x.dtype, &shape)?;
     let chosen = IndexedAxes {
         axes: axes
             .iter()
@@ -169,9 +170,9 @@ fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
             return Ok(());
         };
         match x.dtype.size() {
-            1 => chosen.copy::<u8>(x.memory()?, places, write.plain()?),
-            4 => chosen.copy::<u32>(x.memory()?, places, write.plain()?),
-            _ => chosen.copy::<u64>(x.memory()?, places, write.plain()?),
+            1 => chosen.copy::<u8>(x.memory()?, places, write.slice()?),
+            4 => chosen.copy::<u32>(x.memory()?, places, write.slice()?),
+            _ => chosen.copy::<u64>(x.memory()?, places, write.slice()?),
         }
     });
     b.step(reads, &[&made], kernel)?;
@@ -208,7 +209,7 @@ impl IndexedAxes {
         }
         let places: Vec<&[i64]> = places
             .iter()
-            .map(Read::plain::<i64>)
+            .map(Read::slice::<i64>)
             .collect::<Outcome<_>>()?;
         for (number, out) in out.chunks_mut(count).enumerate() {
             let mut start = 0;

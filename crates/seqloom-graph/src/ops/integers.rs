@@ -1,4 +1,4 @@
-//! Functions of whole numbers and truths.
+//! Functions of whole numbers and booleans.
 
 use super::elementwise::Operands;
 use super::fused::{Operand, shape_of};
@@ -10,26 +10,26 @@ use crate::plan::{Builder, View};
 type IntegerFunction = fn([i64; 3]) -> i64;
 
 /// The function of that name.
-pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
-    let (function, is_truth) = find(name, given.dtype)
-        .ok_or_else(|| format!("it is not known of {}, only of floats", given.dtype))?;
-    let shape = shape_of(&given.all)?;
+pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
+    let (function, is_bool) = find(name, operands.dtype)
+        .ok_or_else(|| format!("it is not known of {}, only of floats", operands.dtype))?;
+    let shape = shape_of(&operands.all)?;
     let mut reads = Vec::new();
     let mut numbers = [None; 3];
-    for (slot, operand) in numbers.iter_mut().zip(&given.all) {
+    for (slot, operand) in numbers.iter_mut().zip(&operands.all) {
         match operand {
             Operand::Number(number) => *slot = Some(whole(*number)),
             Operand::Array(view) => {
                 let view = b.cast(view, Dtype::Int64)?;
-                let layout = view.layout.stretched(&shape);
+                let layout = view.layout.broadcast_to(&shape);
                 let view = view.with_layout(layout.ok_or("the shapes do not broadcast")?);
-                reads.push(b.plain(&view)?);
+                reads.push(b.contiguous(&view)?);
             }
         }
     }
-    let dtype = if is_truth { Dtype::Bool } else { Dtype::Int64 };
-    let made = b.room(dtype, &shape)?;
-    let (arity, is_power) = (given.all.len(), name == "pow");
+    let dtype = if is_bool { Dtype::Bool } else { Dtype::Int64 };
+    let made = b.allocate(dtype, &shape)?;
+    let (arity, is_power) = (operands.all.len(), name == "pow");
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         let slots = slots(&numbers[..arity], reads)?;
@@ -40,13 +40,13 @@ pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<Vi
                     .to_owned(),
             );
         }
-        fill(function, slots, write, is_truth)
+        fill(function, slots, write, is_bool)
     });
     b.step(reads, &[&made], kernel)?;
-    if is_truth {
+    if is_bool {
         Ok(made)
     } else {
-        b.cast(&made, given.dtype)
+        b.cast(&made, operands.dtype)
     }
 }
 
@@ -66,7 +66,7 @@ fn slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Slot<'a>; 
     for (slot, number) in slots.iter_mut().zip(numbers) {
         *slot = match (number, number.is_none().then(|| arrays.next()).flatten()) {
             (Some(number), _) => Slot::Number(*number),
-            (None, Some(read)) => Slot::Array(read.plain()?),
+            (None, Some(read)) => Slot::Array(read.slice()?),
             (None, None) => Slot::Number(0),
         };
     }
@@ -77,16 +77,16 @@ fn fill(
     function: IntegerFunction,
     slots: [Slot<'_>; 3],
     write: &mut Write<'_>,
-    is_truth: bool,
+    is_bool: bool,
 ) -> Outcome {
     let value = |at: usize| function(slots.map(|slot| slot.at(at)));
-    if is_truth {
-        let out = write.plain::<u8>()?;
+    if is_bool {
+        let out = write.slice::<u8>()?;
         out.iter_mut()
             .enumerate()
             .for_each(|(at, out)| *out = u8::from(value(at) != 0));
     } else {
-        let out = write.plain::<i64>()?;
+        let out = write.slice::<i64>()?;
         out.iter_mut()
             .enumerate()
             .for_each(|(at, out)| *out = value(at));
@@ -127,7 +127,7 @@ pub(crate) fn compares(name: &str) -> bool {
     comparing(name).is_some()
 }
 
-/// The function of that name, and whether it gives truths.
+/// The function of that name, and whether it gives booleans.
 fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
     let is_bool = dtype == Dtype::Bool;
     if let Some(function) = comparing(name) {

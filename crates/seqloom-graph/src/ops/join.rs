@@ -39,11 +39,11 @@ pub(crate) fn stack(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     {
         return Err("arrays: expected arrays of one shape".to_owned());
     }
-    let widened: Vec<View> = arrays
+    let unsqueezed: Vec<View> = arrays
         .iter()
-        .map(|view| view.with_layout(view.layout.widened(axis)))
+        .map(|view| view.with_layout(view.layout.unsqueezed(axis)))
         .collect();
-    joined(b, &widened, axis)
+    joined(b, &unsqueezed, axis)
 }
 
 /// Arrays end to end along an axis.
@@ -111,7 +111,7 @@ fn assemble(
         reads.push(
             view.with_layout(
                 view.layout
-                    .stretched(made.shape())
+                    .broadcast_to(made.shape())
                     .ok_or("the shapes differ")?,
             ),
         );
@@ -133,9 +133,9 @@ fn assemble(
 
 fn place(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
     match read.dtype.size() {
-        1 => place_rows::<u8>(read.memory()?, read.layout, layout, write.plain()?),
-        4 => place_rows::<u32>(read.memory()?, read.layout, layout, write.plain()?),
-        _ => place_rows::<u64>(read.memory()?, read.layout, layout, write.plain()?),
+        1 => place_rows::<u8>(read.memory()?, read.layout, layout, write.slice()?),
+        4 => place_rows::<u32>(read.memory()?, read.layout, layout, write.slice()?),
+        _ => place_rows::<u64>(read.memory()?, read.layout, layout, write.slice()?),
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// The array with the positions of an axis in reverse.
 pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
-    let made = b.room(x.dtype, x.shape())?;
+    let made = b.allocate(x.dtype, x.shape())?;
     let parts = (0..count).map(|at| Placement {
         layout: made.layout.part(axis, count - 1 - at, 1, 1),
         view: x.with_layout(x.layout.part(axis, at, 1, 1)),
@@ -252,7 +252,7 @@ pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     };
     let mut shape = x.shape().to_vec();
     shape.insert(axis + 1, times);
-    let wide = x.layout.widened(axis + 1).stretched(&shape);
+    let wide = x.layout.unsqueezed(axis + 1).broadcast_to(&shape);
     let wide = x.with_layout(wide.ok_or("the shapes do not broadcast")?);
     let copy = b.copy(&wide)?;
     shape[axis] = shape[axis]
@@ -269,11 +269,11 @@ pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     times.splice(0..0, vec![1; rank - times.len()]);
     let mut layout = x.layout.clone();
     while layout.rank() < rank {
-        layout = layout.widened(0);
+        layout = layout.unsqueezed(0);
     }
     let (mut wide, mut shape) = (Vec::new(), Vec::new());
     for (axis, &size) in layout.shape.clone().iter().enumerate() {
-        layout = layout.widened(2 * axis);
+        layout = layout.unsqueezed(2 * axis);
         wide.extend([times[axis], size]);
         shape.push(
             size.checked_mul(times[axis])
@@ -281,7 +281,7 @@ pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         );
     }
     let layout = layout
-        .stretched(&wide)
+        .broadcast_to(&wide)
         .ok_or("the shapes do not broadcast")?;
     let copy = b.copy(&x.with_layout(layout))?;
     Ok(copy.with_layout(Layout::new(&shape)))
@@ -301,7 +301,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         shape,
         before,
     } = Padding::of(call, &x.layout)?;
-    let made = b.room(x.dtype, &shape)?;
+    let made = b.allocate(x.dtype, &shape)?;
     let mut layout = made.layout.clone();
     for (axis, &before) in before.iter().enumerate() {
         layout = layout.part(axis, before, inner.shape[axis], 1);
@@ -367,14 +367,14 @@ fn grown(width: i64) -> usize {
     usize::try_from(width).unwrap_or(0)
 }
 
-/// Zeros beside a diagonal of each matrix.
+/// Zeros above or below a diagonal of each matrix.
 pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
     let x = call.array("x")?;
     let k = call.int("k")?.unwrap_or(0);
     let [.., rows, columns] = *x.shape() else {
         return Err("expected a matrix".to_owned());
     };
-    let truths = super::create::below(
+    let booleans = super::create::below(
         b,
         rows,
         columns,
@@ -386,7 +386,7 @@ pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcom
     );
     let dtype = call.array("x")?.dtype;
     let (first, second) = if is_low { (x, zero) } else { (zero, x) };
-    let all = vec![super::fused::Operand::Array(truths), first, second];
+    let all = vec![super::fused::Operand::Array(booleans), first, second];
     if dtype.is_float() {
         super::fused::fuse(b, seqloom_fuse::Op::Where, &all, dtype)
     } else {

@@ -140,7 +140,7 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);
-    let last = x.with_layout(x.layout.widened(x.rank()));
+    let last = x.with_layout(x.layout.unsqueezed(x.rank()));
     let classes = create::whole_numbers(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
     let given = elementwise::Operands::of(both, x.dtype.with(Dtype::Int64));

@@ -25,7 +25,7 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     require_one_type(&[Some(&x), weight.as_ref(), bias.as_ref()])?;
     let width = x.shape().last().copied().filter(|&width| width > 0);
     let width = width.ok_or("expected rows with numbers")?;
-    let mut reads = vec![b.plain(&x)?, row(b, weight, &x, width, 1.0)?];
+    let mut reads = vec![b.contiguous(&x)?, row(b, weight, &x, width, 1.0)?];
     if is_centred {
         reads.push(row(b, bias, &x, width, 0.0)?);
     }
@@ -41,8 +41,8 @@ fn normalised(
     is_centred: bool,
 ) -> Outcome<Vec<View>> {
     let outer = &x.shape()[..x.rank() - 1];
-    let (made, means) = (b.room(x.dtype, x.shape())?, b.room(x.dtype, outer)?);
-    let inverses = b.room(x.dtype, outer)?;
+    let (made, means) = (b.allocate(x.dtype, x.shape())?, b.allocate(x.dtype, outer)?);
+    let inverses = b.allocate(x.dtype, outer)?;
     let (dtype, count) = (x.dtype, x.layout.count());
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -54,7 +54,7 @@ fn normalised(
                 let mut given = ReadIter::new(reads);
                 let (x, weight) = (given.take::<T>()?, given.take()?);
                 let bias = given.take_if(is_centred)?;
-                let outs = [out.plain()?, means.plain()?, inverses.plain()?];
+                let outs = [out.slice()?, means.slice()?, inverses.slice()?];
                 normalise(NormRule { weight, bias, epsilon }, x, outs, threads);
                 Ok(())
             })
@@ -85,7 +85,7 @@ fn row(
             view.shape()
         ));
     }
-    b.plain(&view)
+    b.contiguous(&view)
 }
 
 /// An array of samples, channels and positions, with numbers for each channel and a mask.
@@ -117,9 +117,13 @@ impl Channels {
         }
         let mask = mask.map(|mask| {
             let mask = b.cast(&mask, x.dtype)?;
-            b.plain(&mask)
+            b.contiguous(&mask)
         });
-        let (x, first, second) = (b.plain(&x)?, b.plain(&first)?, b.plain(&second)?);
+        let (x, first, second) = (
+            b.contiguous(&x)?,
+            b.contiguous(&first)?,
+            b.contiguous(&second)?,
+        );
         Ok(Self {
             x,
             first,
@@ -142,7 +146,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = &given.x;
     // A program repeats the numbers of a channel for each row, which costs little in long rows.
     if given.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
-        let column = |view: &View| Operand::Array(view.with_layout(view.layout.widened(1)));
+        let column = |view: &View| Operand::Array(view.with_layout(view.layout.unsqueezed(1)));
         let all = [
             Operand::Array(x.clone()),
             column(&given.first),
@@ -150,7 +154,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         ];
         return fuse_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
     }
-    let made = b.room(x.dtype, x.shape())?;
+    let made = b.allocate(x.dtype, x.shape())?;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
     let count = x.layout.count();
     let kernel = Box::new(
@@ -160,10 +164,10 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             };
             let threads = seqloom_kernels::worth_waking(threads, count / 3);
             by_float!(dtype, T => {
-                let mask = mask.first().map(Read::plain::<T>).transpose()?;
+                let mask = mask.first().map(Read::slice::<T>).transpose()?;
                 let positions = Positions { channels, length, mask };
-                let lines = (scale.plain::<T>()?, shift.plain::<T>()?);
-                batch_norm::scale_shift(positions, x.plain()?, lines, write.plain()?, threads);
+                let lines = (scale.slice::<T>()?, shift.slice::<T>()?);
+                batch_norm::scale_shift(positions, x.slice()?, lines, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -181,8 +185,11 @@ pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>>
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     let x = &given.x;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
-    let (made, mean) = (b.room(dtype, x.shape())?, b.room(dtype, &[channels])?);
-    let variance = b.room(dtype, &[channels])?;
+    let (made, mean) = (
+        b.allocate(dtype, x.shape())?,
+        b.allocate(dtype, &[channels])?,
+    );
+    let variance = b.allocate(dtype, &[channels])?;
     let count = x.layout.count();
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -191,11 +198,11 @@ pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>>
             };
             let threads = seqloom_kernels::worth_waking(threads, count);
             by_float!(dtype, T => {
-                let mask = mask.first().map(Read::plain::<T>).transpose()?;
+                let mask = mask.first().map(Read::slice::<T>).transpose()?;
                 let positions = Positions { channels, length, mask };
-                let affine = Affine { weight: weight.plain::<T>()?, bias: bias.plain()?, epsilon };
-                let outs = [out.plain()?, mean.plain()?, variance.plain()?];
-                batch_norm::normalise(positions, x.plain()?, affine, outs, threads);
+                let affine = Affine { weight: weight.slice::<T>()?, bias: bias.slice()?, epsilon };
+                let outs = [out.slice()?, mean.slice()?, variance.slice()?];
+                batch_norm::normalise(positions, x.slice()?, affine, outs, threads);
                 Ok(())
             })
         },

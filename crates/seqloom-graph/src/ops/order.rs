@@ -102,7 +102,7 @@ pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View
 pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     if x.rank() == 0 {
-        x = x.with_layout(x.layout.widened(0));
+        x = x.with_layout(x.layout.unsqueezed(0));
     }
     let axis = call.axis("axis", x.rank())?;
     if axis.is_none() && x.rank() > 1 {
@@ -125,7 +125,7 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
 
 /// Does a task with each row; the results' rows have the length of x's, or `length`.
 fn rows(b: &mut Builder, x: &View, task: RowFunction, length: Option<usize>) -> Outcome<View> {
-    let x = b.plain(x)?;
+    let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
     let width = shape.pop().unwrap_or(1);
     shape.push(length.unwrap_or(width));
@@ -133,7 +133,7 @@ fn rows(b: &mut Builder, x: &View, task: RowFunction, length: Option<usize>) -> 
         RowFunction::Sort | RowFunction::Add => x.dtype,
         _ => Dtype::Int64,
     };
-    let made = b.room(dtype, &shape)?;
+    let made = b.allocate(dtype, &shape)?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let ([read], [write]) = (reads, writes) else {
             return Ok(());
@@ -154,21 +154,21 @@ fn go<T: Element>(
     read: Read<'_>,
     write: &mut Write<'_>,
 ) -> Outcome {
-    let rows = read.plain::<T>()?.chunks(width.max(1));
+    let rows = read.slice::<T>()?.chunks(width.max(1));
     match task {
         RowFunction::Sort => {
-            for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
+            for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
                 out.copy_from_slice(x);
                 out.sort_by(compare);
             }
         }
         RowFunction::Add => {
-            for (x, out) in rows.zip(write.plain::<T>()?.chunks_mut(width.max(1))) {
+            for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
                 add_up(x, out);
             }
         }
         RowFunction::Argsort => {
-            for (x, out) in rows.zip(write.plain::<i64>()?.chunks_mut(width.max(1))) {
+            for (x, out) in rows.zip(write.slice::<i64>()?.chunks_mut(width.max(1))) {
                 let mut order: Vec<usize> = (0..x.len()).collect();
                 order.sort_by(|&one, &other| compare(&x[one], &x[other]));
                 let places = order.into_iter().map(|place| place.cast_signed() as i64);
@@ -179,7 +179,7 @@ fn go<T: Element>(
         }
         RowFunction::Greatest | RowFunction::Least => {
             let is_greatest = matches!(task, RowFunction::Greatest);
-            for (x, out) in rows.zip(write.plain::<i64>()?) {
+            for (x, out) in rows.zip(write.slice::<i64>()?) {
                 *out = best(x, is_greatest).cast_signed() as i64;
             }
         }

@@ -23,12 +23,12 @@ fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     }
     let (is_row, is_column) = (x.rank() == 1, y.rank() == 1);
     let left = if is_row {
-        x.with_layout(x.layout.widened(0))
+        x.with_layout(x.layout.unsqueezed(0))
     } else {
         x.clone()
     };
     let right = if is_column {
-        y.with_layout(y.layout.widened(1))
+        y.with_layout(y.layout.unsqueezed(1))
     } else {
         y.clone()
     };
@@ -57,10 +57,10 @@ fn matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
 }
 
 fn require_fit(x: &View, y: &View) -> Outcome {
-    let ([.., depth], [.., rows, _]) = (x.shape(), y.shape()) else {
+    let ([.., k], [.., rows, _]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
-    if depth == rows {
+    if k == rows {
         return Ok(());
     }
     let (x, y) = (x.shape(), y.shape());
@@ -76,31 +76,31 @@ fn whole(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outcome<View> {
 
 /// The product of two matrices, each line plus a bias.
 fn one(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View> {
-    let ([rows, depth], [_, columns]) = (x.shape(), y.shape()) else {
+    let ([rows, k], [_, columns]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
-    let (rows, depth, columns) = (*rows, *depth, *columns);
-    let bias = bias.map(|bias| b.plain(bias)).transpose()?;
+    let (rows, k, columns) = (*rows, *k, *columns);
+    let bias = bias.map(|bias| b.contiguous(bias)).transpose()?;
     let (mut x, mut y) = (x.clone(), y.clone());
     if !is_regular(&x) || !is_regular(&y) {
-        (x, y) = (b.plain(&x)?, b.plain(&y)?);
+        (x, y) = (b.contiguous(&x)?, b.contiguous(&y)?);
     }
     let lines = ProductLayout {
-        sizes: [rows, columns, depth],
-        are_turned: [is_turned(&x), !is_turned(&y)],
+        sizes: [rows, columns, k],
+        are_transposed: [is_transposed(&x), !is_transposed(&y)],
         count: 1,
     };
     product(b, &lines, [Some(x), Some(y), bias], &[rows, columns])
 }
 
-/// Whether a matrix has no gaps, in either order.
+/// Whether a matrix or its transpose is contiguous.
 fn is_regular(x: &View) -> bool {
-    x.layout.is_plain() || x.layout.turned().is_plain()
+    x.layout.is_contiguous() || x.layout.transposed().is_contiguous()
 }
 
-/// Whether columns lie side by side and rows do not.
-fn is_turned(x: &View) -> bool {
-    !x.layout.is_plain() && x.layout.turned().is_plain()
+/// Whether only the transpose of a matrix is contiguous.
+fn is_transposed(x: &View) -> bool {
+    !x.layout.is_contiguous() && x.layout.transposed().is_contiguous()
 }
 
 /// As many products as there are pairs.
@@ -111,16 +111,16 @@ fn many(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
         .iter()
         .try_fold(1_usize, |all, &size| all.checked_mul(size));
     let count = count.ok_or_else(|| format!("the shape {batch:?} is too large"))?;
-    let [rows, depth, columns] = [
+    let [rows, k, columns] = [
         x.shape()[x.rank() - 2],
         x.shape()[x.rank() - 1],
         y.shape()[y.rank() - 1],
     ];
-    let (x, x_turned) = stacked(b, x, &batch, count)?;
-    let (y, y_turned) = stacked(b, y, &batch, count)?;
+    let (x, x_transposed) = stacked(b, x, &batch, count)?;
+    let (y, y_transposed) = stacked(b, y, &batch, count)?;
     let lines = ProductLayout {
-        sizes: [rows, columns, depth],
-        are_turned: [x_turned, !y_turned],
+        sizes: [rows, columns, k],
+        are_transposed: [x_transposed, !y_transposed],
         count,
     };
     let shape = [&batch[..], &[rows, columns]].concat();
@@ -130,19 +130,19 @@ fn many(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
 /// The matrices in one row, and whether each is transposed in memory.
 fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
     let ends = &x.shape()[x.rank() - 2..];
-    let layout = x.layout.stretched(&[batch, ends].concat());
+    let layout = x.layout.broadcast_to(&[batch, ends].concat());
     let wide = x.with_layout(layout.ok_or("the shapes do not broadcast")?);
     let row = reshaped(b, &wide, &[count, ends[0], ends[1]])?;
-    if row.layout.turned().is_plain() {
+    if row.layout.transposed().is_contiguous() {
         return Ok((row, true));
     }
-    Ok((b.plain(&row)?, false))
+    Ok((b.contiguous(&row)?, false))
 }
 
-/// How the factors of products lie: left, right, perhaps a bias; sizes of rows, columns and depth.
+/// How the factors of products lie: left, right, perhaps a bias; sizes of rows, columns and K.
 struct ProductLayout {
     sizes: [usize; 3],
-    are_turned: [bool; 2],
+    are_transposed: [bool; 2],
     count: usize,
 }
 
@@ -154,14 +154,14 @@ fn product(
 ) -> Outcome<View> {
     let reads: Vec<View> = given.into_iter().flatten().collect();
     let dtype = reads.first().map_or(Dtype::Float32, |view| view.dtype);
-    let made = b.room(dtype, shape)?;
+    let made = b.allocate(dtype, shape)?;
     let ProductLayout {
         sizes,
-        are_turned,
+        are_transposed,
         count,
     } = *lines;
-    let [rows, columns, depth] = sizes;
-    let work = [count, rows, columns, depth]
+    let [rows, columns, k] = sizes;
+    let work = [count, rows, columns, k]
         .iter()
         .fold(1_usize, |all, &size| all.saturating_mul(size));
     let kernel = Box::new(
@@ -171,10 +171,10 @@ fn product(
             };
             let threads = seqloom_kernels::worth_waking(threads, work / 40);
             by_float!(dtype, T => {
-                let left = Matrix::plain(x.onward::<T>()?, [rows, depth], are_turned[0]);
-                let right = Matrix::plain(y.onward::<T>()?, [columns, depth], are_turned[1]);
-                let bias = bias.first().map(Read::plain::<T>).transpose()?;
-                products(left, right, bias, write.plain()?, threads);
+                let left = Matrix::contiguous(x.onward::<T>()?, [rows, k], are_transposed[0]);
+                let right = Matrix::contiguous(y.onward::<T>()?, [columns, k], are_transposed[1]);
+                let bias = bias.first().map(Read::slice::<T>).transpose()?;
+                products(left, right, bias, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -195,10 +195,10 @@ pub(crate) fn layer(
     weight: &View,
     bias: Option<&View>,
 ) -> Outcome<View> {
-    let ([outer @ .., inputs], [outputs, depth]) = (x.shape(), weight.shape()) else {
+    let ([outer @ .., inputs], [outputs, k]) = (x.shape(), weight.shape()) else {
         return Err("expected x (..., in) and weight (out, in)".to_owned());
     };
-    if inputs != depth || bias.is_some_and(|bias| bias.shape() != [*outputs]) {
+    if inputs != k || bias.is_some_and(|bias| bias.shape() != [*outputs]) {
         let (x, weight) = (x.shape(), weight.shape());
         return Err(format!(
             "expected x (..., in), weight (out, in) and bias (out), got {x:?} and {weight:?}"
@@ -207,15 +207,15 @@ pub(crate) fn layer(
     let shape: Vec<usize> = outer.iter().copied().chain([*outputs]).collect();
     let count = outer.iter().product();
     let rows = reshaped(b, x, &[count, *inputs])?;
-    let turned = weight.with_layout(weight.layout.turned());
+    let transposed = weight.with_layout(weight.layout.transposed());
     let is_one_type = [Some(weight), bias]
         .into_iter()
         .flatten()
         .all(|view| view.dtype == x.dtype);
     let found = if is_one_type && x.dtype.is_float() {
-        one(b, &rows, &turned, bias)?
+        one(b, &rows, &transposed, bias)?
     } else {
-        let found = matrices(b, &rows, &turned)?;
+        let found = matrices(b, &rows, &transposed)?;
         with_bias(b, found, bias)?
     };
     reshaped(b, &found, &shape)
@@ -278,7 +278,7 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
 
 /// One matrix, with a leading axis of length 1, of axes in two groups.
 fn grouped(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
-    let turned = x.with_layout(x.layout.permuted(&groups.concat()));
+    let transposed = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
-    reshaped(b, &turned, &[1, size(groups[0]), size(groups[1])])
+    reshaped(b, &transposed, &[1, size(groups[0]), size(groups[1])])
 }

@@ -110,7 +110,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     } = sizes;
     let dtype = call.array("x")?.dtype;
     let last = if sizes.is_reverse { 0 } else { length - 1 };
-    let kept = b.room(dtype, &[batch, length, sizes.kept() * width])?;
+    let kept = b.allocate(dtype, &[batch, length, sizes.kept() * width])?;
     let keeps = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
     let (states, ended) = if keeps || call.is_read(0) {
         let states = compute(
@@ -125,7 +125,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
         let place = super::call::to_float(last.cast_signed() as i64);
         let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
         let ended = compute(b, call, sizes, &RequestedStates::At(place))?;
-        (b.room(dtype, &[batch, length, width])?, ended)
+        (b.allocate(dtype, &[batch, length, width])?, ended)
     };
     if !sizes.has_cells {
         return Ok(vec![states, ended, kept]);
@@ -136,7 +136,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 
 /// The states that are computed.
 pub(super) enum RequestedStates<'a> {
-    /// All, and what a gradient reads if there is room for it.
+    /// All, and what a gradient reads if memory for it is given.
     All(Option<&'a View>),
     /// That at one place of each sequence.
     At(View),
@@ -158,8 +158,10 @@ pub(super) fn compute(
     };
     let has = [call.get("b_ih")?.is_some(), places.is_some()];
     let reads = layer.into_iter().chain(mask).chain(places);
-    let reads: Vec<View> = reads.map(|view| b.plain(&view)).collect::<Outcome<_>>()?;
-    let (dtype, made) = (x.dtype, b.room(x.dtype, &shape)?);
+    let reads: Vec<View> = reads
+        .map(|view| b.contiguous(&view))
+        .collect::<Outcome<_>>()?;
+    let (dtype, made) = (x.dtype, b.allocate(x.dtype, &shape)?);
     let writes: Vec<&View> = std::iter::once(&made).chain(kept).collect();
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>((sizes, inside, has), reads, writes, threads)),
@@ -225,9 +227,9 @@ fn run<T: Float>(
         }
     };
     let (places, mask) = (last_if(has[1]), last_if(sizes.has[1]));
-    let mask = mask.map(Read::truths).transpose()?;
+    let mask = mask.map(Read::booleans).transpose()?;
     let places = places.map(|places| {
-        let places = places.plain::<i64>()?.iter();
+        let places = places.slice::<i64>()?.iter();
         let each = places.map(|&place| super::take::position(place, sizes.length, true));
         each.collect::<Outcome<Vec<usize>>>()
     });
@@ -241,8 +243,8 @@ fn run<T: Float>(
     };
     let layer = sizes.layer::<T>(&mut given, mask)?;
     let (outputs, kept) = match writes {
-        [states] => (states.plain()?, None),
-        [states, kept] => (states.plain()?, Some(kept.plain()?)),
+        [states] => (states.slice()?, None),
+        [states, kept] => (states.slice()?, Some(kept.slice()?)),
         _ => return Ok(()),
     };
     let outputs = match &places {

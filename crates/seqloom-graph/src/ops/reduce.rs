@@ -26,13 +26,13 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "max" => extreme(b, Reduction::Max, &x, &axes)?,
         "min" => extreme(b, Reduction::Min, &x, &axes)?,
         "any" | "all" => {
-            let truths = b.cast(&x, Dtype::Bool)?;
+            let booleans = b.cast(&x, Dtype::Bool)?;
             let which = if call.name() == "any" {
                 Reduction::Max
             } else {
                 Reduction::Min
             };
-            truth(b, which, &truths, &axes)?
+            any_or_all(b, which, &booleans, &axes)?
         }
         name => spread(b, call, name, &x, &axes)?,
     };
@@ -109,8 +109,8 @@ pub(crate) fn extreme(
     b.cast(&found, x.dtype)
 }
 
-/// Whether any truth holds, or all.
-fn truth(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
+/// Whether any value is true, or whether all are.
+fn any_or_all(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
         let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
@@ -123,8 +123,8 @@ fn truth(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome
 /// Variance, deviation, and the number of those that are not 0.
 fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]) -> Outcome<View> {
     if name == "count_nonzero" {
-        let truths = b.cast(x, Dtype::Bool)?;
-        return sum(b, &truths, axes, None);
+        let booleans = b.cast(x, Dtype::Bool)?;
+        return sum(b, &booleans, axes, None);
     }
     if !x.dtype.is_float() {
         return Err("it is known of floats only".to_owned());
@@ -174,7 +174,7 @@ pub(crate) fn fold(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) 
 }
 
 fn go<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
-    walk.run::<T>(read.memory()?, write.plain()?);
+    walk.run::<T>(read.memory()?, write.slice()?);
     Ok(())
 }
 
@@ -182,6 +182,6 @@ fn go<T: Element>(walk: &Walk, read: Read<'_>, write: &mut Write<'_>) -> Outcome
 pub(crate) fn with_axes(found: &View, axes: &[usize]) -> View {
     let mut axes = axes.to_vec();
     axes.sort_unstable();
-    let widen = |layout: Layout, &axis: &usize| layout.widened(axis);
-    found.with_layout(axes.iter().fold(found.layout.clone(), widen))
+    let unsqueeze = |layout: Layout, &axis: &usize| layout.unsqueezed(axis);
+    found.with_layout(axes.iter().fold(found.layout.clone(), unsqueeze))
 }

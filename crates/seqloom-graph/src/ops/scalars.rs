@@ -10,44 +10,49 @@ use crate::plan::{Builder, View};
 type FloatFunction = fn(f64, f64) -> f64;
 
 /// The function of that name, computed in double precision and rounded.
-pub(crate) fn apply(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
+pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
     let function = find(name).ok_or("it is not known of floats")?;
-    each(b, function, given, given.dtype)
+    each(b, function, operands, operands.dtype)
 }
 
 /// Whether the sign is that of a number below 0.
-pub(crate) fn signbit(b: &mut Builder, given: &Operands) -> Outcome<View> {
+pub(crate) fn signbit(b: &mut Builder, operands: &Operands) -> Outcome<View> {
     each(
         b,
         |x, _| f64::from(u8::from(x.is_sign_negative())),
-        given,
+        operands,
         Dtype::Bool,
     )
 }
 
-fn each(b: &mut Builder, function: FloatFunction, given: &Operands, dtype: Dtype) -> Outcome<View> {
-    let shape = shape_of(&given.all)?;
+fn each(
+    b: &mut Builder,
+    function: FloatFunction,
+    operands: &Operands,
+    dtype: Dtype,
+) -> Outcome<View> {
+    let shape = shape_of(&operands.all)?;
     let mut reads = Vec::new();
     let mut numbers = [0.0, 0.0];
     let mut is_array = [false, false];
-    for (slot, operand) in given.all.iter().take(2).enumerate() {
+    for (slot, operand) in operands.all.iter().take(2).enumerate() {
         match operand {
             Operand::Number(number) => numbers[slot] = rounded(*number, dtype),
             Operand::Array(view) => {
                 let view = b.cast(view, Dtype::Float64)?;
-                let layout = view.layout.stretched(&shape);
+                let layout = view.layout.broadcast_to(&shape);
                 let view = view.with_layout(layout.ok_or("the shapes do not broadcast")?);
-                reads.push(b.plain(&view)?);
+                reads.push(b.contiguous(&view)?);
                 is_array[slot] = true;
             }
         }
     }
-    let made = b.room(Dtype::Float64, &shape)?;
+    let made = b.allocate(Dtype::Float64, &shape)?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         let mut arrays = reads.iter();
         let mut next = |is_array: bool| match arrays.next().filter(|_| is_array) {
-            Some(read) => read.plain::<f64>().map(Some),
+            Some(read) => read.slice::<f64>().map(Some),
             None => Ok(None),
         };
         let first = if is_array[0] { next(true)? } else { None };
@@ -55,7 +60,7 @@ fn each(b: &mut Builder, function: FloatFunction, given: &Operands, dtype: Dtype
         let at = |array: Option<&[f64]>, number: f64, at: usize| {
             array.map_or(number, |array| array.get(at).copied().unwrap_or(number))
         };
-        for (position, out) in write.plain::<f64>()?.iter_mut().enumerate() {
+        for (position, out) in write.slice::<f64>()?.iter_mut().enumerate() {
             let x = at(first, numbers[0], position);
             *out = function(x, at(second, numbers[1], position));
         }

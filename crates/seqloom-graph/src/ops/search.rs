@@ -28,8 +28,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         Dtype::Int64
     };
     let (row, x) = (b.cast(&row, dtype)?, b.cast(&x, dtype)?);
-    let (row, x) = (b.plain(&row)?, b.plain(&x)?);
-    let made = b.room(Dtype::Int64, x.shape())?;
+    let (row, x) = (b.contiguous(&row)?, b.contiguous(&x)?);
+    let made = b.allocate(Dtype::Int64, x.shape())?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let ([row, x], [write]) = (reads, writes) else {
             return Ok(());
@@ -45,8 +45,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 fn go<T: Element>(row: Read<'_>, x: Read<'_>, is_right: bool, write: &mut Write<'_>) -> Outcome {
-    let row = row.plain::<T>()?;
-    for (&x, out) in x.plain::<T>()?.iter().zip(write.plain::<i64>()?) {
+    let row = row.slice::<T>()?;
+    for (&x, out) in x.slice::<T>()?.iter().zip(write.slice::<i64>()?) {
         let place = row.partition_point(|&known| known < x || (is_right && known == x));
         *out = place.cast_signed() as i64;
     }

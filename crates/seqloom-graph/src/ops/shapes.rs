@@ -106,12 +106,12 @@ pub(crate) fn matrix_transpose(call: &Call<'_>) -> Outcome<View> {
             x.rank()
         ));
     }
-    Ok(x.with_layout(x.layout.turned()))
+    Ok(x.with_layout(x.layout.transposed()))
 }
 
 pub(crate) fn broadcast_to(call: &Call<'_>) -> Outcome<View> {
     let (x, shape) = (call.array("x")?, call.shape("shape")?);
-    let layout = x.layout.stretched(&shape);
+    let layout = x.layout.broadcast_to(&shape);
     let layout =
         layout.ok_or_else(|| format!("{:?} does not broadcast to {shape:?}", x.shape()))?;
     Ok(x.with_layout(layout))

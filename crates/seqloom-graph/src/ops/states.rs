@@ -41,7 +41,7 @@ pub(crate) fn read(
         several => super::join::joined(b, several, 1)?,
     };
     let keeps_axis = reader.name() == "take_along_axis";
-    let layout = found.layout.widened(1);
+    let layout = found.layout.unsqueezed(1);
     Ok(Some(if keeps_axis {
         found.with_layout(layout)
     } else {
@@ -70,5 +70,5 @@ fn places(
     }
     let places = places.with_layout(places.layout.at(2, 0).at(1, 0));
     let places = b.cast(&places, Dtype::Int64)?;
-    b.plain(&places).map(Some)
+    b.contiguous(&places).map(Some)
 }

@@ -38,9 +38,9 @@ pub(crate) fn along(
     from_end: bool,
 ) -> Outcome<View> {
     require_whole(indices)?;
-    let x = b.plain(x)?;
+    let x = b.contiguous(x)?;
     let places = b.cast(indices, Dtype::Int64)?;
-    let places = b.plain(&places)?;
+    let places = b.contiguous(&places)?;
     let (before, after) = (&x.shape()[..axis], &x.shape()[axis + 1..]);
     let shape: Vec<usize> = [before, indices.shape(), after].concat();
     let blocks = Blocks {
@@ -48,16 +48,16 @@ pub(crate) fn along(
         inner: after.iter().product(),
         from_end,
     };
-    let made = b.room(x.dtype, &shape)?;
+    let made = b.allocate(x.dtype, &shape)?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let ([x, places], [write]) = (reads, writes) else {
             return Ok(());
         };
-        let places = places.plain::<i64>()?;
+        let places = places.slice::<i64>()?;
         match x.dtype.size() {
-            1 => blocks.copy::<u8>(x.plain()?, places, write.plain()?),
-            4 => blocks.copy::<u32>(x.plain()?, places, write.plain()?),
-            _ => blocks.copy::<u64>(x.plain()?, places, write.plain()?),
+            1 => blocks.copy::<u8>(x.slice()?, places, write.slice()?),
+            4 => blocks.copy::<u32>(x.slice()?, places, write.slice()?),
+            _ => blocks.copy::<u64>(x.slice()?, places, write.slice()?),
         }
     });
     b.step(vec![x, places], &[&made], kernel)?;
@@ -133,25 +133,25 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     let (outer, size) = (&x.shape()[..rank - 1], x.shape()[rank - 1]);
     let count = places.shape()[rank - 1];
     let shared = crate::layout::broadcast([outer, &places.shape()[..rank - 1]])?;
-    let stretched = |layout: &Layout, last: usize| {
+    let broadcast = |layout: &Layout, last: usize| {
         let shape: Vec<usize> = shared.iter().copied().chain([last]).collect();
         layout
-            .stretched(&shape)
+            .broadcast_to(&shape)
             .ok_or("the shapes do not broadcast")
     };
-    let x = x.with_layout(stretched(&x.layout, size)?);
-    let places = places.with_layout(stretched(&places.layout, count)?);
-    let places = b.plain(&places)?;
-    let made = b.room(x.dtype, places.shape())?;
+    let x = x.with_layout(broadcast(&x.layout, size)?);
+    let places = places.with_layout(broadcast(&places.layout, count)?);
+    let places = b.contiguous(&places)?;
+    let made = b.allocate(x.dtype, places.shape())?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let ([x, places], [write]) = (reads, writes) else {
             return Ok(());
         };
-        let places = places.plain::<i64>()?;
+        let places = places.slice::<i64>()?;
         match x.dtype.size() {
-            1 => gather::<u8>(*x, places, write.plain()?),
-            4 => gather::<u32>(*x, places, write.plain()?),
-            _ => gather::<u64>(*x, places, write.plain()?),
+            1 => gather::<u8>(*x, places, write.slice()?),
+            4 => gather::<u32>(*x, places, write.slice()?),
+            _ => gather::<u64>(*x, places, write.slice()?),
         }
     });
     b.step(vec![x, places], &[&made], kernel)?;

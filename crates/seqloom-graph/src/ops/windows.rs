@@ -99,7 +99,7 @@ fn sizes(
             steps.groups
         )
     })?;
-    // A kernel lays a padded sample out, with room for one step behind it.
+    // A kernel lays a padded sample out, with space for one step after it.
     let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
     b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
     Ok((shape, out))
@@ -140,10 +140,12 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             shape.outputs
         ));
     }
-    let made = b.room(dtype, &out_shape(&[shape.batch, shape.outputs], out, axes))?;
+    let made = b.allocate(dtype, &out_shape(&[shape.batch, shape.outputs], out, axes))?;
     let has_bias = bias.is_some();
     let given = [Some(x), Some(weight), bias].into_iter().flatten();
-    let reads = given.map(|view| b.plain(&view)).collect::<Outcome<_>>()?;
+    let reads = given
+        .map(|view| b.contiguous(&view))
+        .collect::<Outcome<_>>()?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
@@ -152,7 +154,7 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
                 let mut given = ReadIter::new(reads);
                 let pair = (given.take::<T>()?, given.take()?);
                 let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
-                fill(&shape, pair, given.take_if(has_bias)?, write.plain()?, threads);
+                fill(&shape, pair, given.take_if(has_bias)?, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -193,10 +195,10 @@ pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
     let axes = axes_of(call, &grad, &weight)?;
     let shape = call.shape("shape")?;
-    turned(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
+    grad_by_input(b, &grad, &weight, &shape, &ConvGeometry::of(call, axes)?)
 }
 
-fn turned(
+fn grad_by_input(
     b: &mut Builder,
     grad: &View,
     weight: &View,
@@ -204,7 +206,7 @@ fn turned(
     steps: &ConvGeometry,
 ) -> Outcome<View> {
     require_one_type(&[Some(grad), Some(weight)])?;
-    let made = b.room(grad.dtype, shape)?;
+    let made = b.allocate(grad.dtype, shape)?;
     let images = (image(&made, "shape")?, image(weight, "weight")?);
     let (sizes, out) = sizes(b, grad.dtype, images, steps)?;
     let expected = [sizes.batch, sizes.outputs, out[0], out[1]];
@@ -215,7 +217,7 @@ fn turned(
         ));
     }
     let dtype = grad.dtype;
-    let reads = vec![b.plain(grad)?, b.plain(weight)?];
+    let reads = vec![b.contiguous(grad)?, b.contiguous(weight)?];
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let ([grad, weight], [write]) = (reads, writes) else {
@@ -225,7 +227,7 @@ fn turned(
             by_float!(dtype, T => {
                 let is_deep = depthwise::suits(&sizes);
                 let fill = if is_deep { depthwise::input_grad } else { conv::input_grad };
-                fill(&sizes, grad.plain::<T>()?, weight.plain::<T>()?, write.plain()?, threads);
+                fill(&sizes, grad.slice::<T>()?, weight.slice::<T>()?, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -257,12 +259,12 @@ pub(crate) fn convolve_turned(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     let (height, width) = sizes.ok_or("expected at least one position and one tap")?;
     let channels = inner.checked_mul(steps.groups).ok_or("groups: too many")?;
     let shape = out_shape(&[n, channels], [height, width], axes);
-    let found = turned(b, &x, &weight, &shape, &steps)?;
+    let found = grad_by_input(b, &x, &weight, &shape, &steps)?;
     let Some(bias) = call.array_if("bias")? else {
         return Ok(found);
     };
     let mut layout = bias.layout.clone();
-    (0..axes).for_each(|axis| layout = layout.widened(1 + axis));
+    (0..axes).for_each(|axis| layout = layout.unsqueezed(1 + axis));
     let dtype = found.dtype;
     let both = vec![
         Operand::Array(found),
@@ -281,9 +283,9 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let dtype = require_one_type(&[Some(&x)])?;
     let count = window.out_length().filter(|&count| count <= MOST);
     let count = count.ok_or("expected windows within the padded positions")?;
-    let x = b.plain(&x)?;
-    let made = b.room(dtype, &[n, channels, count])?;
-    let places = b.room(Dtype::Int64, &[n, channels, count])?;
+    let x = b.contiguous(&x)?;
+    let made = b.allocate(dtype, &[n, channels, count])?;
+    let places = b.allocate(Dtype::Int64, &[n, channels, count])?;
     let total = x.layout.count();
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
@@ -292,7 +294,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             };
             let threads = seqloom_kernels::worth_waking(threads, total);
             by_float!(dtype, T => {
-                max_pool1d(&window, x.plain::<T>()?, write.plain()?, places.plain()?, threads);
+                max_pool1d(&window, x.slice::<T>()?, write.slice()?, places.slice()?, threads);
                 Ok(())
             })
         },

@@ -40,10 +40,10 @@ fn meet(one: &Need, other: &Need) -> bool {
     one.first <= other.last && other.first <= one.last
 }
 
-/// The lowest place for so many bytes beside ranges, which come by where they start.
-fn lowest<'a>(taken: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
+/// The lowest free place for so many bytes among occupied ranges, sorted by their start.
+fn lowest<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
     let mut start = 0_usize;
-    for range in taken {
+    for range in occupied {
         if start.checked_add(bytes)? <= range.start {
             break;
         }

@@ -22,7 +22,7 @@ impl View {
         self.layout.rank()
     }
 
-    /// The same memory, seen otherwise.
+    /// The same storage with another layout.
     pub(crate) fn with_layout(&self, layout: Layout) -> Self {
         Self {
             layout,
@@ -113,8 +113,13 @@ impl Builder {
         }
     }
 
-    /// Memory that comes from elsewhere.
-    pub(crate) fn given(&mut self, origin: Origin, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
+    /// Adds a storage, and returns the contiguous array that fills it.
+    pub(crate) fn add_storage(
+        &mut self,
+        origin: Origin,
+        dtype: Dtype,
+        shape: &[usize],
+    ) -> Outcome<View> {
         let bytes = self.bytes(dtype, shape)?;
         self.storages.push(Storage { origin, bytes });
         Ok(View {
@@ -125,8 +130,8 @@ impl Builder {
     }
 
     /// An array to be filled, in C order.
-    pub(crate) fn room(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
-        self.given(Origin::Step, dtype, shape)
+    pub(crate) fn allocate(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
+        self.add_storage(Origin::Step, dtype, shape)
     }
 
     /// An array to be filled, whose axes lie in this order in memory.
@@ -136,7 +141,7 @@ impl Builder {
         shape: &[usize],
         order: &[usize],
     ) -> Outcome<View> {
-        let view = self.room(dtype, shape)?;
+        let view = self.allocate(dtype, shape)?;
         Ok(view.with_layout(Layout::ordered(shape, order)))
     }
 

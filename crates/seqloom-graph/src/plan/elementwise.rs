@@ -3,7 +3,7 @@
 //! A joined program keeps values in registers that separate programs write to memory and read
 //! again. It computes the same operations on the same numbers, so it gives the same bits.
 
-use seqloom_fuse::shape::plain_strides;
+use seqloom_fuse::shape::contiguous_strides;
 use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
 use seqloom_fuse::{InputSource, Target, run};
 
@@ -57,7 +57,7 @@ impl Elementwise {
                 strides: layout.strides.clone(),
             });
         }
-        let strides = plain_strides(&self.shape, &[]);
+        let strides = contiguous_strides(&self.shape, &[]);
         let mut targets = Vec::with_capacity(writes.len());
         for (write, dtype) in writes.iter_mut().zip(&self.outputs) {
             targets.push(Target {
@@ -90,14 +90,14 @@ impl Elementwise {
             [Dtype::Bool] => value
                 .checked_sub(fixed)
                 .and_then(|step| steps.get(step))
-                .is_some_and(|(op, _)| TRUTHS.contains(op)),
+                .is_some_and(|(op, _)| BOOLEAN_OPS.contains(op)),
             _ => false,
         }
     }
 }
 
 /// Operations whose results are 0 or 1.
-const TRUTHS: [Op; 11] = [
+const BOOLEAN_OPS: [Op; 11] = [
     Op::IsFinite,
     Op::IsNan,
     Op::Not,
@@ -156,7 +156,7 @@ fn fits(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bool {
         let mut makers = open
             .iter()
             .filter(|(made, _)| made.writes.contains(&view.storage));
-        makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_plain())
+        makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_contiguous())
     };
     let mut reads = step.reads.iter().zip(&program.inputs);
     is_alike && open.len() < MAX_STEPS && reads.all(|(view, layout)| is_readable(view, layout))
@@ -308,11 +308,11 @@ fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
 /// The memory of a result.
 fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<NumbersMut<'a>> {
     Ok(match dtype {
-        Dtype::Float32 => NumbersMut::F32(write.plain()?),
-        Dtype::Float64 => NumbersMut::F64(write.plain()?),
-        Dtype::Int64 => NumbersMut::I64(write.plain()?),
-        Dtype::Int32 => NumbersMut::I32(write.plain()?),
-        Dtype::Uint32 => NumbersMut::U32(write.plain()?),
-        Dtype::Uint8 | Dtype::Bool => NumbersMut::U8(write.plain()?),
+        Dtype::Float32 => NumbersMut::F32(write.slice()?),
+        Dtype::Float64 => NumbersMut::F64(write.slice()?),
+        Dtype::Int64 => NumbersMut::I64(write.slice()?),
+        Dtype::Int32 => NumbersMut::I32(write.slice()?),
+        Dtype::Uint32 => NumbersMut::U32(write.slice()?),
+        Dtype::Uint8 | Dtype::Bool => NumbersMut::U8(write.slice()?),
     })
 }

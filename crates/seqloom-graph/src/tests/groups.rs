@@ -10,7 +10,7 @@ use super::{Files, Maker, run, run_poisoned};
 struct DrawnValue {
     number: u64,
     shape: [usize; 2],
-    is_boolean: bool,
+    is_bool: bool,
 }
 
 /// An operation by number, and the two values that it reads.
@@ -57,22 +57,22 @@ fn graph(draws: &[DrawnNumbers]) -> Maker {
     let float = |number, shape| DrawnValue {
         number,
         shape,
-        is_boolean: false,
+        is_bool: false,
     };
     let mut values = vec![float(0, [3, 5]), float(1, [3, 1])];
     for &(kind, first, second) in draws {
-        let floats: Vec<&DrawnValue> = values.iter().filter(|value| !value.is_boolean).collect();
+        let floats: Vec<&DrawnValue> = values.iter().filter(|value| !value.is_bool).collect();
         let pair = [first, second].map(|at| floats[at % floats.len()]);
-        let boolean = values.iter().rfind(|value| value.is_boolean);
-        let Some((name, args, shape, is_boolean)) = choose(kind, pair, boolean) else {
+        let boolean = values.iter().rfind(|value| value.is_bool);
+        let Some((name, args, shape, is_bool)) = choose(kind, pair, boolean) else {
             continue;
         };
-        let dtype = if is_boolean { "bool" } else { "float32" };
+        let dtype = if is_bool { "bool" } else { "float32" };
         let number = maker.add(name, &args, &[(dtype, json!(shape))]);
         values.push(DrawnValue {
             number,
             shape,
-            is_boolean,
+            is_bool,
         });
     }
     let last = values.iter().rev().take(3);

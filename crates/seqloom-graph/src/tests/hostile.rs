@@ -24,9 +24,13 @@ fn graph() -> Value {
     let args = json!([{"value": total}, [3, size, 4]]);
     let shape = json!([3, "batch", 4]);
     let wide = json!({"value": maker.add("broadcast_to", &args, &[("float32", shape.clone())])});
-    let turned = json!([3, 4, "batch"]);
-    let turned = maker.add("matrix_transpose", &json!([wide]), &[("float32", turned)]);
-    let args = json!([{"value": turned}, wide]);
+    let transposed = json!([3, 4, "batch"]);
+    let transposed = maker.add(
+        "matrix_transpose",
+        &json!([wide]),
+        &[("float32", transposed)],
+    );
+    let args = json!([{"value": transposed}, wide]);
     let product = maker.add("matmul", &args, &[("float32", json!([3, 4, 4]))]);
     maker.give(product);
     maker.to_json()
@@ -168,8 +172,8 @@ fn an_operation_asks_the_limit_before_it_lists_anything() {
     let mega = 1 << 20;
     let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
     let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));
-    let turned = ("flip", json!([]), "uint8", json!([mega]));
-    let message = error_of(&[1], &[cast, wide, turned]);
+    let transposed = ("flip", json!([]), "uint8", json!([mega]));
+    let message = error_of(&[1], &[cast, wide, transposed]);
     assert!(
         message.contains("[1048576] of int64 is larger"),
         "{message}"

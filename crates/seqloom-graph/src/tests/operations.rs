@@ -1,4 +1,4 @@
-//! The table of operations beside what runs them.
+//! The table of operations, compared with the code that runs them.
 
 use serde_json::json;
 

@@ -43,8 +43,8 @@ fn grow(maker: &mut Maker, which: u8, x: &Value, y: &Value) -> u64 {
             add("index", &json!([{"value": both}, key]), shape)
         }
         4 => {
-            let turned = add("permute_dims", &json!([x, [1, 0]]), json!([4, 3]));
-            add("reshape", &json!([{"value": turned}, [3, 4]]), shape)
+            let transposed = add("permute_dims", &json!([x, [1, 0]]), json!([4, 3]));
+            add("reshape", &json!([{"value": transposed}, [3, 4]]), shape)
         }
         5 => fold(maker, "max", &json!([x]), y),
         _ => {
@@ -75,10 +75,10 @@ proptest! {
         let graph = graph(&choices, &outputs);
         let x: Vec<f32> = (0..12_u8).map(|i| f32::from(i) - 5.5).collect();
         let inputs = [(&[3, 4][..], x)];
-        let plain = run(&graph, &inputs).unwrap();
-        let numbers = plain.iter().flat_map(|array| array.values.as_f32().unwrap());
+        let expected = run(&graph, &inputs).unwrap();
+        let numbers = expected.iter().flat_map(|array| array.values.as_f32().unwrap());
         let is_finite = numbers.into_iter().all(|x| x.is_finite());
         prop_assert!(is_finite);
-        prop_assert_eq!(plain, run_poisoned(&graph, &inputs).unwrap());
+        prop_assert_eq!(expected, run_poisoned(&graph, &inputs).unwrap());
     }
 }

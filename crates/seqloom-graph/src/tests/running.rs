@@ -1,4 +1,4 @@
-//! What graphs compute, beside values that were worked out by hand.
+//! Results of graphs, compared with values that were computed by hand.
 
 use serde_json::{Value, json};
 
@@ -106,14 +106,14 @@ fn places_count_from_the_end_below_0_and_beyond_it_are_an_error() {
 #[test]
 fn truths_choose() {
     let mut maker = Maker::new(&[json!([4])]);
-    let truths = maker.add(
+    let booleans = maker.add(
         "greater",
         &json!([{"value": 0}, 1.5]),
         &[("bool", json!([4]))],
     );
-    let args = json!([{"value": truths}, {"value": 0}, {"float": "-inf"}]);
+    let args = json!([{"value": booleans}, {"value": 0}, {"float": "-inf"}]);
     let made = maker.add("where", &args, &[("float32", json!([4]))]);
-    maker.give(truths);
+    maker.give(booleans);
     maker.give(made);
     let found = run(&maker.to_json(), &[(&[4], steps(4))]).unwrap();
     assert_eq!(

@@ -128,11 +128,11 @@ fn weigh<S: Simd, T: Float>(
     lse: T,
     row: &mut [T],
 ) {
-    let (seen, hidden) = row.split_at_mut(head.seen_of(query, keys));
+    let (visible, hidden) = row.split_at_mut(head.visible_of(query, keys));
     hidden.fill(T::ZERO);
-    head.mask(query, keys.start, seen);
+    head.mask(query, keys.start, visible);
     let lse = if lse == T::LOWEST { T::ZERO } else { lse };
-    exponentials(simd, lse, seen);
+    exponentials(simd, lse, visible);
 }
 
 /// Turns the gradients by the weights into gradients by the scores, and applies dropout to

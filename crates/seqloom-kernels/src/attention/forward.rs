@@ -100,14 +100,14 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     fn weigh<S: Simd>(&mut self, simd: S, number: usize) {
         let (head, query, width) = (self.head, self.first + number, self.keys.len());
         let row = &mut self.scores[number * width..][..width];
-        let (seen, hidden) = row.split_at_mut(head.seen_of(query, &self.keys));
+        let (visible, hidden) = row.split_at_mut(head.visible_of(query, &self.keys));
         hidden.fill(T::ZERO);
-        head.mask(query, self.keys.start, seen);
-        let here = crate::softmax::highest(simd, seen);
+        head.mask(query, self.keys.start, visible);
+        let here = crate::softmax::highest(simd, visible);
         let is_first = self.keys.start == 0;
         let before = if is_first { here } else { self.highest[number] };
         let highest = if here > before { here } else { before };
-        let total = exponentials(simd, shift(highest), seen);
+        let total = exponentials(simd, shift(highest), visible);
         self.highest[number] = highest;
         if is_first {
             self.totals[number] = total;

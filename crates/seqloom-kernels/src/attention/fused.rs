@@ -166,8 +166,8 @@ impl<T: Float> Pass<'_, '_, T> {
         for (number, (keys, values)) in keys.zip(values).enumerate() {
             match self.head.keys.rows - number * K {
                 // Two calls, so that the first holds no test.
-                seen if seen >= K => group.show(keys, values, K),
-                seen => group.show(keys, values, seen),
+                visible if visible >= K => group.show(keys, values, K),
+                visible => group.show(keys, values, visible),
             }
         }
     }
@@ -176,10 +176,10 @@ impl<T: Float> Pass<'_, '_, T> {
 /// Puts answers, of which those of a column lie side by side, into rows.
 fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: StridedMatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
-    let turned = &mut scratch[..rows * width];
-    transpose(answers, size, width, width, turned);
-    for (row, turned) in turned.chunks_exact(width).enumerate() {
-        out.row(row).copy_from_slice(turned);
+    let transposed = &mut scratch[..rows * width];
+    transpose(answers, size, width, width, transposed);
+    for (row, transposed) in transposed.chunks_exact(width).enumerate() {
+        out.row(row).copy_from_slice(transposed);
     }
 }
 

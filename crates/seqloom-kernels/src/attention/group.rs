@@ -28,7 +28,7 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
 }
 
 impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
-    /// Queries that have seen nothing.
+    /// Queries without any key.
     #[inline(always)]
     pub(super) fn new(simd: S, queries: &'a [T], answers: &'a mut [T]) -> Self {
         answers.fill(T::ZERO);
@@ -43,12 +43,12 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Adds the values of a tile, of which only the first are `seen`, times their weights.
+    /// Adds the values of the first `len` keys of a tile, times their weights.
     #[inline(always)]
-    pub(super) fn show<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], seen: usize) {
+    pub(super) fn show<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], len: usize) {
         let mut tile = self.score(keys);
         for (key, scores) in tile.iter_mut().enumerate() {
-            if key >= seen {
+            if key >= len {
                 *scores = [Lanes::splat(self.simd, T::LOWEST); V];
             }
         }
@@ -134,7 +134,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         let (ends, _) = T::split_mut::<S>(ends);
         for (v, total) in self.totals.into_iter().enumerate() {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
-            // The highest score of all weighs at least one, beside rounding, unless a query
+            // The highest score of all weighs at least one, except for rounding, unless a query
             // saw nothing. A NaN is not less, and stays one.
             let inverse = total.if_less(total.like(T::of(0.5)), zero, one / total);
             for answers in &mut *self.answers {
@@ -171,13 +171,13 @@ mod tests {
     /// The answers and the sums' logarithms of one-column queries to keys, whose values are
     /// their numbers.
     fn ask(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
-        let (asked, seen) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
+        let (asked, known) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
         let values: Vec<f32> = (0..200_u8).map(f32::from).take(keys.len()).collect();
         let view = |data, shape| Heads::new(data, shape, [0, 0, 1]).unwrap();
         let inputs = AttentionInputs {
             queries: view(queries, asked),
-            keys: view(keys, seen),
-            values: view(&values, seen),
+            keys: view(keys, known),
+            values: view(&values, known),
             mask: None,
             rule: AttentionRule {
                 scale: 1.0,

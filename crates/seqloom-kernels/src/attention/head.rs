@@ -32,9 +32,9 @@ pub(super) struct Head<'a, T> {
 }
 
 impl<T: crate::Float> Head<'_, T> {
-    /// How many keys the query may see at most.
+    /// The number of keys that the query may attend to.
     #[inline(always)]
-    pub(super) fn seen(&self, query: usize) -> usize {
+    pub(super) fn visible(&self, query: usize) -> usize {
         let all = self.keys.rows_count();
         if self.rule.causal {
             all.min(query + 1)
@@ -43,18 +43,22 @@ impl<T: crate::Float> Head<'_, T> {
         }
     }
 
-    /// How many of a block of keys the query may see.
+    /// The number of keys of a block that the query may attend to.
     #[inline(always)]
-    pub(super) fn seen_of(&self, query: usize, keys: &Range<usize>) -> usize {
-        self.seen(query).saturating_sub(keys.start).min(keys.len())
+    pub(super) fn visible_of(&self, query: usize, keys: &Range<usize>) -> usize {
+        let visible = self.visible(query);
+        visible.saturating_sub(keys.start).min(keys.len())
     }
 
-    /// Cuts the keys that some queries may see into equal blocks, at least one.
+    /// Cuts the keys that some queries may attend to into equal blocks, at least one.
     pub(super) fn key_blocks(&self, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        let seen = queries.end.checked_sub(1).map_or(0, |last| self.seen(last));
-        let count = seen.div_ceil(KEYS).max(1);
-        let size = seen.div_ceil(count);
-        (0..count).map(move |number| number * size..seen.min((number + 1) * size))
+        let keys = queries
+            .end
+            .checked_sub(1)
+            .map_or(0, |last| self.visible(last));
+        let count = keys.div_ceil(KEYS).max(1);
+        let size = keys.div_ceil(count);
+        (0..count).map(move |number| number * size..keys.min((number + 1) * size))
     }
 
     /// Masks a query's scores of the keys from `first` on.

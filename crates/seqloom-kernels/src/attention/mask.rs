@@ -1,8 +1,8 @@
-//! Which keys a query may look at.
+//! Which keys a query may attend to.
 
 use crate::Float;
 
-/// An array that is stretched over (batch, head, query, key).
+/// An array that is broadcast to (batch, head, query, key).
 #[derive(Clone, Copy, Debug)]
 pub struct BroadcastArray<'a, U> {
     data: &'a [U],
@@ -10,7 +10,7 @@ pub struct BroadcastArray<'a, U> {
 }
 
 impl<'a, U: Copy> BroadcastArray<'a, U> {
-    /// A stretched axis has the step 0; keys lie side by side or are stretched. None where
+    /// A broadcast axis has the step 0; keys are adjacent or broadcast. None where
     /// that is not so, or where the steps leave the data.
     pub fn new(data: &'a [U], shape: [usize; 4], steps: [usize; 4]) -> Option<Self> {
         let last = shape
@@ -46,7 +46,7 @@ enum MaskRow<'a, U> {
 /// What is done to the scores before the softmax.
 #[derive(Clone, Copy, Debug)]
 pub enum AttentionMask<'a, T> {
-    /// The keys that may be looked at.
+    /// The keys that a query may attend to.
     Allowed(BroadcastArray<'a, bool>),
     /// Added to the scores.
     Added(BroadcastArray<'a, T>),

@@ -29,13 +29,13 @@ pub use mask::{AttentionMask, BroadcastArray};
 /// What attention is paid to. The number of samples and of heads is that of the queries.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T> {
-    /// `(batch, head, query, depth)`.
+    /// `(batch, head, query, head_size)`.
     pub queries: Heads<'a, T>,
-    /// `(batch, head, key, depth)`.
+    /// `(batch, head, key, head_size)`.
     pub keys: Heads<'a, T>,
     /// `(batch, head, key, width)`.
     pub values: Heads<'a, T>,
-    /// What may be seen.
+    /// Which keys are visible.
     pub mask: Option<AttentionMask<'a, T>>,
     /// How scores become weights.
     pub rule: AttentionRule<T>,

@@ -40,7 +40,7 @@ fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
 fn slow(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     let head = inputs.head(number);
     let q = head.queries.row(query);
-    let scores = (0..head.seen(query)).map(|key| {
+    let scores = (0..head.visible(query)).map(|key| {
         let k = head.keys.row(key);
         (q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>() * head.rule.scale).exp()
     });

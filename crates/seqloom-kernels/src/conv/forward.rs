@@ -26,9 +26,9 @@ pub fn forward<T: Float>(
     let filter = |group: usize| Matrix {
         values: &weight[group * rows * taps..][..rows * taps],
         lines: rows,
-        depth: taps,
+        k: taps,
         line_step: taps,
-        depth_step: 1,
+        k_step: 1,
     };
     Packed::pack_each(shape.groups, filter, threads, |filters| {
         let together = shape.together();
@@ -82,8 +82,8 @@ impl<T: Float> ConvSamples<'_, T> {
         out: &mut [T],
     ) {
         let panels = Panels::of::<T>();
-        for (depth, left) in filter.blocks() {
-            pack_right(&panels, windows, depth.clone(), |right| {
+        for (k, left) in filter.blocks() {
+            pack_right(&panels, windows, k.clone(), |right| {
                 let rows = ConvRows {
                     outputs: self.shape.outputs,
                     positions: self.shape.positions(),
@@ -91,11 +91,11 @@ impl<T: Float> ConvSamples<'_, T> {
                     first_channel: self.group * filter.rows(),
                     start,
                     count: windows.count,
-                    bias: self.bias.filter(|_| depth.start == 0),
-                    is_first: depth.start == 0,
+                    bias: self.bias.filter(|_| k.start == 0),
+                    is_first: k.start == 0,
                     out: &mut *out,
                 };
-                tiles(depth.len(), left, right, rows);
+                tiles(k.len(), left, right, rows);
             });
         }
     }

@@ -1,6 +1,6 @@
 //! Channels of samples, and the windows that slide over them.
 
-/// Some channels of each sample, seen through windows.
+/// Some channels of each sample, read in windows.
 #[derive(Clone, Copy)]
 pub(super) struct Image<'a, T> {
     pub(super) values: &'a [T],
@@ -91,7 +91,7 @@ impl<T> Image<'_, T> {
 
     /// What a run sees of the image at one tap, if anything.
     #[inline(always)]
-    pub(super) fn seen(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
+    pub(super) fn visible(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;
@@ -102,8 +102,8 @@ impl<T> Image<'_, T> {
         );
         let before = self.padding[1].saturating_sub(first).div_ceil(stride);
         let x = (first + before * stride).checked_sub(self.padding[1])?;
-        let room = width.saturating_sub(x).div_ceil(stride);
-        let count = run.count.checked_sub(before)?.min(room);
+        let left = width.saturating_sub(x).div_ceil(stride);
+        let count = run.count.checked_sub(before)?.min(left);
         let row =
             run.sample * self.sample + ((self.first_channel + tap.channel) * height + y) * width;
         Some(VisibleWindows {
@@ -115,7 +115,7 @@ impl<T> Image<'_, T> {
     }
 }
 
-/// Windows of a run that see the image at a tap.
+/// Windows of a run whose input at a tap lies inside the image.
 #[derive(Clone, Copy)]
 pub(super) struct VisibleWindows {
     /// Windows before them, which see the padding.

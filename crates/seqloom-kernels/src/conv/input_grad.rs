@@ -31,9 +31,9 @@ pub fn input_grad<T: Float>(
     let filter = |group: usize| Matrix {
         values: &weight[group * outputs * taps..][..outputs * taps],
         lines: taps,
-        depth: outputs,
+        k: outputs,
         line_step: 1,
-        depth_step: taps,
+        k_step: taps,
     };
     Packed::pack_each(shape.groups, filter, threads, |filters| {
         let together = shape.together();
@@ -73,8 +73,8 @@ impl<T: Float> GradSamples<'_, T> {
                 first: self.first * positions + start,
                 count: TOGETHER.min(count - start),
             };
-            for (depth, left) in filter.blocks() {
-                pack_right(&Panels::of::<T>(), &windows, depth.clone(), |right| {
+            for (k, left) in filter.blocks() {
+                pack_right(&Panels::of::<T>(), &windows, k.clone(), |right| {
                     let count = windows.count;
                     let take = WindowGrads {
                         image,
@@ -83,7 +83,7 @@ impl<T: Float> GradSamples<'_, T> {
                         count,
                         out: &mut *out,
                     };
-                    tiles(depth.len(), left, right, take);
+                    tiles(k.len(), left, right, take);
                 });
             }
         }
@@ -108,11 +108,11 @@ impl<T: Float> TakeTile<T> for WindowGrads<'_, T> {
         for run in self.image.runs(self.start + tile.column, columns) {
             let rows = tile.sums.chunks_exact(tile.width);
             for (sums, &tap) in rows.zip(&self.taps[tile.row..]) {
-                let Some(seen) = self.image.seen(run, tap) else {
+                let Some(visible) = self.image.visible(run, tap) else {
                     continue;
                 };
-                let sums = &sums[run.first + seen.before..][..seen.count];
-                add(sums, stride, &mut self.out[seen.from..]);
+                let sums = &sums[run.first + visible.before..][..visible.count];
+                add(sums, stride, &mut self.out[visible.from..]);
             }
         }
     }

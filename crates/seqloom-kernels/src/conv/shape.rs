@@ -32,8 +32,8 @@ impl Shape {
         let sound = divides(self.channels) && divides(self.outputs);
         let out = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].checked_sub(1)?;
-            let room = (self.size[axis] + 2 * self.padding[axis]).checked_sub(reach + 1)?;
-            Some(room.checked_div(self.stride[axis])? + 1)
+            let last = (self.size[axis] + 2 * self.padding[axis]).checked_sub(reach + 1)?;
+            Some(last.checked_div(self.stride[axis])? + 1)
         };
         Some([out(0)?, out(1)?]).filter(|_| sound && self.dilation[0] * self.dilation[1] > 0)
     }

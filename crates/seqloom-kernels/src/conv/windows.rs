@@ -9,7 +9,7 @@ use crate::Float;
 use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
 
-/// A line for each window, from the one numbered `first`; its taps are the depth.
+/// A line for each window, from the one numbered `first`; its taps are K.
 pub(super) struct ByWindow<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
@@ -21,17 +21,17 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
         self.count
     }
 
-    fn depth(&self) -> usize {
+    fn k(&self) -> usize {
         self.image.taps()
     }
 
-    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
-        let width = out.len() / depth.len().max(1);
+    fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]) {
+        let width = out.len() / k.len().max(1);
         pack_windows(Panel {
             image: self.image,
             first: self.first + first,
             count: width.min(self.count.saturating_sub(first)),
-            depth,
+            k,
             width,
             out,
         });
@@ -43,7 +43,7 @@ struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,
     count: usize,
-    depth: Range<usize>,
+    k: Range<usize>,
     width: usize,
     out: &'b mut [T],
 }
@@ -69,9 +69,9 @@ impl<T: Float> Panel<'_, '_, T> {
             self.out.fill(T::ZERO);
         }
         for run in self.image.runs(self.first, self.count) {
-            let taps = self.image.taps_from(self.depth.start);
+            let taps = self.image.taps_from(self.k.start);
             let steps = self.image.kernel[0] * self.image.kernel[1];
-            for (number, tap) in taps.take(steps.min(self.depth.len())).enumerate() {
+            for (number, tap) in taps.take(steps.min(self.k.len())).enumerate() {
                 self.pack_step::<WIDTH>(run, tap, (number, steps));
             }
         }
@@ -84,16 +84,16 @@ impl<T: Float> Panel<'_, '_, T> {
         let (first, steps) = rows;
         let rows = self.out[first * self.width..].chunks_mut(self.width);
         let rows = rows.step_by(steps);
-        let Some(seen) = self.image.seen(run, tap) else {
+        let Some(visible) = self.image.visible(run, tap) else {
             return rows.for_each(|row| row[run.first..][..run.count].fill(T::ZERO));
         };
         let plane = self.image.size[0] * self.image.size[1];
-        let is_whole = WIDTH > 1 && seen.count == WIDTH && self.image.stride[1] == 1;
+        let is_whole = WIDTH > 1 && visible.count == WIDTH && self.image.stride[1] == 1;
         for (channel, row) in rows.enumerate() {
-            let values = &self.image.values[seen.from + channel * plane..];
+            let values = &self.image.values[visible.from + channel * plane..];
             match (row.first_chunk_mut::<WIDTH>(), values.first_chunk()) {
                 (Some(row), Some(values)) if is_whole => *row = *values,
-                _ => self.image.copy(run, seen, values, &mut row[run.first..]),
+                _ => self.image.copy(run, visible, values, &mut row[run.first..]),
             }
         }
     }
@@ -102,13 +102,13 @@ impl<T: Float> Panel<'_, '_, T> {
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees of a row, from the first number on.
     #[inline(always)]
-    fn copy(&self, run: WindowRun, seen: VisibleWindows, values: &[T], out: &mut [T]) {
-        let (before, out) = out[..run.count].split_at_mut(seen.before);
-        let (out, after) = out.split_at_mut(seen.count);
+    fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
+        let (before, out) = out[..run.count].split_at_mut(visible.before);
+        let (out, after) = out.split_at_mut(visible.count);
         before.fill(T::ZERO);
         after.fill(T::ZERO);
         if self.stride[1] == 1 {
-            let values = &values[..seen.count];
+            let values = &values[..visible.count];
             out.iter_mut()
                 .zip(values)
                 .for_each(|(out, &value)| *out = value);
@@ -121,7 +121,7 @@ impl<T: Float> Image<'_, T> {
     }
 }
 
-/// A line for each tap; the windows of all samples are the depth.
+/// A line for each tap; the windows of all samples are K.
 pub(super) struct ByTap<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,
@@ -132,20 +132,20 @@ impl<T: Float> Lines<T> for ByTap<'_, T> {
         self.image.taps()
     }
 
-    fn depth(&self) -> usize {
+    fn k(&self) -> usize {
         self.samples * self.image.windows()
     }
 
-    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
-        let width = out.len() / depth.len().max(1);
+    fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]) {
+        let width = out.len() / k.len().max(1);
         let count = width.min(self.count().saturating_sub(first));
         let taps: Vec<Tap> = self.image.taps_from(first).take(count).collect();
         if count < width {
             out.fill(T::ZERO);
         }
-        for start in depth.clone().step_by(SOME) {
-            let windows = SOME.min(depth.end - start);
-            let out = &mut out[(start - depth.start) * width..][..windows * width];
+        for start in k.clone().step_by(SOME) {
+            let windows = SOME.min(k.end - start);
+            let out = &mut out[(start - k.start) * width..][..windows * width];
             for run in self.image.runs(start, windows) {
                 let out = &mut out[run.first * width..][..run.count * width];
                 self.image.turn_all(run, &taps, width, out);
@@ -183,8 +183,8 @@ impl<T: Float> Image<'_, T> {
     /// position of it a window.
     fn one_by_one(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
-        self.seen(run, *taps.first().filter(|_| one)?)
-            .map(|seen| seen.from)
+        self.visible(run, *taps.first().filter(|_| one)?)
+            .map(|visible| visible.from)
     }
 
     /// Whether one tap's number stands behind the other's in memory.
@@ -195,8 +195,8 @@ impl<T: Float> Image<'_, T> {
     /// Where the numbers of neighbouring taps start, if no window of the run sees the
     /// padding there.
     fn seen_whole(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
-        let first = self.seen(run, *taps.first().filter(|_| taps.len() > 1)?)?;
-        let last = self.seen(run, *taps.last()?)?;
+        let first = self.visible(run, *taps.first().filter(|_| taps.len() > 1)?)?;
+        let last = self.visible(run, *taps.last()?)?;
         (first.before == 0 && last.count == run.count).then_some(first.from)
     }
 
@@ -219,11 +219,11 @@ impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees at one tap to positions that are `width` apart.
     fn transpose(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
-        if let Some(seen) = self.seen(run, tap) {
-            let before = outs.by_ref().take(seen.before);
+        if let Some(visible) = self.visible(run, tap) {
+            let before = outs.by_ref().take(visible.before);
             before.for_each(|out| *out = T::ZERO);
-            let values = self.values[seen.from..].iter().step_by(self.stride[1]);
-            let outs = outs.by_ref().take(seen.count);
+            let values = self.values[visible.from..].iter().step_by(self.stride[1]);
+            let outs = outs.by_ref().take(visible.count);
             outs.zip(values).for_each(|(out, &value)| *out = value);
         }
         outs.for_each(|out| *out = T::ZERO);

@@ -37,7 +37,7 @@ impl<T: Float> FeedForward<'_, T> {
 
     fn fill_bands(&self, x: &[T], out: &mut [T], threads: usize) {
         let width = self.inner.inputs;
-        T::with_scratch(self.parts().map(|part| self.room(&part)).sum(), |packed| {
+        T::with_scratch(self.parts().map(|part| self.size(&part)).sum(), |packed| {
             let parts = self.pack(packed, threads);
             let longest = parts.iter().map(|part| part.hidden.len()).max();
             let longest = longest.unwrap_or(0);
@@ -48,7 +48,7 @@ impl<T: Float> FeedForward<'_, T> {
         });
     }
 
-    /// The parts of the hidden numbers: blocks of the second product's depth.
+    /// The parts of the hidden numbers: blocks of K of the second product.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         blocks(self.outer.inputs)
     }
@@ -62,9 +62,9 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// How many numbers those are when they are packed.
-    fn room(&self, hidden: &Range<usize>) -> usize {
-        let rooms = self.lines(hidden).map(|lines| Side::Right.size(&lines));
-        rooms.into_iter().sum()
+    fn size(&self, hidden: &Range<usize>) -> usize {
+        let sizes = self.lines(hidden).map(|lines| Side::Right.size(&lines));
+        sizes.into_iter().sum()
     }
 
     /// Packs the weights, part by part.

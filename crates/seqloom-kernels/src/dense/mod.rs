@@ -2,7 +2,7 @@
 //!
 //! A thread takes a band of rows through all steps while they stay in its second-level
 //! cache; the weights are packed once for all bands. A row is summed in an order that the
-//! weights alone decide: what stands beside it, and how many rows there are, changes no bit.
+//! weights alone decide: the other rows and their number change no bit.
 
 mod feed_forward;
 mod linear;
@@ -42,9 +42,9 @@ impl<'a, T: Float> LinearLayer<'a, T> {
         Matrix {
             values: &self.weight[outputs.start * self.inputs + inputs.start..],
             lines: outputs.len(),
-            depth: inputs.len(),
+            k: inputs.len(),
             line_step: self.inputs,
-            depth_step: 1,
+            k_step: 1,
         }
     }
 
@@ -59,9 +59,9 @@ fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
     Matrix {
         values,
         lines: values.len() / width,
-        depth: width,
+        k: width,
         line_step: width,
-        depth_step: 1,
+        k_step: 1,
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn each_band<T: Send>(
     });
 }
 
-/// Bytes of rows that a second-level cache holds beside panels of weights.
+/// Bytes of rows that a second-level cache holds together with panels of weights.
 const NEAR: usize = 512 << 10;
 
 /// A multiple of the rows of all tiles.

@@ -1,4 +1,4 @@
-//! A linear layer whose outputs are turned by their positions (Su et al. 2021).
+//! A linear layer whose outputs are rotated by their positions (Su et al. 2021).
 
 use seqloom_macros::{compiled_once, vectorized};
 
@@ -17,12 +17,12 @@ pub struct Rotation<'a, T> {
     pub sines: &'a [T],
     /// Numbers of a pair's half: half of a head's.
     pub half: usize,
-    /// Heads that are turned: the first of a row.
+    /// Heads that are rotated: the first of a row.
     pub heads: usize,
 }
 
 /// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
-/// turned.
+/// rotated.
 #[compiled_once]
 pub fn linear_then_rotate<T: Float>(
     layer: LinearLayer<'_, T>,

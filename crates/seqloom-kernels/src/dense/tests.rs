@@ -20,7 +20,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_
 }
 
 /// What a layer gives for one row, by the definition.
-fn plain(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
+fn reference(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
     lines.map(|(line, bias)| product(line) + bias).collect()
@@ -43,7 +43,10 @@ fn a_layer_is_the_definition_plus_the_residual() {
     on_every_machine(|_| {
         for count in [1, 5, 50, 250] {
             let (x, residual) = (numbers(count * WIDTH, 5), numbers::<f64>(count * 70, 6));
-            let expected: Vec<f64> = x.chunks(WIDTH).flat_map(|row| plain(layer, row)).collect();
+            let expected: Vec<f64> = x
+                .chunks(WIDTH)
+                .flat_map(|row| reference(layer, row))
+                .collect();
             let mut out = vec![f64::NAN; count * 70];
             linear(layer, &x, None, &mut out, 1);
             assert_near(&out, &expected);
@@ -75,7 +78,7 @@ fn the_first_heads_are_turned_by_their_angles() {
             linear_then_rotate(layer, rotation, &x, &mut out, 1);
             let rows = x.chunks(WIDTH).zip(angles.chunks(half));
             for ((row, angles), found) in rows.zip(out.chunks(width)) {
-                let mut expected = plain(layer, row);
+                let mut expected = reference(layer, row);
                 let turned = expected.chunks_mut(2 * half).take(heads);
                 turned.for_each(|head| turn(head, angles));
                 assert_near(found, &expected);
@@ -112,10 +115,10 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
 fn fed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
     let mut normal = vec![0.0; WIDTH];
     crate::norm::normalise(part.norm, row, [&mut normal, &mut [0.0], &mut [0.0]], 1);
-    let hidden = plain(part.inner, &normal);
+    let hidden = reference(part.inner, &normal);
     let mut bent = hidden.clone();
     crate::activation::gelu(&hidden, &mut bent, 1);
-    let sums = plain(part.outer, &bent);
+    let sums = reference(part.outer, &bent);
     sums.iter().zip(row).map(|(sum, x)| sum + x).collect()
 }
 

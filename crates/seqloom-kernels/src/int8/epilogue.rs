@@ -134,7 +134,7 @@ fn gelu<S: Simd>(simd: S, values: &mut Wide<f32>) {
     }
 }
 
-/// Writes as many numbers as there is room for, with others added if there are any.
+/// Writes as many numbers as the output holds, with others added if there are any.
 #[cold]
 fn put_some(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
     out.copy_from_slice(&values[..out.len()]);

@@ -39,7 +39,7 @@ pub(super) fn linear_by(
 }
 
 /// Fills `out` with the layer's outputs for the rows of `x`; the first heads of each row are
-/// turned.
+/// rotated.
 pub fn linear_then_rotate(
     layer: Int8Layer<'_>,
     rotation: Rotation<'_, f32>,

@@ -3,7 +3,7 @@
 //! A row of the input is quantized when it is read: `x * factors = scale * (q - zero)`, where
 //! q is from 0 to 255 ([`quantize`]). Products of q and the weights are summed as integers,
 //! which is exact, and each sum becomes a float once ([`epilogue`]). So a row of the output
-//! has the same bits on every machine, but for those of gelu; and it has the same beside any
+//! has the same bits on every machine, but for those of gelu; and it has the same with any
 //! other rows and with any number of threads.
 //!
 //! Weights are packed in panels of some columns of the output ([`pack`]). The input is read
@@ -40,7 +40,7 @@ pub struct Int8Layer<'a> {
     pub bias: Option<&'a [f32]>,
 }
 
-/// As many inputs as sums of 32 bits have room for.
+/// The largest number of inputs whose sums fit in 32 bits.
 pub const DEEPEST: usize = 1 << 16;
 
 /// Calls `work` with scratch space of this thread, whose words are whatever they are.

@@ -56,7 +56,7 @@ struct Rounding {
 /// Adding it to a small float leaves the nearest whole number in the lowest bits.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Steps from the least number of a row to the greatest: one less than 8 bits have room for,
+/// Steps from the least number of a row to the greatest: one less than 8 bits hold,
 /// because zero and the greatest may both be rounded up.
 const STEPS: f32 = 254.0;
 

@@ -50,7 +50,7 @@ impl Arrays {
     }
 }
 
-/// The numbers of a row as plain arithmetic rounds them, and their scale.
+/// The numbers of a row as scalar arithmetic rounds them, and their scale.
 fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     let x: Vec<f32> = row.iter().zip(factors).map(|(x, f)| x * f).collect();
     let high = x.iter().copied().fold(0.0, f32::max);
@@ -68,7 +68,7 @@ fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
 }
 
 /// The layer by sums of 64 bits.
-fn plainly(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
+fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     let inputs = layer.factors.len();
     let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));
     let row = |(x, scale): (Vec<i64>, f32)| -> Vec<f32> {
@@ -100,7 +100,7 @@ proptest! {
         for x in &mut x {
             *x = (*x + 0.3) * 10_f32.powi(power);
         }
-        let expected = bits(&plainly(arrays.layer(), &x));
+        let expected = bits(&reference(arrays.layer(), &x));
         for tile in tiles() {
             on_every_machine(|_| {
                 let mut out = vec![f32::NAN; rows * outputs];
@@ -126,7 +126,7 @@ fn the_largest_sums_have_room() {
         for x in [&x, &mixed] {
             let mut out = [0.0];
             linear_by(tile, layer, (x, None), &mut out, 1);
-            assert_eq!(bits(&out), bits(&plainly(layer, x)));
+            assert_eq!(bits(&out), bits(&reference(layer, x)));
         }
     }
 }
@@ -139,7 +139,7 @@ fn a_row_with_a_nan_or_an_infinity_gives_nan_and_leaves_the_others_alone() {
         let mut out = [0.0; 15];
         linear(arrays.layer(), &x, None, &mut out, 1);
         assert!(out[5..10].iter().all(|number| number.is_nan()));
-        assert_eq!(bits(&out[..5]), bits(&plainly(arrays.layer(), &x[..3])));
+        assert_eq!(bits(&out[..5]), bits(&reference(arrays.layer(), &x[..3])));
         assert_eq!(bits(&out[..5]), bits(&out[10..]));
     }
 }
@@ -186,13 +186,13 @@ fn a_residual_is_added_and_heads_are_turned_as_those_of_floats_are() {
         heads,
     };
     on_every_machine(|_| {
-        let plain = plainly(arrays.layer(), &x);
+        let expected = reference(arrays.layer(), &x);
         let mut out = vec![0.0; rows * outputs];
         linear(arrays.layer(), &x, Some(&residual), &mut out, 1);
-        let sums: Vec<f32> = plain.iter().zip(&residual).map(|(a, b)| a + b).collect();
+        let sums: Vec<f32> = expected.iter().zip(&residual).map(|(a, b)| a + b).collect();
         assert_eq!(bits(&out), bits(&sums));
         linear_then_rotate(arrays.layer(), rotation, &x, &mut out, 1);
-        let mut turned = plain;
+        let mut turned = expected;
         dense::rotate(rotation, outputs, &mut turned);
         assert_eq!(bits(&out), bits(&turned));
     });
@@ -226,10 +226,10 @@ fn a_feed_forward_part_is_its_parts_one_after_the_other() {
                 let mut moments = vec![0.0; 2 * rows];
                 let (means, inverses) = moments.split_at_mut(rows);
                 norm::normalise(part.norm, &x, [&mut normal, means, inverses], 1);
-                let hidden = plainly(part.inner, &normal);
+                let hidden = reference(part.inner, &normal);
                 let mut bent = hidden.clone();
                 activation::gelu(&hidden, &mut bent, 1);
-                let mut expected = plainly(part.outer, &bent);
+                let mut expected = reference(part.outer, &bent);
                 expected.iter_mut().zip(&x).for_each(|(out, x)| *out += x);
                 let mut out = vec![0.0; x.len()];
                 part.apply(&x, &mut out, 1);

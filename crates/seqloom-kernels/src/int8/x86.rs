@@ -13,12 +13,12 @@ use super::tile::{CHUNK, Int8Tile};
 /// products and of two; and of 256 bits.
 pub(super) fn offered() -> [Option<Int8Tile>; 4] {
     let wide = is_x86_feature_detected!("avx512bw");
-    let plain = is_x86_feature_detected!("avx2");
+    let has_avx2 = is_x86_feature_detected!("avx2");
     [
         (wide && is_x86_feature_detected!("avx512vnni")).then_some(AVX512_VNNI),
         wide.then_some(AVX512),
-        (plain && is_x86_feature_detected!("avxvnni")).then_some(AVX_VNNI),
-        plain.then_some(AVX2),
+        (has_avx2 && is_x86_feature_detected!("avxvnni")).then_some(AVX_VNNI),
+        has_avx2.then_some(AVX2),
     ]
 }
 

@@ -27,7 +27,7 @@ pub(super) fn fill<'a, T: Float>(
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) -> Option<StridedMatrixMut<'a, T>> {
-    if suits_turned(left, right) {
+    if suits_transposed(left, right) {
         DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
@@ -39,9 +39,9 @@ pub(super) fn fill<'a, T: Float>(
 }
 
 /// Whether the left factor is that much smaller that it is the one to be packed.
-fn suits_turned<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
+fn suits_transposed<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
     let are_few = left.count() <= FEW && right.count() >= 2 * left.count();
-    are_few && left.depth() >= LONG && right.line(0).is_some()
+    are_few && left.k() >= LONG && right.line(0).is_some()
 }
 
 /// Left lines that are few, where there are more right ones: of more, the right lines are
@@ -51,7 +51,7 @@ const FEW: usize = 48;
 /// Right lines that are few enough for left ones to be read in place.
 const NARROW: usize = 64;
 
-/// A depth that is worth transposing each tile at its end.
+/// K that is worth transposing each tile at its end.
 const LONG: usize = 192;
 
 /// A multiple of the rows of all tiles.
@@ -80,7 +80,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
     fn fill(&self, out: &mut StridedMatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
         let lines = self.panels.count * self.panels.width;
-        T::with_scratch(lines * self.read.depth(), |packed| {
+        T::with_scratch(lines * self.read.k(), |packed| {
             self.pack(packed, threads);
             let pieces = pieces::<_, TRANSPOSED>(out, threads);
             parallel::each(pieces, threads, |piece| {
@@ -89,7 +89,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         });
     }
 
-    /// Adds the products of one piece of the output, a part of the depth at a time.
+    /// Adds the products of one piece of the output, a part of K at a time.
     fn fill_piece(
         &self,
         (row, column, mut out): (usize, usize, StridedMatrixMut<'_, T>),
@@ -98,41 +98,41 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     ) {
         let lines = self.panels.count * self.panels.width;
         let first = if TRANSPOSED { column } else { row };
-        for depth in self.blocks() {
+        for k in self.blocks() {
             add_block(DirectBlock::<_, T, TRANSPOSED> {
                 panels: self.panels,
-                packed: &packed[depth.start * lines..depth.end * lines],
+                packed: &packed[k.start * lines..k.end * lines],
                 read: self.read,
                 first,
-                epilogue: epilogue.of(column, depth.start == 0),
-                depth,
+                epilogue: epilogue.of(column, k.start == 0),
+                k,
                 out: out.lend(),
             });
         }
     }
 
-    /// Packs the lines, block after block of the depth.
+    /// Packs the lines, block after block of K.
     fn pack(&self, out: &mut [T], threads: usize) {
         let PackedPanels { count, width } = self.panels;
-        for depth in self.blocks() {
-            let block = &mut out[depth.start * count * width..depth.end * count * width];
-            let size = if threads <= 1 { count } else { 1 } * width * depth.len();
+        for k in self.blocks() {
+            let block = &mut out[k.start * count * width..k.end * count * width];
+            let size = if threads <= 1 { count } else { 1 } * width * k.len();
             parallel::chunks(block, size, threads, |number, out| {
                 self.packed
-                    .pack_panels(number * width, depth.clone(), width, out);
+                    .pack_panels(number * width, k.clone(), width, out);
             });
         }
     }
 
-    /// The parts of the depth: as long as such a part of all panels stays near.
+    /// The parts of K: as long as such a part of all panels stays near.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
         let longest = NEAR / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(SHORTEST, LONGEST);
-        let depth = self.read.depth();
-        let size = depth.div_ceil(depth.div_ceil(longest).max(1)).max(1);
-        (0..depth)
+        let k = self.read.k();
+        let size = k.div_ceil(k.div_ceil(longest).max(1)).max(1);
+        (0..k)
             .step_by(size)
-            .map(move |start| start..depth.min(start + size))
+            .map(move |start| start..k.min(start + size))
     }
 }
 
@@ -153,9 +153,9 @@ fn pieces<'a, T: Float, const TRANSPOSED: bool>(
     }
 }
 
-/// Numbers that stay in a second-level cache, beside others.
+/// Numbers that stay in a second-level cache together with others.
 const NEAR: usize = 1 << 17;
-/// Limits of a part of the depth.
+/// Limits of a part of K.
 const SHORTEST: usize = 128;
 const LONGEST: usize = 1024;
 
@@ -182,14 +182,14 @@ impl PackedPanels {
     }
 }
 
-/// Packed panels along a part of the depth, and the lines that are read.
+/// Packed panels along a part of K, and the lines that are read.
 struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: PackedPanels,
     packed: &'a [T],
     read: &'a B,
     /// The line that belongs to the output's first row or, transposed, column.
     first: usize,
-    depth: Range<usize>,
+    k: Range<usize>,
     epilogue: Epilogue<'a, T>,
     out: StridedMatrixMut<'b, T>,
 }
@@ -216,7 +216,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let mut numbers = [[T::ZERO; TILE]; 2];
-        let panel = (self.panels.width * self.depth.len()).max(1);
+        let panel = (self.panels.width * self.k.len()).max(1);
         for line in (0..self.count()).step_by(R) {
             let Some(lines) = self.lines::<R>(line) else {
                 return;
@@ -226,7 +226,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
                 self.expect::<R>(position);
                 let sums = sum::<S, T, R, V>(simd, lines, panel);
                 if TRANSPOSED {
-                    self.put_turned::<S, R, V>(simd, position, &sums, &mut numbers);
+                    self.put_transposed::<S, R, V>(simd, position, &sums, &mut numbers);
                 } else {
                     self.put::<S, R, V>(position, &sums);
                 }
@@ -251,7 +251,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         let mut lines = [&[][..]; R];
         for (number, cut) in lines.iter_mut().enumerate() {
             let whole = self.read.line(self.first + (line + number).min(last))?;
-            *cut = &whole[self.depth.clone()];
+            *cut = &whole[self.k.clone()];
         }
         Some(lines)
     }
@@ -285,7 +285,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
 
     /// Puts a tile into the output, transposed.
     #[inline(always)]
-    fn put_turned<S: Simd, const R: usize, const V: usize>(
+    fn put_transposed<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (line, packed): (usize, usize),

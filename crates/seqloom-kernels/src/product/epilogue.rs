@@ -69,7 +69,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         *out = sum * self.factor + term;
     }
 
-    /// Turns a tile of sums into numbers of the output, which has room for all of them.
+    /// Writes a tile of sums to the output, which must hold the whole tile.
     #[inline(always)]
     pub(super) fn put_tile<S: Simd, const R: usize, const V: usize>(
         self,

@@ -46,7 +46,7 @@ pub(crate) fn fill<T: Float>(
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
-    if left.depth() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
+    if left.k() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
         return epilogue.fill(&mut out);
     }
     let Some(out) = narrow::fill(left, right, out, epilogue, threads)
@@ -103,20 +103,20 @@ impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     fn fill(&self, mut out: StridedMatrixMut<'_, T>) {
         for columns in ranges(out.columns_count(), WIDE / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
-            for depth in blocks(self.left.depth()) {
+            for k in blocks(self.left.k()) {
                 let column = self.column + columns.start;
-                DepthBlock::new(self, column, depth, &out).add(&mut out);
+                KBlock::new(self, column, k, &out).add(&mut out);
             }
         }
     }
 }
 
-/// A block of the depth, for some columns of a piece.
-struct DepthBlock<'a, A, B, T> {
+/// A block of K, for some columns of a piece.
+struct KBlock<'a, A, B, T> {
     piece: &'a OutputPiece<'a, A, B, T>,
     /// The first of the columns.
     column: usize,
-    depth: Range<usize>,
+    k: Range<usize>,
     /// Rows that are packed at a time.
     band: usize,
     /// Columns that are packed at a time.
@@ -125,20 +125,20 @@ struct DepthBlock<'a, A, B, T> {
     keeps: bool,
 }
 
-impl<'a, T: Float, A: Lines<T>, B: Lines<T>> DepthBlock<'a, A, B, T> {
+impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
     fn new(
         piece: &'a OutputPiece<'a, A, B, T>,
         column: usize,
-        depth: Range<usize>,
+        k: Range<usize>,
         out: &StridedMatrixMut<'_, T>,
     ) -> Self {
         let rows = out.rows_count();
         let bands = rows.div_ceil(BAND / size_of::<T>());
-        let panel = piece.panels.right * depth.len() * size_of::<T>();
+        let panel = piece.panels.right * k.len() * size_of::<T>();
         Self {
             piece,
             column,
-            depth,
+            k,
             band: rows.div_ceil(bands).next_multiple_of(piece.panels.left),
             group: near(panel).max(GROUP) * piece.panels.right,
             keeps: bands > 1,
@@ -154,9 +154,9 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> DepthBlock<'a, A, B, T> {
             self.group.min(columns)
         };
         let panels = &self.piece.panels;
-        let lefts = panels.left_lines(self.band.min(rows)) * self.depth.len();
+        let lefts = panels.left_lines(self.band.min(rows)) * self.k.len();
         let lefts = lefts.next_multiple_of(LINE);
-        let rights = panels.right_lines(kept) * self.depth.len();
+        let rights = panels.right_lines(kept) * self.k.len();
         T::with_scratch(lefts + rights, |scratch| {
             let (lefts, rights) = scratch.split_at_mut(lefts);
             for rows in ranges(rows, self.band) {
@@ -173,15 +173,15 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> DepthBlock<'a, A, B, T> {
         out: &mut StridedMatrixMut<'_, T>,
     ) {
         let OutputPiece { left, panels, .. } = self.piece;
-        let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.depth.len()];
-        left.pack_panels(self.piece.row + row, self.depth.clone(), panels.left, lefts);
+        let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.k.len()];
+        left.pack_panels(self.piece.row + row, self.k.clone(), panels.left, lefts);
         for columns in ranges(out.columns_count(), self.group) {
             let column = self.column + columns.start;
-            let epilogue = self.piece.epilogue.of(column, self.depth.start == 0);
+            let epilogue = self.piece.epilogue.of(column, self.k.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
-            let rights = &mut rights[from * self.depth.len()..];
+            let rights = &mut rights[from * self.k.len()..];
             take_tiles(Tiles {
-                depth: self.depth.len(),
+                k: self.k.len(),
                 left: lefts,
                 right: self.columns(column, columns.len(), row == 0, rights),
                 take: OutputRows {
@@ -201,9 +201,9 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> DepthBlock<'a, A, B, T> {
         rights: &'b mut [T],
     ) -> &'b [T] {
         let OutputPiece { right, panels, .. } = self.piece;
-        let rights = &mut rights[..panels.right_lines(count) * self.depth.len()];
+        let rights = &mut rights[..panels.right_lines(count) * self.k.len()];
         if is_new {
-            right.pack_panels(first, self.depth.clone(), panels.right, rights);
+            right.pack_panels(first, self.k.clone(), panels.right, rights);
         }
         rights
     }

@@ -7,7 +7,7 @@ use super::panels::{LARGE, SMALL};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, machine};
 
-/// A tile of the output: sums over one block of the depth.
+/// A tile of the output: sums over one block of K.
 pub(crate) struct Tile<'a, T> {
     /// The number of its first left line.
     pub(crate) row: usize,
@@ -73,8 +73,8 @@ impl<T: Float, F: TakeTile<T>> Take<T> for InMemory<T, F> {
 
 /// Packed lines of both factors, and who takes the tiles of their product.
 pub(crate) struct Tiles<'a, T, F> {
-    /// Positions of this block of the depth.
-    pub(crate) depth: usize,
+    /// Positions of this block of K.
+    pub(crate) k: usize,
     /// Left panels, all of the same number of lines.
     pub(crate) left: &'a [T],
     /// Right panels; the last may be narrower.
@@ -99,14 +99,14 @@ const TILE: usize = LARGE.0 * LARGE.1 * 16;
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
-        let panel = (V * Lanes::<S, T>::COUNT * self.depth).max(1);
+        let panel = (V * Lanes::<S, T>::COUNT * self.k).max(1);
         let near = if machine::has_many_registers::<S>() {
             NEAR
         } else {
             near(panel * size_of::<T>())
         };
         for (number, block) in self.right.chunks(near * panel).enumerate() {
-            for (row, left) in self.left.chunks(R * self.depth).enumerate() {
+            for (row, left) in self.left.chunks(R * self.k).enumerate() {
                 for (position, right) in block.chunks(panel).enumerate() {
                     let at = (row * R, number * near + position);
                     self.tile::<S, R, V>(simd, (left, right), at);
@@ -125,10 +125,10 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     ) {
         let lanes = Lanes::<S, T>::COUNT;
         let at = (row, panel * V * lanes);
-        if left.len() == R * self.depth && right.len() == V * lanes * self.depth {
+        if left.len() == R * self.k && right.len() == V * lanes * self.k {
             return self.whole::<S, R, V>(simd, (left, right), at);
         }
-        match (left.len() / self.depth, right.len() / self.depth / lanes) {
+        match (left.len() / self.k, right.len() / self.k / lanes) {
             (2, 1) if V < 3 => self.whole::<S, 2, 1>(simd, (left, right), at),
             (2, _) if V < 3 => self.whole::<S, 2, V>(simd, (left, right), at),
             (4, 1) => self.whole::<S, 4, 1>(simd, (left, right), at),
@@ -159,12 +159,12 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
 const NEAR: usize = 3;
 
 /// Right panels of so many bytes that are gone through for each left one where a panel
-/// stays in a first-level cache: the shorter the depth, the more.
+/// stays in a first-level cache: the shorter K, the more.
 pub(super) fn near(bytes: usize) -> usize {
     (L1 / bytes.max(1)).max(1)
 }
 
-/// Bytes of right panels that a first-level cache holds beside a left one.
+/// Bytes of right panels that a first-level cache holds together with a left one.
 const L1: usize = 20 << 10;
 
 /// Sums a tile of `R` rows by `V` registers.
@@ -214,7 +214,7 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     }
 }
 
-/// Steps of the depth that a panel is called for ahead of its use.
+/// Steps of K that a panel is prefetched ahead of its use.
 const AHEAD: usize = 8;
 
 /// Writes a tile's sums, row by row.

@@ -16,23 +16,23 @@ pub struct Matrix<'a, T> {
     /// Lines.
     pub lines: usize,
     /// Numbers of a line.
-    pub depth: usize,
+    pub k: usize,
     /// From one line to the next.
     pub line_step: usize,
     /// From one number of a line to the next.
-    pub depth_step: usize,
+    pub k_step: usize,
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Lines that lie one after another; turned, they are the columns of rows that do.
-    pub fn plain(values: &'a [T], [lines, depth]: [usize; 2], is_turned: bool) -> Self {
-        let (line_step, depth_step) = if is_turned { (1, lines) } else { (depth, 1) };
+    /// The rows of a contiguous matrix as lines or, if `is_transposed`, its columns.
+    pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
+        let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {
             values,
             lines,
-            depth,
+            k,
             line_step,
-            depth_step,
+            k_step,
         }
     }
 }
@@ -42,29 +42,29 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         self.lines
     }
 
-    fn depth(&self) -> usize {
-        self.depth
+    fn k(&self) -> usize {
+        self.k
     }
 
-    fn pack(&self, first: usize, depth: Range<usize>, out: &mut [T]) {
-        let width = out.len() / depth.len().max(1);
+    fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]) {
+        let width = out.len() / k.len().max(1);
         let count = width.min(self.lines.saturating_sub(first));
         if count < width {
             out.fill(T::ZERO);
         }
-        let start = first * self.line_step + depth.start * self.depth_step;
+        let start = first * self.line_step + k.start * self.k_step;
         let values = self.values.get(start..).unwrap_or_default();
         if self.line_step == 1 {
             self.copy(values, count, width, out);
-        } else if self.depth_step == 1 {
+        } else if self.k_step == 1 {
             transpose(values, self.line_step, count, width, out);
         } else {
             self.gather(values, count, width, out);
         }
     }
 
-    fn pack_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
-        let size = (width * depth.len()).max(1);
+    fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
+        let size = (width * k.len()).max(1);
         let whole = self.whole_panels(first, width).min(out.len() / size);
         let (panels, rest) = out.split_at_mut(whole * size);
         for (number, out) in panels
@@ -72,28 +72,28 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
             .enumerate()
         {
             let line = first + number * TOGETHER.div_ceil(width) * width;
-            self.copy_panels(line, depth.clone(), width, out);
+            self.copy_panels(line, k.clone(), width, out);
         }
         for (number, panel) in rest.chunks_mut(size).enumerate() {
-            self.pack(first + (whole + number) * width, depth.clone(), panel);
+            self.pack(first + (whole + number) * width, k.clone(), panel);
         }
     }
 
-    fn beside(&self) -> Option<(&[T], usize)> {
-        (self.line_step == 1).then_some((self.values, self.depth_step))
+    fn adjacent_lines(&self) -> Option<(&[T], usize)> {
+        (self.line_step == 1).then_some((self.values, self.k_step))
     }
 
     fn line(&self, number: usize) -> Option<&[T]> {
         let start = number * self.line_step;
-        let whole = self.depth_step == 1 && number < self.lines;
-        whole.then(|| &self.values[start..][..self.depth])
+        let whole = self.k_step == 1 && number < self.lines;
+        whole.then(|| &self.values[start..][..self.k])
     }
 }
 
 impl<T: Float> Matrix<'_, T> {
     /// The matrix of this shape that stands so many behind this one.
     pub(super) fn nth(&self, number: usize) -> Self {
-        let size = self.lines * self.depth;
+        let size = self.lines * self.k;
         Self {
             values: self.values.get(number * size..).unwrap_or_default(),
             ..*self
@@ -109,13 +109,13 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs some panels of neighbouring lines, each position of the depth for all of them:
+    /// Packs some panels of neighbouring lines, each position of K for all of them:
     /// the positions are far from one another in memory.
-    fn copy_panels(&self, first: usize, depth: Range<usize>, width: usize, out: &mut [T]) {
+    fn copy_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {
-            values: &self.values[first + depth.start * self.depth_step..],
-            step: self.depth_step,
-            depth: depth.len(),
+            values: &self.values[first + k.start * self.k_step..],
+            step: self.k_step,
+            k: k.len(),
             width,
             out,
         });
@@ -124,7 +124,7 @@ impl<T: Float> Matrix<'_, T> {
     /// Packs lines that are neighbours, of which there are fewer than a panel has.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
-            let row = &values[position * self.depth_step..][..count];
+            let row = &values[position * self.k_step..][..count];
             copy_some(row, &mut out[..count]);
         }
     }
@@ -132,7 +132,7 @@ impl<T: Float> Matrix<'_, T> {
     /// Packs lines whose numbers have neighbours in neither direction.
     fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
-            let row = values[position * self.depth_step..]
+            let row = values[position * self.k_step..]
                 .iter()
                 .step_by(self.line_step);
             out[..count]
@@ -149,9 +149,9 @@ const TOGETHER: usize = 48;
 /// Neighbouring lines, and the panels that they are copied to.
 struct CopyPanels<'a, T> {
     values: &'a [T],
-    /// From one position of the depth to the next.
+    /// From one position of K to the next.
     step: usize,
-    depth: usize,
+    k: usize,
     width: usize,
     out: &'a mut [T],
 }
@@ -176,12 +176,12 @@ impl<T: Float> CopyPanels<'_, T> {
     #[inline(always)]
     fn copy<const WIDTH: usize>(self) {
         let (rows, _) = self.out.as_chunks_mut::<WIDTH>();
-        let count = rows.len() / self.depth * WIDTH;
-        for position in 0..self.depth {
+        let count = rows.len() / self.k * WIDTH;
+        for position in 0..self.k {
             let row = &self.values[position * self.step..][..count];
-            call_for(row, AHEAD * self.step);
+            prefetch_row(row, AHEAD * self.step);
             let (panels, _) = row.as_chunks::<WIDTH>();
-            let outs = rows[position..].iter_mut().step_by(self.depth);
+            let outs = rows[position..].iter_mut().step_by(self.k);
             panels
                 .iter()
                 .zip(outs)
@@ -190,10 +190,10 @@ impl<T: Float> CopyPanels<'_, T> {
     }
 
     fn copy_any(self) {
-        let count = self.out.len() / self.depth;
-        for position in 0..self.depth {
+        let count = self.out.len() / self.k;
+        for position in 0..self.k {
             let row = &self.values[position * self.step..][..count];
-            let outs = self.out[position * self.width..].chunks_mut(self.width * self.depth);
+            let outs = self.out[position * self.width..].chunks_mut(self.width * self.k);
             for (lines, out) in row.chunks_exact(self.width).zip(outs) {
                 out[..self.width].copy_from_slice(lines);
             }
@@ -201,15 +201,15 @@ impl<T: Float> CopyPanels<'_, T> {
     }
 }
 
-/// Brings the numbers near that stand `ahead` of these.
+/// Prefetches the numbers that are `ahead` of these.
 #[inline(always)]
-fn call_for<T>(row: &[T], ahead: usize) {
+fn prefetch_row<T>(row: &[T], ahead: usize) {
     let position = row.as_ptr().wrapping_add(ahead);
     let cache_lines = (0..row.len()).step_by(16);
     cache_lines.for_each(|line| machine::prefetch(position.wrapping_add(line)));
 }
 
-/// Positions of the depth that are called for ahead of their use.
+/// Positions of K that are prefetched ahead of their use.
 const AHEAD: usize = 8;
 
 /// Copies a few numbers, eight at a time.

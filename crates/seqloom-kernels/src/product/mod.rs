@@ -1,13 +1,13 @@
 //! Matrix products whose factors are packed from wherever their numbers stand.
 //!
-//! The scheme is that of Goto and van de Geijn (2008): the depth, along which products are
+//! The scheme is that of Goto and van de Geijn (2008): K, over which products are
 //! summed, is cut into blocks; of each, both factors are laid out in panels of a few
 //! lines, in the order of their use ([`Lines`]); a kernel sums a tile of the output in
-//! registers ([`tiles`]), and whoever asked adds the tile where it belongs. An image's
+//! registers ([`tiles`]), and the caller adds the tile to the output. An image's
 //! windows are packed straight from the image, so that no matrix of them is ever built.
 //!
-//! Every number of the output is summed in the order of the depth, block after block:
-//! which thread does it, and beside which others, changes no bit.
+//! Every number of the output is summed in the order of K, block after block:
+//! the thread that computes it and the other numbers of the output change no bit.
 
 mod direct;
 mod epilogue;

@@ -1,9 +1,8 @@
 //! Products of a few lines with many.
 //!
-//! To pack a number pays where it is used often. Beside a factor of a few lines the other
-//! one is read where it stands: lines whose numbers are neighbours register by register
-//! along the depth ([`Dots`]), lines that are neighbours themselves side by side
-//! ([`Beside`]).
+//! Packing pays only where a number is used often. A factor of many lines is therefore read
+//! in place if the other one has few: contiguous lines register by register along K
+//! ([`Dots`]), the columns of contiguous rows side by side ([`AdjacentLines`]).
 
 use std::ops::Range;
 
@@ -49,8 +48,8 @@ pub(super) fn fill<'a, T: Float>(
                 out,
             });
         });
-    } else if left.count() <= ROWS && right.beside().is_some() {
-        beside(left, right, out, epilogue, threads);
+    } else if left.count() <= ROWS && right.adjacent_lines().is_some() {
+        fill_adjacent(left, right, out, epilogue, threads);
     } else {
         return Some(out);
     }
@@ -143,7 +142,7 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
     }
 }
 
-/// The sums of products of `F` lines with `M` others along the whole depth.
+/// The sums of products of `F` lines with `M` others along K.
 #[inline(always)]
 fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     simd: S,
@@ -151,8 +150,8 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     many: [&[T]; M],
 ) -> [[T; M]; F] {
     let zero = Lanes::splat(simd, T::ZERO);
-    let depth = few[0].len();
-    let count = depth / Lanes::<S, T>::COUNT;
+    let k = few[0].len();
+    let count = k / Lanes::<S, T>::COUNT;
     // All of one length that the compiler sees: it leaves the checks of positions out.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
@@ -169,7 +168,7 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
         );
     }
     let rest = count * Lanes::<S, T>::COUNT;
-    if rest < depth {
+    if rest < k {
         for (register, line) in lines.iter_mut().zip(&few) {
             *register = Lanes::load_part(simd, &line[rest..]);
         }
@@ -217,29 +216,26 @@ fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
 }
 
 /// Fills an output of a few rows from right lines that are neighbours in memory.
-fn beside<T: Float>(
+fn fill_adjacent<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     out: StridedMatrixMut<'_, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
-    let (rows, depth) = (left.count(), left.depth());
-    T::with_scratch(rows * depth, |lefts| {
-        left.pack_panels(0, 0..depth, rows, lefts);
+    let (rows, k) = (left.count(), left.k());
+    T::with_scratch(rows * k, |lefts| {
+        left.pack_panels(0, 0..k, rows, lefts);
         each_part(out, (rows, MANY), threads, |(_, column, mut out)| {
-            for depth in (0..depth)
-                .step_by(NEAR)
-                .map(|start| start..depth.min(start + NEAR))
-            {
-                let Some((values, step)) = right.beside() else {
+            for k in (0..k).step_by(NEAR).map(|start| start..k.min(start + NEAR)) {
+                let Some((values, step)) = right.adjacent_lines() else {
                     return;
                 };
-                add_beside(Beside {
-                    left: &lefts[depth.start * rows..depth.end * rows],
-                    right: &values[depth.start * step + column..],
+                add_adjacent(AdjacentLines {
+                    left: &lefts[k.start * rows..k.end * rows],
+                    right: &values[k.start * step + column..],
                     step,
-                    epilogue: epilogue.of(column, depth.start == 0),
+                    epilogue: epilogue.of(column, k.start == 0),
                     out: out.lend(),
                 });
             }
@@ -247,11 +243,11 @@ fn beside<T: Float>(
     });
 }
 
-/// Positions of the depth that are gone through together: as many pages of memory stay near.
+/// Positions of K that are gone through together: as many pages of memory stay near.
 const NEAR: usize = 64;
 
 /// A panel of all left lines, and right lines that are neighbours, a position every `step`.
-struct Beside<'a, 'b, T> {
+struct AdjacentLines<'a, 'b, T> {
     left: &'a [T],
     right: &'a [T],
     step: usize,
@@ -260,18 +256,18 @@ struct Beside<'a, 'b, T> {
 }
 
 #[vectorized]
-fn add_beside<S: Simd, T: Float>(simd: S, beside: Beside<'_, '_, T>) {
-    match beside.out.rows_count() {
-        1 => beside.tiles::<S, 1, 8>(simd),
-        2 => beside.tiles::<S, 2, 6>(simd),
-        3 => beside.tiles::<S, 3, 4>(simd),
-        4 => beside.tiles::<S, 4, 3>(simd),
-        5 => beside.tiles::<S, 5, 2>(simd),
-        _ => beside.tiles::<S, 6, 2>(simd),
+fn add_adjacent<S: Simd, T: Float>(simd: S, lines: AdjacentLines<'_, '_, T>) {
+    match lines.out.rows_count() {
+        1 => lines.tiles::<S, 1, 8>(simd),
+        2 => lines.tiles::<S, 2, 6>(simd),
+        3 => lines.tiles::<S, 3, 4>(simd),
+        4 => lines.tiles::<S, 4, 3>(simd),
+        5 => lines.tiles::<S, 5, 2>(simd),
+        _ => lines.tiles::<S, 6, 2>(simd),
     }
 }
 
-impl<T: Float> Beside<'_, '_, T> {
+impl<T: Float> AdjacentLines<'_, '_, T> {
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let (lanes, count) = (Lanes::<S, T>::COUNT, self.out.columns_count());
@@ -317,5 +313,5 @@ impl<T: Float> Beside<'_, '_, T> {
     }
 }
 
-/// Tiles that a row is called for ahead of its use.
+/// Tiles that a row is prefetched ahead of its use.
 const AHEAD: usize = 2;

@@ -27,14 +27,14 @@ impl Side {
 
     /// How many numbers the packed lines are.
     pub(crate) fn size<T: Float>(self, lines: &impl Lines<T>) -> usize {
-        self.packed_lines(lines) * lines.depth()
+        self.packed_lines(lines) * lines.k()
     }
 }
 
-/// A factor, packed block by block of its depth.
+/// A factor, packed block by block of K.
 pub(crate) struct Packed<'a, T> {
     numbers: &'a [T],
-    depth: usize,
+    k: usize,
     /// Lines, and those that are packed.
     count: usize,
     lines: usize,
@@ -54,16 +54,16 @@ impl<'a, T: Float> Packed<'a, T> {
             Side::Left => panels.left,
             Side::Right => panels.right,
         };
-        for depth in blocks(lines.depth()) {
-            let block = &mut packed[depth.start * packed_lines..depth.end * packed_lines];
+        for k in blocks(lines.k()) {
+            let block = &mut packed[k.start * packed_lines..k.end * packed_lines];
             let share = PANELS * width;
-            parallel::chunks(block, share * depth.len(), threads, |number, out| {
-                lines.pack_panels(number * share, depth.clone(), width, out);
+            parallel::chunks(block, share * k.len(), threads, |number, out| {
+                lines.pack_panels(number * share, k.clone(), width, out);
             });
         }
         Self {
             numbers: packed,
-            depth: lines.depth(),
+            k: lines.k(),
             count: lines.count(),
             lines: packed_lines,
         }
@@ -102,12 +102,12 @@ impl<'a, T: Float> Packed<'a, T> {
         self.count
     }
 
-    /// The blocks of its depth with their panels.
+    /// The blocks of K with their panels.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
         let (packed, lines) = (self.numbers, self.lines);
-        blocks(self.depth).map(move |depth| {
-            let panels = &packed[depth.start * lines..depth.end * lines];
-            (depth, panels)
+        blocks(self.k).map(move |k| {
+            let panels = &packed[k.start * lines..k.end * lines];
+            (k, panels)
         })
     }
 
@@ -130,14 +130,14 @@ impl<'a, T: Float> Packed<'a, T> {
         mut out: StridedMatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
-        for ((depth, left), (_, right)) in left.blocks().zip(self.blocks()) {
+        for ((k, left), (_, right)) in left.blocks().zip(self.blocks()) {
             take_tiles(Tiles {
-                depth: depth.len(),
+                k: k.len(),
                 left,
                 right,
                 take: OutputRows {
                     out: out.lend(),
-                    epilogue: epilogue.of(0, depth.start == 0),
+                    epilogue: epilogue.of(0, k.start == 0),
                 },
             });
         }
@@ -147,25 +147,25 @@ impl<'a, T: Float> Packed<'a, T> {
 /// Panels that a thread packs at a time.
 const PANELS: usize = 4;
 
-/// Packs a part of a right factor's depth into this thread's scratch space, and calls
+/// Packs a part of K of a right factor into this thread's scratch space, and calls
 /// `work` with the panels.
 pub(crate) fn pack_right<T: Float>(
     panels: &Panels,
     lines: &impl Lines<T>,
-    depth: Range<usize>,
+    k: Range<usize>,
     work: impl FnOnce(&[T]),
 ) {
     let count = panels.right_lines(lines.count());
-    T::with_scratch(count * depth.len(), |right| {
-        lines.pack_panels(0, depth, panels.right, right);
+    T::with_scratch(count * k.len(), |right| {
+        lines.pack_panels(0, k, panels.right, right);
         work(right);
     });
 }
 
 /// Gives the tiles of one block's product away.
-pub(crate) fn tiles<T: Float>(depth: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
+pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
     take_tiles(Tiles {
-        depth,
+        k,
         left,
         right,
         take: InMemory::new(take),

@@ -1,4 +1,4 @@
-//! How lines are cut into panels, and the depth into blocks.
+//! How lines are cut into panels, and K into blocks.
 
 use std::ops::Range;
 
@@ -53,12 +53,12 @@ pub(super) const SMALL: (usize, usize) = if cfg!(target_family = "wasm") {
     (6, 2)
 };
 
-/// Cuts a depth into equal blocks of at most [`DEEPEST`] positions.
-pub(crate) fn blocks(depth: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let size = depth.div_ceil(depth.div_ceil(DEEPEST).max(1)).max(1);
-    (0..depth)
+/// Cuts K into equal blocks of at most [`DEEPEST`] positions.
+pub(crate) fn blocks(k: usize) -> impl Iterator<Item = Range<usize>> + Clone {
+    let size = k.div_ceil(k.div_ceil(DEEPEST).max(1)).max(1);
+    (0..k)
         .step_by(size)
-        .map(move |start| start..depth.min(start + size))
+        .map(move |start| start..k.min(start + size))
 }
 
 /// Positions of a block: a right panel of so many is what a first-level cache holds, or

@@ -39,9 +39,9 @@ fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,
         lines: matrix.rows,
-        depth: matrix.columns,
+        k: matrix.columns,
         line_step: matrix.steps.0,
-        depth_step: matrix.steps.1,
+        k_step: matrix.steps.1,
     }
 }
 
@@ -49,7 +49,7 @@ fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
 mod tests {
     use super::*;
 
-    fn plain(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
+    fn reference(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
         let at = |i: usize, j: usize| {
             (0..inner)
                 .map(|k| a[i * inner + k] * b[k * columns + j])
@@ -72,7 +72,7 @@ mod tests {
         );
         matrix.product(OutputMode::Overwrite, 2.0, left, right);
         matrix.product(OutputMode::Accumulate, -1.0, left, right);
-        assert_eq!(out, plain(&a, &b, [3, 5, 7]));
+        assert_eq!(out, reference(&a, &b, [3, 5, 7]));
     }
 
     #[test]

@@ -14,21 +14,17 @@ pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
 }
 
 fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
-    matrix.values[line * matrix.line_step + position * matrix.depth_step].wide()
+    matrix.values[line * matrix.line_step + position * matrix.k_step].wide()
 }
 
 fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
-    let [lines, columns, depth] = sizes;
-    let (a, b) = (
-        numbers::<T>(lines * depth, 1),
-        numbers::<T>(columns * depth, 2),
-    );
-    let left = Matrix::plain(&a, [lines, depth], !by_rows[0]);
-    let right = Matrix::plain(&b, [columns, depth], !by_rows[1]);
+    let [lines, columns, k] = sizes;
+    let (a, b) = (numbers::<T>(lines * k, 1), numbers::<T>(columns * k, 2));
+    let left = Matrix::contiguous(&a, [lines, k], !by_rows[0]);
+    let right = Matrix::contiguous(&b, [columns, k], !by_rows[1]);
     let expected = (0..lines * columns).map(|number| {
         let (row, column) = (number / columns, number % columns);
-        let terms =
-            (0..depth).map(|position| at(&left, row, position) * at(&right, column, position));
+        let terms = (0..k).map(|position| at(&left, row, position) * at(&right, column, position));
         terms.sum()
     });
     let expected: Vec<f64> = expected.collect();
@@ -54,11 +50,11 @@ proptest! {
 
     #[test]
     fn multiplies_as_the_definition_says(
-        lines in 0..MOST[0], columns in 0..MOST[1], depth in 0..MOST[2],
+        lines in 0..MOST[0], columns in 0..MOST[1], k in 0..MOST[2],
         rows in any::<[bool; 2]>(),
     ) {
-        check::<f32>([lines, columns, depth], rows, 1e-3);
-        check::<f64>([lines, columns, depth], rows, 1e-11);
+        check::<f32>([lines, columns, k], rows, 1e-3);
+        check::<f64>([lines, columns, k], rows, 1e-11);
     }
 }
 
@@ -80,14 +76,11 @@ fn each_line_gets_the_bias() {
         ([30, 3, 90], true),
         ([3, 90, 30], false),
     ] {
-        let [lines, columns, depth] = sizes;
-        let (a, b) = (
-            numbers::<f64>(lines * depth, 1),
-            numbers(columns * depth, 2),
-        );
+        let [lines, columns, k] = sizes;
+        let (a, b) = (numbers::<f64>(lines * k, 1), numbers(columns * k, 2));
         let (left, right) = (
-            Matrix::plain(&a, [lines, depth], !rows),
-            Matrix::plain(&b, [columns, depth], !rows),
+            Matrix::contiguous(&a, [lines, k], !rows),
+            Matrix::contiguous(&b, [columns, k], !rows),
         );
         let bias = numbers::<f64>(columns, 3);
         let [mut plain, mut biased] = [vec![0.0; lines * columns], vec![0.0; lines * columns]];
@@ -102,10 +95,10 @@ fn each_line_gets_the_bias() {
 #[test]
 fn a_line_that_nothing_is_summed_for_is_the_bias() {
     let mut out = vec![7.0_f32; 6];
-    let nothing = Matrix::plain(&[], [3, 0], false);
+    let nothing = Matrix::contiguous(&[], [3, 0], false);
     products(
         nothing,
-        Matrix::plain(&[], [2, 0], false),
+        Matrix::contiguous(&[], [2, 0], false),
         Some(&[1.0, 2.0]),
         &mut out,
         1,
@@ -125,13 +118,10 @@ fn threads_change_no_bit() {
         ([500, 30, 300], [true, true]),
         ([40, 500, 300], [true, true]),
     ] {
-        let [lines, columns, depth] = sizes;
-        let (a, b) = (
-            numbers::<f32>(lines * depth, 1),
-            numbers(columns * depth, 2),
-        );
-        let left = Matrix::plain(&a, [lines, depth], !rows[0]);
-        let right = Matrix::plain(&b, [columns, depth], !rows[1]);
+        let [lines, columns, k] = sizes;
+        let (a, b) = (numbers::<f32>(lines * k, 1), numbers(columns * k, 2));
+        let left = Matrix::contiguous(&a, [lines, k], !rows[0]);
+        let right = Matrix::contiguous(&b, [columns, k], !rows[1]);
         let bias = numbers(columns, 3);
         let outs = [1, 2, 4].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);

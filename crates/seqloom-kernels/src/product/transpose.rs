@@ -1,4 +1,4 @@
-//! Lines along the depth, transposed into panels where they stand side by side.
+//! Lines along K, transposed into panels where they stand side by side.
 
 use crate::Float;
 
@@ -11,15 +11,15 @@ pub(crate) fn transpose<T: Float>(
     width: usize,
     out: &mut [T],
 ) {
-    let depth = out.len() / width.max(1);
+    let k = out.len() / width.max(1);
     assert!(count <= width, "lines of a panel");
     assert!(
-        count == 0 || depth == 0 || values.len() >= (count - 1) * step + depth,
+        count == 0 || k == 0 || values.len() >= (count - 1) * step + k,
         "numbers of all lines"
     );
     let done = wide::transpose(values, step, count, width, out);
     for line in done..count {
-        let values = &values[line * step..][..depth];
+        let values = &values[line * step..][..k];
         let out = out[line..].iter_mut().step_by(width);
         out.zip(values).for_each(|(out, &value)| *out = value);
     }
@@ -72,13 +72,13 @@ mod wide {
     /// Positions that are transposed at a time: a cache line of each line's.
     const NEAR: usize = 16;
 
-    /// How many times as many positions are called for ahead of their use.
+    /// How many times as many positions are prefetched ahead of their use.
     const AHEAD: usize = 2;
 
     /// Transposes lines of single floats: eight, four and two at a time.
     #[target_feature(enable = "avx")]
     fn singles(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
-        call_for(values, step, count);
+        prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 8 {
             let get = |position: usize| eight(&values[line * step + position..], step);
@@ -99,7 +99,7 @@ mod wide {
     /// Transposes lines of double floats: four and two at a time.
     #[target_feature(enable = "avx")]
     fn doubles(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
-        call_for(values, step, count);
+        prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 4 {
             let get = |position: usize| four_doubles(&values[line * step + position..], step);
@@ -112,9 +112,9 @@ mod wide {
         }
     }
 
-    /// Brings the next positions of the lines near.
+    /// Prefetches the next positions of the lines.
     #[inline(always)]
-    fn call_for<T>(values: &[T], step: usize, count: usize) {
+    fn prefetch_lines<T>(values: &[T], step: usize, count: usize) {
         for line in 0..count {
             machine::prefetch(values.as_ptr().wrapping_add(line * step + AHEAD * NEAR));
         }
@@ -130,15 +130,12 @@ mod wide {
         get: impl Fn(usize) -> [[T; N]; P],
     ) {
         // The last row of `out` begins at this line: it may be shorter than `width`.
-        let depth = out.len().div_ceil(width);
-        assert!(depth == 0 || out.len() >= (depth - 1) * width + N, "room");
-        assert!(
-            depth == 0 || values.len() >= (N - 1) * step + depth,
-            "numbers"
-        );
-        for position in (0..depth / P * P).step_by(P) {
+        let k = out.len().div_ceil(width);
+        assert!(k == 0 || out.len() >= (k - 1) * width + N, "output size");
+        assert!(k == 0 || values.len() >= (N - 1) * step + k, "input size");
+        for position in (0..k / P * P).step_by(P) {
             for (number, row) in get(position).into_iter().enumerate() {
-                // SAFETY: the row of a position before `depth` has room for N numbers, as was
+                // SAFETY: the row of a position before `k` holds N numbers, as was
                 // asserted.
                 #[expect(unsafe_code, reason = "checks cost as much as the copies")]
                 unsafe {
@@ -147,7 +144,7 @@ mod wide {
                 }
             }
         }
-        for position in depth / P * P..depth {
+        for position in k / P * P..k {
             let out = &mut out[position * width..][..N];
             (0..N).for_each(|line| out[line] = values[line * step + position]);
         }

@@ -27,7 +27,7 @@ pub struct RecurrentResults<'a, T> {
 #[derive(Debug)]
 pub struct RecurrentGrads<'a, T> {
     /// By what the inputs add to the gates `(batch, length, gates * width)`.
-    pub seen: &'a mut [T],
+    pub from_inputs: &'a mut [T],
     /// By what the states add, of the same size; nothing where both are the same.
     pub recurrent: &'a mut [T],
     /// By the first states `(batch, width)`: given as the gradient by the last ones.
@@ -62,16 +62,16 @@ fn fill<C: Cell, T: Float>(
         .div_ceil(threads.max(1))
         .max(LEAST);
     let gates = (rows * length * C::GATES * width).max(1);
-    let (seen, states) = (grads.seen, grads.states);
+    let (from_inputs, states) = (grads.from_inputs, grads.states);
     let mut recurrent = grads.recurrent.chunks_mut(gates);
     let mut cells = grads.cells.chunks_mut((rows * width).max(1));
     let states = states.chunks_mut((rows * width).max(1));
-    let runs = seen.chunks_mut(gates).zip(states).enumerate();
-    let runs = runs.map(|(number, (by_seen, by_states))| BackwardRun {
+    let runs = from_inputs.chunks_mut(gates).zip(states).enumerate();
+    let runs = runs.map(|(number, (by_inputs, by_states))| BackwardRun {
         layer,
         answers,
         first: number * rows,
-        by_seen,
+        by_inputs,
         by_recurrent: recurrent.next().unwrap_or_default(),
         by_states,
         by_cells: cells.next().unwrap_or_default(),
@@ -88,7 +88,7 @@ struct BackwardRun<'a, T> {
     answers: &'a RecurrentResults<'a, T>,
     /// The number of the first of them.
     first: usize,
-    by_seen: &'a mut [T],
+    by_inputs: &'a mut [T],
     by_recurrent: &'a mut [T],
     by_states: &'a mut [T],
     by_cells: &'a mut [T],
@@ -110,16 +110,16 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
         let by_gates = if C::HAS_CELLS {
-            &self.by_seen[position * gates..]
+            &self.by_inputs[position * gates..]
         } else {
             &self.by_recurrent[position * gates..]
         };
         let by_gates = Matrix {
             values: by_gates,
             lines: rows,
-            depth: gates,
+            k: gates,
             line_step: length * gates,
-            depth_step: 1,
+            k_step: 1,
         };
         let epilogue = Epilogue {
             adds: true,
@@ -177,7 +177,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     let place = (row * length + position) * gates;
     let is_apart = !C::HAS_CELLS;
     if !run.layer.is_real(run.first + row, position) {
-        run.by_seen[place..][..gates].fill(T::ZERO);
+        run.by_inputs[place..][..gates].fill(T::ZERO);
         if is_apart {
             run.by_recurrent[place..][..gates].fill(T::ZERO);
         }
@@ -192,7 +192,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
         before,
         by_state: &mut run.by_states[row * width..][..width],
         by_cell: &mut run.by_cells[row * cells..][..cells],
-        by_seen: &mut run.by_seen[place..][..gates],
+        by_inputs: &mut run.by_inputs[place..][..gates],
         by_recurrent: &mut run.by_recurrent[start..][..apart],
     };
     C::step_back(simd, step);

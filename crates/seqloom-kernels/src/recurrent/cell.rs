@@ -10,7 +10,7 @@ use crate::{Float, special};
 /// Numbers of one position: what the cell reads and writes there.
 pub(super) struct CellStep<'a, T> {
     /// What the inputs add to the gates.
-    pub(super) seen: &'a [T],
+    pub(super) from_inputs: &'a [T],
     /// What the states add to the gates.
     pub(super) recurrent: &'a [T],
     /// The state, which becomes the next one.
@@ -33,7 +33,7 @@ pub(super) struct CellStepBack<'a, T> {
     /// The gradient by the cell, which becomes that by the cell before, or nothing.
     pub(super) by_cell: &'a mut [T],
     /// The gradient by what the inputs add to the gates.
-    pub(super) by_seen: &'a mut [T],
+    pub(super) by_inputs: &'a mut [T],
     /// The gradient by what the states add, where it is another one.
     pub(super) by_recurrent: &'a mut [T],
 }
@@ -71,7 +71,7 @@ impl Cell for Gru {
             let reset = special::sigmoid(at.sum(simd, &step, 0));
             let update = special::sigmoid(at.sum(simd, &step, 1));
             let of_state = at.load(simd, step.recurrent, 2);
-            let new = special::tanh(reset.mul_add(of_state, at.load(simd, step.seen, 2)));
+            let new = special::tanh(reset.mul_add(of_state, at.load(simd, step.from_inputs, 2)));
             let state = at.load(simd, step.state, 0);
             let next = update.mul_add(state - new, new);
             at.store(next, step.state, 0);
@@ -96,7 +96,7 @@ impl Cell for Gru {
             let by_reset = by_new * of_state * reset * (one - reset);
             at.store(by_next * update, step.by_state, 0);
             for (part, by_gate) in [by_reset, by_update, by_new].into_iter().enumerate() {
-                at.store(by_gate, step.by_seen, part);
+                at.store(by_gate, step.by_inputs, part);
             }
             for (part, by_gate) in [by_reset, by_update, by_of_state].into_iter().enumerate() {
                 at.store(by_gate, step.by_recurrent, part);
@@ -153,7 +153,7 @@ impl Cell for Lstm {
             at.store(by_cell * forget, step.by_cell, 0);
             at.store(one.like(T::ZERO), step.by_state, 0);
             for (part, by_gate) in by_gates.into_iter().enumerate() {
-                at.store(by_gate, step.by_seen, part);
+                at.store(by_gate, step.by_inputs, part);
             }
         }
     }
@@ -194,7 +194,7 @@ impl StateRange {
     /// What the inputs and the states add to a gate.
     #[inline(always)]
     fn sum<S: Simd, T: Float>(&self, simd: S, step: &CellStep<'_, T>, part: usize) -> Lanes<S, T> {
-        self.load(simd, step.seen, part) + self.load(simd, step.recurrent, part)
+        self.load(simd, step.from_inputs, part) + self.load(simd, step.recurrent, part)
     }
 
     #[inline(always)]

@@ -69,7 +69,7 @@ fn fill<C: Cell, T: Float>(
         RecurrentInputs::Products(_) => None,
         RecurrentInputs::Values { weight, inside, .. } => {
             let columns = C::GATES * layer.width;
-            Some(Matrix::plain(weight, [columns, inside], false))
+            Some(Matrix::contiguous(weight, [columns, inside], false))
         }
     };
     let size = by_inputs
@@ -183,8 +183,8 @@ impl<T: Float> ForwardRun<'_, T> {
             RecurrentInputs::Products(_) => (0, 0),
             RecurrentInputs::Values { inside, .. } => (rows * inside, gates),
         };
-        let room = inside + 2 * size + products + gates + C::KEPT * width;
-        T::with_scratch(room, |scratch| {
+        let size = inside + 2 * size + products + gates + C::KEPT * width;
+        T::with_scratch(size, |scratch| {
             let (inputs, rest) = scratch.split_at_mut(inside);
             let (state, rest) = rest.split_at_mut(size);
             let (cell, rest) = rest.split_at_mut(size);
@@ -251,7 +251,7 @@ impl<T: Float> ForwardRun<'_, T> {
             out.copy_from_slice(&values[start..start + inside]);
         }
         if let Some(weight) = &self.shared.by_inputs {
-            let rows = Matrix::plain(&*inputs, [going, inside], false);
+            let rows = Matrix::contiguous(&*inputs, [going, inside], false);
             let out = StridedMatrixMut::new(out, going, columns, columns);
             weight.multiply(&rows, out, Epilogue::with_bias(bias));
         }
@@ -261,7 +261,7 @@ impl<T: Float> ForwardRun<'_, T> {
     fn multiply_states<C: Cell>(&self, state: &[T], out: &mut [T]) {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
-        let states = Matrix::plain(state, [rows, layer.width], false);
+        let states = Matrix::contiguous(state, [rows, layer.width], false);
         let out = StridedMatrixMut::new(out, rows, columns, columns);
         let weight = &self.shared.by_states;
         weight.multiply(&states, out, Epilogue::with_bias(layer.bias));
@@ -295,12 +295,12 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: Phant
             .as_deref_mut()
             .map(|kept| &mut kept[place * parts..][..parts]);
         if layer.is_real(row, position) {
-            let seen = match run.shared.inputs {
+            let from_inputs = match run.shared.inputs {
                 RecurrentInputs::Products(all) => &all[(row * layer.length + position) * gates..],
                 RecurrentInputs::Values { .. } => &at.products[number * gates..],
             };
             let step = CellStep {
-                seen: &seen[..gates],
+                from_inputs: &from_inputs[..gates],
                 recurrent: &at.recurrent[number * gates..][..gates],
                 state: &mut *state,
                 cell,

@@ -84,9 +84,9 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.weight.len() / self.width,
-            depth: self.width,
+            k: self.width,
             line_step: self.width,
-            depth_step: 1,
+            k_step: 1,
         }
     }
 
@@ -95,9 +95,9 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.width,
-            depth: self.weight.len() / self.width,
+            k: self.weight.len() / self.width,
             line_step: 1,
-            depth_step: self.width,
+            k_step: self.width,
         }
     }
 }

@@ -70,7 +70,7 @@ fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2]
 /// The gradients by what the inputs add, and by the first states.
 fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool) -> [Vec<f64>; 2] {
     let [states, kept] = run(cell, arrays, reverse);
-    let (mut seen, mut first) = (arrays[0].clone(), vec![0.0; arrays[1].len()]);
+    let (mut from_inputs, mut first) = (arrays[0].clone(), vec![0.0; arrays[1].len()]);
     let (mut recurrent, mut cells) = (arrays[0].clone(), first.clone());
     let (parts, cells) = if C::HAS_CELLS {
         (0, &mut cells[..])
@@ -78,7 +78,7 @@ fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool)
         (recurrent.len(), &mut cells[..0])
     };
     let grads = RecurrentGrads {
-        seen: &mut seen,
+        from_inputs: &mut from_inputs,
         recurrent: &mut recurrent[..parts],
         states: &mut first,
         cells,
@@ -91,7 +91,7 @@ fn slopes<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], grad: &[f64], reverse: bool)
     };
     let layer = layer(cell, arrays, &mask, reverse);
     backward(&layer, &answers, grads, 1);
-    [seen, first]
+    [from_inputs, first]
 }
 
 /// Compares the gradients by the gates' inputs and the first states with differences.
@@ -150,13 +150,13 @@ fn inputs<C: Cell>(_: C) -> [Vec<f64>; 3] {
 }
 
 /// What the inputs add to the gates, as one product.
-fn seen<C: Cell>(cell: C) -> Vec<f64> {
+fn from_inputs<C: Cell>(cell: C) -> Vec<f64> {
     let [values, weight, bias] = inputs(cell);
     let columns = bias.len();
     let rows = values.len() / INSIDE;
     let mut out = vec![f64::NAN; rows * columns];
-    let left = Matrix::plain(&values[..], [rows, INSIDE], false);
-    let right = Matrix::plain(&weight[..], [columns, INSIDE], false);
+    let left = Matrix::contiguous(&values[..], [rows, INSIDE], false);
+    let right = Matrix::contiguous(&weight[..], [columns, INSIDE], false);
     products(left, right, Some(&bias), &mut out, 1);
     out
 }
@@ -165,7 +165,7 @@ fn seen<C: Cell>(cell: C) -> Vec<f64> {
 fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let mut arrays = arrays(cell);
-    arrays[0] = seen(cell);
+    arrays[0] = from_inputs(cell);
     let [states, _] = run(cell, &arrays, reverse);
     let [values, weight, bias] = inputs(cell);
     let given = RecurrentInputs::Values {

@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
 use seqloom_core::Result;
-use seqloom_fuse::shape::{broadcast, broadcast_strides, plain_strides};
+use seqloom_fuse::shape::{broadcast, broadcast_strides, contiguous_strides};
 use seqloom_fuse::{
     Description, Fold, InputSource, Op, Program, ProgramInput, ProgramOutput, Target, run,
 };
@@ -86,7 +86,7 @@ impl ElementwiseProgram {
         for (number, writing) in writings.iter_mut().enumerate() {
             targets.push(Target {
                 numbers: writing.numbers()?,
-                strides: plain_strides(&shape, &self.axes[number]),
+                strides: contiguous_strides(&shape, &self.axes[number]),
             });
         }
         let nanoseconds = self.program.nanoseconds(shape.iter().product());
@@ -168,7 +168,9 @@ impl InputValue<'_> {
     fn operand(&self, shape: &[usize]) -> ProgramInput<'_> {
         let (source, strides) = match self {
             Self::Number(number) => (InputSource::Scalar(*number), vec![0; shape.len()]),
-            Self::Output(output, _) => (InputSource::Output(*output), plain_strides(shape, &[])),
+            Self::Output(output, _) => {
+                (InputSource::Output(*output), contiguous_strides(shape, &[]))
+            }
             Self::Array(array, own) => (
                 InputSource::Numbers(array.numbers()),
                 broadcast_strides(shape, own, &array.strides),

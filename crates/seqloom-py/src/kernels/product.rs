@@ -19,25 +19,21 @@ pub(crate) fn products(
     out: Floats<'_>,
     threads: usize,
 ) -> PyResult<()> {
-    let ((left, left_turned), (right, right_turned)) = (left, right);
+    let ((left, left_transposed), (right, right_transposed)) = (left, right);
     let [count, rows, columns] = out.axes("out")?;
-    let depth = left.axes::<3>("left")?[if left_turned { 1 } else { 2 }];
+    let k = left.axes::<3>("left")?[if left_transposed { 1 } else { 2 }];
     let shape = |lines: usize, is_turned: bool| {
-        let [rows, columns] = if is_turned {
-            [depth, lines]
-        } else {
-            [lines, depth]
-        };
+        let [rows, columns] = if is_turned { [k, lines] } else { [lines, k] };
         [count, rows, columns]
     };
-    let nanoseconds = count * rows * columns * depth / 40;
+    let nanoseconds = count * rows * columns * k / 40;
     let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
     by_dtype!(out, T => {
-        let left = left.read::<T>("left", &shape(rows, left_turned))?;
-        let right = right.read::<T>("right", &shape(columns, !right_turned))?;
+        let left = left.read::<T>("left", &shape(rows, left_transposed))?;
+        let right = right.read::<T>("right", &shape(columns, !right_transposed))?;
         let mut out = out.write::<T>("out", &[count, rows, columns])?;
-        let left = Matrix::plain(left.as_slice()?, [rows, depth], left_turned);
-        let right = Matrix::plain(right.as_slice()?, [columns, depth], !right_turned);
+        let left = Matrix::contiguous(left.as_slice()?, [rows, k], left_transposed);
+        let right = Matrix::contiguous(right.as_slice()?, [columns, k], !right_transposed);
         let out = out.as_slice_mut()?;
         pool::run_kernel(py, threads, || kernel::products(left, right, None, out, threads))
     })
@@ -64,22 +60,22 @@ fn multiply<T: Float + Element>(
     threads: usize,
 ) -> PyResult<bool> {
     let [rows, columns] = out.axes("out")?;
-    let [_, depth] = left.axes("left")?;
-    let threads = seqloom_kernels::worth_waking(threads, rows * columns * depth / 40);
-    let are_turned = (
+    let [_, k] = left.axes("left")?;
+    let threads = seqloom_kernels::worth_waking(threads, rows * columns * k / 40);
+    let are_transposed = (
         left.is_turned() == Some(true),
         right.is_turned() != Some(true),
     );
-    let left = left.transposed::<T>("left", &[rows, depth])?;
-    let right = right.transposed::<T>("right", &[depth, columns])?;
+    let left = left.transposed::<T>("left", &[rows, k])?;
+    let right = right.transposed::<T>("right", &[k, columns])?;
     let bias = bias.map(|bias| bias.transposed::<T>("bias", &[columns]));
     let bias = bias.transpose()?;
     let bias = bias.as_ref().map(|bias| bias.as_slice()).transpose();
     let (Ok(left), Ok(right), Ok(bias)) = (left.as_slice(), right.as_slice(), bias) else {
         return Ok(false);
     };
-    let left = Matrix::plain(left, [rows, depth], are_turned.0);
-    let right = Matrix::plain(right, [columns, depth], are_turned.1);
+    let left = Matrix::contiguous(left, [rows, k], are_transposed.0);
+    let right = Matrix::contiguous(right, [columns, k], are_transposed.1);
     let mut out = out.write::<T>("out", &[rows, columns])?;
     let out = out.as_slice_mut()?;
     let work = || kernel::products(left, right, bias, out, threads);

@@ -86,7 +86,7 @@ pub(crate) fn recurrent_grad(
         let mut by_first = out_first.write::<T>("out_first", &sizes.states())?;
         let mut by_cells = floats::write_if::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
         let grads = RecurrentGrads {
-            seen: seen.as_slice_mut()?,
+            from_inputs: seen.as_slice_mut()?,
             recurrent: match &mut recurrent { Some(array) => array.as_slice_mut()?, None => &mut [] },
             states: by_first.as_slice_mut()?,
             cells: match &mut by_cells { Some(array) => array.as_slice_mut()?, None => &mut [] },

@@ -28,8 +28,8 @@ pub(super) fn suits(shape: &Shape, products: usize) -> bool {
 /// Whether this is quicker than packing, for a filter of so many rows, whatever it sums: few
 /// rows use a window too seldom to pay for its packing.
 pub(super) fn suits_rows(shape: &Shape, rows: usize) -> bool {
-    let is_plain = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
-    is_plain && FEW_ROWS.contains(&rows) && shape.positions() >= WIDE
+    let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
+    is_simple && FEW_ROWS.contains(&rows) && shape.positions() >= WIDE
 }
 
 fn is_row(shape: &Shape) -> bool {
