@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, Instances, lanes::Lanes, parallel};
+use crate::{Float, Instances, lanes::Lanes, parallel, tuned};
 
 /// What every tensor of a step shares.
 #[derive(Clone, Copy, Debug)]
@@ -48,17 +48,11 @@ pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, thread
     }
 }
 
-/// So many numbers of a tensor make a piece for a thread.
-const PIECE: usize = 16 * parallel::CHUNK;
-
-/// How many bytes the processor moves together.
-const LINE: usize = 64;
-
 /// Updates the numbers before the first whole cache line, then all others.
 fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
     // NumPy's large arrays begin 16 bytes behind a cache line. From the next line on, no
     // vector lies in two of them.
-    let before = tensor.param.as_ptr().align_offset(LINE);
+    let before = tensor.param.as_ptr().align_offset(tuned::CACHE_LINE);
     let before = before.min(tensor.param.len());
     let (head, rest) = tensor.split_at(before);
     update(step, head);
@@ -69,8 +63,8 @@ impl<T> AdamwTensor<'_, T> {
     /// Pieces for threads.
     fn cut(mut self) -> Vec<Self> {
         let mut pieces = Vec::new();
-        while self.param.len() > PIECE {
-            let (piece, rest) = self.split_at(PIECE);
+        while self.param.len() > tuned::ADAMW_PIECE {
+            let (piece, rest) = self.split_at(tuned::ADAMW_PIECE);
             pieces.push(piece);
             self = rest;
         }

@@ -6,7 +6,7 @@ use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
 use crate::random::{self, words};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// A share of numbers that become zero, the others growing in turn.
 #[derive(Clone, Copy, Debug)]
@@ -32,9 +32,9 @@ impl<T: Float> Dropout<T> {
     /// number of positions before it.
     #[inline(always)]
     pub(crate) fn blocks(self, start: u64, length: usize, mut work: impl FnMut(usize, &[bool])) {
-        let (mut words, mut kept) = ([0; words::PLACES], [false; words::PLACES]);
-        for first in (0..length).step_by(words::PLACES) {
-            let count = words::PLACES.min(length - first);
+        let (mut words, mut kept) = ([0; tuned::RANDOM_BLOCK], [false; tuned::RANDOM_BLOCK]);
+        for first in (0..length).step_by(tuned::RANDOM_BLOCK) {
+            let count = tuned::RANDOM_BLOCK.min(length - first);
             words::words(self.key, start + first as u64, &mut words);
             for (kept, word) in kept.iter_mut().zip(words) {
                 *kept = word >> 9 < self.bound;
@@ -47,8 +47,8 @@ impl<T: Float> Dropout<T> {
 /// Fills `out` with x, dropped.
 #[compiled_once]
 pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usize) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let start = number * parallel::CHUNK;
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        let start = number * tuned::CHUNK;
         let x = &x[start..][..out.len()];
         drop_chunk(rule, start as u64, x, out);
     });

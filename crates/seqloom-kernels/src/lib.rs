@@ -40,6 +40,7 @@ pub mod recurrent;
 mod scratch;
 pub mod softmax;
 pub mod special;
+mod tuned;
 
 pub use float::{Float, Instances};
 pub use parallel::{each, is_alone, worth_waking};

@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, parallel};
+use crate::{Float, lanes::Lanes, parallel, tuned};
 
 /// A function of one number.
 pub(crate) trait Unary<T: Float>: Copy + Sync {
@@ -18,8 +18,8 @@ pub(crate) trait Binary<T: Float>: Copy + Sync {
 
 /// Fills `out` with the function's value at every x.
 pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let x = &x[number * parallel::CHUNK..][..out.len()];
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        let x = &x[number * tuned::CHUNK..][..out.len()];
         over_one(function, x, out);
     });
 }
@@ -43,8 +43,8 @@ pub(crate) fn binary<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let start = number * parallel::CHUNK;
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        let start = number * tuned::CHUNK;
         let (x, y) = (&x[start..][..out.len()], &y[start..][..out.len()]);
         over_two(function, (x, y), out);
     });

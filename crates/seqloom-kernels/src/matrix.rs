@@ -28,11 +28,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
         }
     }
 
-    pub(crate) fn rows_count(&self) -> usize {
-        self.rows
-    }
-
-    /// Rows and columns change positions.
+    /// Exchanges rows and columns.
     pub(crate) fn transposed(self) -> Self {
         Self {
             data: self.data,

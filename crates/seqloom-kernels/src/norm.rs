@@ -5,7 +5,7 @@ use seqloom_macros::{compiled_once, vectorized};
 
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// How rows are normalised.
 #[derive(Clone, Copy, Debug)]
@@ -128,8 +128,9 @@ pub fn normalise_grad<T: Float>(
 ) {
     let [out, by_weight, by_bias] = outs;
     let width = weight.len();
-    let tile = inputs.inverses.len().div_ceil(TILES).max(LEAST);
-    let tiles = inputs.inverses.len().div_ceil(tile);
+    let rows = inputs.inverses.len();
+    let tile = rows.div_ceil(tuned::NORM_TILES).max(tuned::NORM_ROWS);
+    let tiles = rows.div_ceil(tile);
     let mut sums = vec![T::ZERO; tiles * 2 * width];
     let sizes = (tile * width, 2 * width);
     parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
@@ -146,10 +147,6 @@ pub fn normalise_grad<T: Float>(
         }
     }
 }
-
-/// Rows are cut into so many tiles at most, of so many rows at least.
-const TILES: usize = 32;
-const LEAST: usize = 16;
 
 /// Fills the gradients of some rows, from the one numbered `first` on.
 #[vectorized]

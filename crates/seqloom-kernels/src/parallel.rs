@@ -3,15 +3,13 @@
 use rayon::prelude::*;
 
 use crate::Float;
+use crate::tuned::{CHUNK, WAKE_NS};
 
 /// How many of the threads offered are worth waking for work that takes one of them about
 /// so many nanoseconds.
 pub fn worth_waking(threads: usize, nanoseconds: usize) -> usize {
-    if nanoseconds < BRIEF { 1 } else { threads }
+    if nanoseconds < WAKE_NS { 1 } else { threads }
 }
-
-/// A thread takes some twenty microseconds to wake: what is done sooner is done alone.
-const BRIEF: usize = 50_000;
 
 /// Whether work is done by the calling thread: also outside a pool, where rayon would build
 /// its global one, which nobody owns.
@@ -103,9 +101,6 @@ pub fn each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
 pub(crate) fn rows_per_chunk(width: usize) -> usize {
     (CHUNK / width.max(1)).max(1)
 }
-
-/// Numbers in a chunk of cheap work: half of a first-level cache.
-pub(crate) const CHUNK: usize = 4096;
 
 /// The sum of a row, in sixteen sums side by side.
 pub(crate) fn sum<T: Float>(row: &[T]) -> T {

@@ -1,5 +1,6 @@
 //! The pool of the thread that calls kernels.
 
+use crate::tuned;
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -66,18 +67,13 @@ struct Watch {
     until: AtomicU64,
 }
 
-/// How long a helper looks for work before it sleeps. Python's part between two kernels of
-/// a step takes up to half a millisecond; and a helper that was woken on the processor of
-/// the thread that it helps is moved to a free one only if it is seen to stay awake.
-const PATIENCE: Duration = Duration::from_millis(1);
-
 /// What times are counted from.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Watch {
     /// Lets the helpers of a pool look for work until a moment from now.
     fn keep(self: &Arc<Self>, pool: &ThreadPool) {
-        let until = START.elapsed() + PATIENCE;
+        let until = START.elapsed() + tuned::SPIN_TIME;
         self.until.store(nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);

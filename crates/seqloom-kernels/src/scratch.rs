@@ -1,5 +1,6 @@
 //! Buffers that a thread keeps between calls, so that a kernel need not ask for memory.
 
+use crate::tuned::CACHE_LINE;
 use std::cell::RefCell;
 
 use bytemuck::Zeroable;
@@ -16,16 +17,13 @@ impl<T: Zeroable + Clone> Spare<T> {
     /// Lends so many numbers, the first of them at the start of a cache line.
     pub(crate) fn lend<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
-        let size = length + LINE / size_of::<T>().max(1);
+        let size = length + CACHE_LINE / size_of::<T>().max(1);
         if buffer.len() < size {
             buffer.resize(size, T::zeroed());
         }
-        let before = buffer.as_ptr().align_offset(LINE).min(size - length);
+        let before = buffer.as_ptr().align_offset(CACHE_LINE).min(size - length);
         let answer = work(&mut buffer[before..][..length]);
         self.0.borrow_mut().push(buffer);
         answer
     }
 }
-
-/// Bytes of a cache line.
-const LINE: usize = 64;

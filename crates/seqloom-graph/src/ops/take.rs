@@ -167,42 +167,13 @@ fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
         return Ok(());
     }
     let memory = x.memory::<T>()?;
-    let mut starts = Starts::new(x.layout);
-    for (out, places) in out.chunks_mut(count).zip(places.chunks(count)) {
-        let start = starts.next();
+    // The first element of each row: it has a place even where rows are empty.
+    let column = x.layout.part(x.layout.rank() - 1, 0, 1, 1);
+    let rows = out.chunks_mut(count).zip(places.chunks(count));
+    for ((out, places), start) in rows.zip(column.rows()) {
         for (out, &place) in out.iter_mut().zip(places) {
             *out = memory[start + position(place, size, true)? * step];
         }
     }
     Ok(())
-}
-
-/// Where rows begin, whatever their length.
-struct Starts<'a> {
-    layout: &'a Layout,
-    index: Vec<usize>,
-    at: usize,
-}
-
-impl<'a> Starts<'a> {
-    fn new(layout: &'a Layout) -> Self {
-        let index = vec![0; layout.rank().saturating_sub(1)];
-        let at = layout.start;
-        Self { layout, index, at }
-    }
-
-    fn next(&mut self) -> usize {
-        let here = self.at;
-        for axis in (0..self.index.len()).rev() {
-            let (size, stride) = (self.layout.shape[axis], self.layout.strides[axis]);
-            self.index[axis] += 1;
-            self.at += stride;
-            if self.index[axis] < size {
-                break;
-            }
-            self.index[axis] = 0;
-            self.at -= size * stride;
-        }
-        here
-    }
 }

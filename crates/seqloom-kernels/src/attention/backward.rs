@@ -7,13 +7,13 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::forward::exponentials;
-use super::head::{Head, KEYS, queries_at_once};
-use crate::Float;
+use super::head::{Head, queries_at_once};
 use crate::dropout::Dropout;
 use crate::machine::dispatch;
 use crate::matrix::{StridedMatrix, StridedMatrixMut};
 use crate::product::OutputMode;
 use crate::softmax::dot;
+use crate::{Float, tuned};
 
 /// What came out of a head, and the gradient by it.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +37,11 @@ pub(super) fn differentiate<T: Float>(
     result: ForwardResult<'_, T>,
     mut grads: AttentionGrads<'_, T>,
 ) {
-    let (count, keys) = (head.queries.rows_count(), head.keys.rows_count());
+    let (count, keys) = (head.queries.rows, head.keys.rows);
     grads.keys.fill(T::ZERO);
     grads.values.fill(T::ZERO);
     let step = queries_at_once::<T>(keys);
-    T::with_scratch(2 * step * keys.min(KEYS), |scratch| {
+    T::with_scratch(2 * step * keys.min(tuned::ATTENTION_KEYS), |scratch| {
         for first in (0..count).step_by(step) {
             let queries = first..count.min(first + step);
             for keys in head.key_blocks(&queries) {

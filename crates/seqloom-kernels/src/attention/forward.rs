@@ -66,7 +66,7 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     /// Adds the values, times their weights, to the answers.
     fn add(mut self, queries: StridedMatrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
-        let (count, width) = (queries.rows_count(), keys.len());
+        let (count, width) = (queries.rows, keys.len());
         let transposed = head.keys.rows(keys.clone()).transposed();
         StridedMatrixMut::new(self.scores, count, width, width).product(
             OutputMode::Overwrite,

@@ -15,7 +15,7 @@ use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
 use crate::matrix::{StridedMatrix, StridedMatrixMut};
 use crate::product::transpose;
-use crate::{Float, parallel};
+use crate::{Float, parallel, tuned};
 
 /// Whether a head's queries can be answered here.
 pub(super) fn serves<T: Float>(head: &Head<'_, T>) -> bool {
@@ -33,13 +33,6 @@ pub(super) fn queries_at_once(pieces: usize, threads: usize) -> usize {
     }
 }
 
-/// Keys of a tile, with many registers and with few; two registers of queries meet them.
-const LARGE: usize = 8;
-const SMALL: usize = 6;
-
-/// Registers of queries in a group.
-const REGISTERS: usize = 2;
-
 /// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
@@ -48,10 +41,14 @@ pub(super) fn answer<T: Float>(
     lse: &mut [T],
 ) {
     let Registers { lanes, are_many } = Registers::of::<T>();
-    let tile = if are_many { LARGE } else { SMALL };
+    let tile = if are_many {
+        tuned::ATTENTION_TILE_32
+    } else {
+        tuned::ATTENTION_TILE_16
+    };
     let (depth, width) = (head.keys.columns, head.values.columns);
     let lines = head.keys.rows.next_multiple_of(tile);
-    let group = REGISTERS * lanes * (depth + 2 * width + 2);
+    let group = tuned::ATTENTION_WIDTH * lanes * (depth + 2 * width + 2);
     T::with_scratch(group + lines * (depth + width), |scratch| {
         let (scratch, packed) = scratch.split_at_mut(group);
         let (keys, values) = packed.split_at_mut(lines * depth);
@@ -102,9 +99,9 @@ fn answer_groups<S: Simd, T: Float>(
     lse: &mut [T],
 ) {
     if machine::has_many_registers::<S>() {
-        pass.groups::<S, LARGE>(simd, scratch, out, lse);
+        pass.groups::<S, { tuned::ATTENTION_TILE_32 }>(simd, scratch, out, lse);
     } else {
-        pass.groups::<S, SMALL>(simd, scratch, out, lse);
+        pass.groups::<S, { tuned::ATTENTION_TILE_16 }>(simd, scratch, out, lse);
     }
 }
 
@@ -120,14 +117,14 @@ impl<T: Float> Pass<'_, '_, T> {
     ) {
         let lanes = Lanes::<S, T>::COUNT;
         let mut first = 0;
-        for lse in lse.chunks_mut(REGISTERS * lanes) {
+        for lse in lse.chunks_mut(tuned::ATTENTION_WIDTH * lanes) {
             let range = first..first + lse.len();
             first = range.end;
             let (queries, out) = (self.queries.rows(range.clone()), out.rows(range));
             if lse.len() <= lanes {
                 self.group::<S, K, 1>(simd, queries, scratch, (out, lse));
             } else {
-                self.group::<S, K, REGISTERS>(simd, queries, scratch, (out, lse));
+                self.group::<S, K, { tuned::ATTENTION_WIDTH }>(simd, queries, scratch, (out, lse));
             }
         }
     }

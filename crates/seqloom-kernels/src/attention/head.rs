@@ -1,5 +1,6 @@
 //! One head: what its queries, keys and values are, and how they meet.
 
+use crate::tuned::{ATTENTION_KEYS, ATTENTION_SCORE_BYTES};
 use std::ops::Range;
 
 use super::mask::AttentionMask;
@@ -35,7 +36,7 @@ impl<T: crate::Float> Head<'_, T> {
     /// The number of keys that the query may attend to.
     #[inline(always)]
     pub(super) fn visible(&self, query: usize) -> usize {
-        let all = self.keys.rows_count();
+        let all = self.keys.rows;
         if self.rule.causal {
             all.min(query + 1)
         } else {
@@ -56,7 +57,7 @@ impl<T: crate::Float> Head<'_, T> {
             .end
             .checked_sub(1)
             .map_or(0, |last| self.visible(last));
-        let count = keys.div_ceil(KEYS).max(1);
+        let count = keys.div_ceil(ATTENTION_KEYS).max(1);
         let size = keys.div_ceil(count);
         (0..count).map(move |number| number * size..keys.min((number + 1) * size))
     }
@@ -73,19 +74,12 @@ impl<T: crate::Float> Head<'_, T> {
     /// The number of a query's weight of a key, counted through the batch.
     #[inline(always)]
     pub(super) fn weight_number(&self, query: usize, key: usize) -> u64 {
-        self.start + (query * self.keys.rows_count() + key) as u64
+        self.start + (query * self.keys.rows + key) as u64
     }
 }
 
 /// How many queries are taken at once, so that their scores of a block of keys stay in the
 /// second-level cache.
 pub(super) fn queries_at_once<T>(keys: usize) -> usize {
-    (SCORES / size_of::<T>() / keys.clamp(1, KEYS)).clamp(16, 256)
+    (ATTENTION_SCORE_BYTES / size_of::<T>() / keys.clamp(1, ATTENTION_KEYS)).clamp(16, 256)
 }
-
-/// How many keys a block has, at most. With longer blocks fewer queries fit into the cache
-/// at once, and all keys and values are packed again for each such few.
-pub(super) const KEYS: usize = 512;
-
-/// Bytes of a block of scores.
-const SCORES: usize = 256 << 10;

@@ -106,7 +106,7 @@ fn blocks<'a, 'b, T: Float>(
     let step = if fused::serves(&head) {
         fused::queries_at_once(heads, threads)
     } else {
-        queries_at_once::<T>(head.keys.rows_count())
+        queries_at_once::<T>(head.keys.rows)
     };
     let mut rest = Some(out);
     let block = |(number, lse): (usize, &'b mut [T])| {

@@ -3,12 +3,13 @@
 use super::*;
 use crate::dropout::Dropout;
 use crate::machine::tests::on_every_machine;
+use crate::tuned;
 use seqloom_core::key::Key;
 
 const SHAPE: [usize; 4] = [2, 3, 9, 4];
 const KEYS: [usize; 4] = [2, 3, 21, 4];
 /// Keys of several blocks.
-const MANY: [usize; 4] = [2, 3, 2 * head::KEYS + 99, 4];
+const MANY: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
     let words = (0..).map(|count| Key([0, seed]).words([0, count])[0]);
@@ -120,7 +121,7 @@ fn the_pieces_that_threads_share_change_no_bit() {
 
 #[test]
 fn a_query_sees_no_later_key_of_any_block() {
-    let shape = [1, 1, head::KEYS + 40, 4];
+    let shape = [1, 1, tuned::ATTENTION_KEYS + 40, 4];
     with_inputs([shape, shape], true, None, |inputs| {
         assert!(answers_as_defined(&inputs));
     });
@@ -140,7 +141,7 @@ fn answers_as_defined(inputs: &AttentionInputs<'_, f64>) -> bool {
 
 #[test]
 fn what_is_masked_in_all_of_a_block_has_no_weight() {
-    let seen = |key: usize| key >= head::KEYS && key.is_multiple_of(3);
+    let seen = |key: usize| key >= tuned::ATTENTION_KEYS && key.is_multiple_of(3);
     let allowed: Vec<bool> = (0..MANY[2]).map(seen).collect();
     let far = allowed.iter().map(|&seen| if seen { 0.0 } else { -1e9 });
     let added: Vec<f64> = far.collect();

@@ -63,7 +63,7 @@ pub(super) fn each<S: Simd, T: Float>(
     if a_rest.is_empty() {
         return;
     }
-    let ones = [T::ONE; MOST_LANES];
+    let ones = [T::ONE; MAX_LANES];
     let rest = mask.map_or(&ones[..a_rest.len()], |_| full_rest);
     act.act(
         Lanes::load_part(simd, a_rest),
@@ -72,8 +72,8 @@ pub(super) fn each<S: Simd, T: Float>(
     );
 }
 
-/// No register holds more floats.
-const MOST_LANES: usize = 16;
+/// The largest number of floats of a register.
+const MAX_LANES: usize = 16;
 
 /// The value where the mask is above zero, else zero.
 #[inline(always)]

@@ -54,8 +54,8 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     for sample in 0..samples {
         let row = (sample * channels + number) * length;
         let mask = positions.mask_of(sample);
-        for start in (0..length).step_by(PIECE) {
-            let piece = start..length.min(start + PIECE);
+        for start in (0..length).step_by(SUM_NUMBERS) {
+            let piece = start..length.min(start + SUM_NUMBERS);
             let mask = mask.map(|mask| &mask[piece.clone()]);
             let range = row + piece.start..row + piece.end;
             let pair = (&pair.0[range.clone()], &pair.1[range]);
@@ -72,8 +72,8 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     totals
 }
 
-/// Numbers that are summed before the sum is widened.
-const PIECE: usize = 4096;
+/// Numbers that are summed in their own type before the sum is added in double precision.
+const SUM_NUMBERS: usize = 4096;
 
 struct Add<'a, S: Simd, T: Float, F> {
     term: F,

@@ -2,7 +2,7 @@
 
 use super::{Shape, direct, windows::ByWindow};
 use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
 /// Fills `out` (batch, outputs, positions) with the convolution of x (batch, channels,
@@ -47,10 +47,6 @@ pub fn forward<T: Float>(
     });
 }
 
-/// Windows that are packed at a time: whole panels of all machines' registers, few enough to
-/// stay in a second-level cache.
-const STRIP: usize = 144;
-
 /// Some samples, and the group of channels that is computed.
 struct ConvSamples<'a, T> {
     shape: &'a Shape,
@@ -64,11 +60,11 @@ impl<T: Float> ConvSamples<'_, T> {
     fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
-        for start in (0..count).step_by(STRIP) {
+        for start in (0..count).step_by(tuned::CONV_STRIP) {
             let windows = ByWindow {
                 image: self.shape.input(self.x, self.group),
                 first: self.first * positions + start,
-                count: STRIP.min(count - start),
+                count: tuned::CONV_STRIP.min(count - start),
             };
             self.fill_windows(filter, &windows, start, out);
         }

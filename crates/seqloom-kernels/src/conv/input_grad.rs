@@ -1,13 +1,9 @@
 //! The gradient of a convolution's input.
 
-use super::{
-    Shape, direct,
-    image::{Image, Tap},
-    shape::TOGETHER,
-    windows::ByWindow,
-};
+use super::image::{Image, Tap};
+use super::{Shape, direct, windows::ByWindow};
 use crate::product::{Matrix, Packed, Panels, TakeTile, Tile, pack_right, tiles};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
 /// Fills `out`, shaped as x, with the gradient of the input.
@@ -67,11 +63,11 @@ impl<T: Float> GradSamples<'_, T> {
         let image = self.shape.input::<T>(&[], self.group);
         let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();
         let count = out.len() / (self.shape.channels * self.shape.plane()) * positions;
-        for start in (0..count).step_by(TOGETHER) {
+        for start in (0..count).step_by(tuned::CONV_WINDOWS) {
             let windows = ByWindow {
                 image: self.shape.output(self.grad, self.group),
                 first: self.first * positions + start,
-                count: TOGETHER.min(count - start),
+                count: tuned::CONV_WINDOWS.min(count - start),
             };
             for (k, left) in filter.blocks() {
                 pack_right(&Panels::of::<T>(), &windows, k.clone(), |right| {

@@ -1,6 +1,7 @@
 //! The sizes of a convolution.
 
 use super::image::Image;
+use crate::tuned;
 
 /// The sizes of a convolution; pairs are (height, width).
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +104,6 @@ impl Shape {
 
     /// Samples that are worked on together: some hundred windows.
     pub(super) fn together(&self) -> usize {
-        (TOGETHER / self.positions().max(1)).clamp(1, self.batch.max(1))
+        (tuned::CONV_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }
 }
-
-/// Windows that are worked on together.
-pub(super) const TOGETHER: usize = 480;

@@ -3,7 +3,7 @@
 use super::{Shape, direct, windows::ByTap};
 use crate::matrix::StridedMatrixMut;
 use crate::product::{self, Epilogue};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
 /// Fills `out`, shaped as the weights, and `out_bias` with the gradients of both.
@@ -47,13 +47,10 @@ pub fn weight_grad<T: Float>(
 /// Sums the gradient of each output, sample by sample.
 fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
     let (positions, outputs) = (shape.positions().max(1), shape.outputs);
-    parallel::chunks(out, SOME, threads, |number, out| {
-        for (output, out) in (number * SOME..).zip(out) {
+    parallel::chunks(out, tuned::CONV_BIAS_GRAD, threads, |number, out| {
+        for (output, out) in (number * tuned::CONV_BIAS_GRAD..).zip(out) {
             let rows = grad.chunks_exact(positions).skip(output).step_by(outputs);
             *out = rows.map(|row| parallel::sum(row)).sum();
         }
     });
 }
-
-/// Outputs that a thread sums at a time.
-const SOME: usize = 16;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use seqloom_macros::vectorized;
 
 use super::image::{Image, Tap, VisibleWindows, WindowRun};
-use crate::Float;
 use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
+use crate::{Float, tuned};
 
 /// A line for each window, from the one numbered `first`; its taps are K.
 pub(super) struct ByWindow<'a, T> {
@@ -143,8 +143,8 @@ impl<T: Float> Lines<T> for ByTap<'_, T> {
         if count < width {
             out.fill(T::ZERO);
         }
-        for start in k.clone().step_by(SOME) {
-            let windows = SOME.min(k.end - start);
+        for start in k.clone().step_by(tuned::CONV_PACK_WINDOWS) {
+            let windows = tuned::CONV_PACK_WINDOWS.min(k.end - start);
             let out = &mut out[(start - k.start) * width..][..windows * width];
             for run in self.image.runs(start, windows) {
                 let out = &mut out[run.first * width..][..run.count * width];
@@ -153,9 +153,6 @@ impl<T: Float> Lines<T> for ByTap<'_, T> {
         }
     }
 }
-
-/// Windows that are packed at a time: what is written stays in a first-level cache.
-const SOME: usize = 64;
 
 impl<T: Float> Image<'_, T> {
     /// Copies what a run of windows sees at some taps, a row of `width` for each window.

@@ -13,6 +13,7 @@ mod tests;
 use std::ops::Range;
 
 use crate::product::Matrix;
+use crate::tuned::{DENSE_BAND_BYTES, DENSE_BAND_STEP, DENSE_MAX_BAND_ROWS};
 use crate::{Float, parallel};
 
 pub use feed_forward::FeedForward;
@@ -74,24 +75,15 @@ pub(crate) fn each_band<T: Send>(
     threads: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    let most = NEAR / size_of::<T>() / kept.max(1) / STEP * STEP;
-    let bands = (out.len() / width).div_ceil(most.clamp(STEP, MOST));
+    let most = DENSE_BAND_BYTES / size_of::<T>() / kept.max(1) / DENSE_BAND_STEP * DENSE_BAND_STEP;
+    let bands = (out.len() / width).div_ceil(most.clamp(DENSE_BAND_STEP, DENSE_MAX_BAND_ROWS));
     let rows = (out.len() / width)
         .div_ceil(bands.max(1))
-        .next_multiple_of(STEP);
+        .next_multiple_of(DENSE_BAND_STEP);
     parallel::chunks(out, rows * width, threads, |number, out| {
         fill(number * rows, out);
     });
 }
-
-/// Bytes of rows that a second-level cache holds together with panels of weights.
-const NEAR: usize = 512 << 10;
-
-/// A multiple of the rows of all tiles.
-const STEP: usize = 24;
-
-/// Rows of a band, at most: more make the weights no cheaper.
-pub(crate) const MOST: usize = 192;
 
 /// Fills rows with those that a result is added to, each plus the bias.
 fn start<T: Float>(rows: &[T], bias: Option<&[T]>, out: &mut [T]) {

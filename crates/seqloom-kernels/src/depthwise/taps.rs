@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes};
+use crate::{Float, lanes::Lanes, tuned};
 
 /// What is summed for each position: the taps' weights times what stands at their offsets.
 pub(super) struct Sums<'a, T> {
@@ -17,16 +17,14 @@ pub(super) struct Sums<'a, T> {
     pub(super) out: &'a mut [T],
 }
 
-/// Registers of positions that are worked on at a time, enough to hide how long one takes.
-const WIDE: usize = 8;
-
 /// Fills the sums.
 #[vectorized]
 pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: Sums<'_, T>) {
     let lanes = Lanes::<S, T>::COUNT;
-    let wide = work.out.len() / (WIDE * lanes) * (WIDE * lanes);
-    for first in (0..wide).step_by(WIDE * lanes) {
-        fill_block::<S, T, WIDE>(simd, &mut work, first);
+    let step = tuned::DEPTHWISE_WIDTH * lanes;
+    let wide = work.out.len() / step * step;
+    for first in (0..wide).step_by(step) {
+        fill_block::<S, T, { tuned::DEPTHWISE_WIDTH }>(simd, &mut work, first);
     }
     for first in (wide..work.out.len()).step_by(lanes) {
         fill_block::<S, T, 1>(simd, &mut work, first);
@@ -65,9 +63,6 @@ pub(super) struct Products<'a, T> {
     pub(super) out: &'a mut [T],
 }
 
-/// Taps that are worked on at a time: a row of common filters.
-const TAPS: usize = 7;
-
 /// Adds the products.
 #[vectorized]
 pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
@@ -77,7 +72,8 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
         spread,
         out,
     } = work;
-    for (offsets, out) in offsets.chunks(TAPS).zip(out.chunks_mut(TAPS)) {
+    let taps = tuned::DEPTHWISE_TAPS;
+    for (offsets, out) in offsets.chunks(taps).zip(out.chunks_mut(taps)) {
         let inputs = TapInputs { framed, offsets };
         match offsets.len() {
             1 => inputs.add::<S, 1>(simd, spread, out),
@@ -86,7 +82,7 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
             4 => inputs.add::<S, 4>(simd, spread, out),
             5 => inputs.add::<S, 5>(simd, spread, out),
             6 => inputs.add::<S, 6>(simd, spread, out),
-            _ => inputs.add::<S, TAPS>(simd, spread, out),
+            _ => inputs.add::<S, { tuned::DEPTHWISE_TAPS }>(simd, spread, out),
         }
     }
 }

@@ -5,7 +5,7 @@ use seqloom_macros::vectorized;
 
 use super::pack::PackedWeights;
 use super::quantize::QuantizedRow;
-use super::tile::WIDE;
+use super::tile::COLUMNS;
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, special};
@@ -29,7 +29,7 @@ impl Int8Epilogue<'_> {
     }
 }
 
-type Wide<T> = [T; WIDE];
+type Wide<T> = [T; COLUMNS];
 
 /// Turns a tile of sums, those of `rows`, into numbers of the output.
 #[vectorized]
@@ -84,7 +84,7 @@ impl<'a> Columns<'a> {
         let columns = self.totals.iter().zip(self.scales).zip(self.bias);
         let mut columns = sums.as_chunks().0.iter().zip(columns);
         let (wholes, rest) = out.as_chunks_mut();
-        let (more, last) = epilogue.added.unwrap_or_default().as_chunks::<WIDE>();
+        let (more, last) = epilogue.added.unwrap_or_default().as_chunks::<COLUMNS>();
         let mut more = more.iter();
         for (out, (sums, column)) in wholes.iter_mut().zip(&mut columns) {
             let mut values = floats(sums, *row, column);
@@ -92,7 +92,7 @@ impl<'a> Columns<'a> {
                 gelu(simd, &mut values);
             }
             if let Some(added) = more.next() {
-                (0..WIDE).for_each(|lane| values[lane] += added[lane]);
+                (0..COLUMNS).for_each(|lane| values[lane] += added[lane]);
             }
             *out = values;
         }
@@ -111,8 +111,8 @@ type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
 /// The floats that sums of one row stand for.
 #[inline(always)]
 fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
-    let mut values = [0.0; WIDE];
-    for lane in 0..WIDE {
+    let mut values = [0.0; COLUMNS];
+    for lane in 0..COLUMNS {
         let sum = sums[lane] - row.zero * totals[lane];
         values[lane] = to_float(sum) * (row.scale * scales[lane]) + bias[lane];
     }

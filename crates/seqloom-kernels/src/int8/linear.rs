@@ -4,9 +4,10 @@ use super::Int8Layer;
 use super::epilogue::{Int8Epilogue, put_tile};
 use super::pack::PackedWeights;
 use super::quantize::{QuantizedRow, quantize};
-use super::tile::{Int8Tile, LARGEST};
+use super::tile::{Int8Tile, MAX_TILE_SUMS};
 use super::with_words;
-use crate::dense::{MOST, Rotation, each_band, rotate};
+use crate::dense::{Rotation, each_band, rotate};
+use crate::tuned;
 
 /// Fills `out` with the layer's outputs for the rows of `x`, each added to its residual where
 /// there are some.
@@ -92,11 +93,11 @@ pub(super) fn multiply(
 ) {
     let tile = packed.tile;
     let length = tile.words(packed.inputs);
-    let mut rows = [QuantizedRow::default(); MOST];
+    let mut rows = [QuantizedRow::default(); tuned::DENSE_MAX_BAND_ROWS];
     let rows = &mut rows[..out.len() / packed.outputs];
     with_words(rows.len().div_ceil(tile.rows) * length, |words| {
         quantize(packed, x, rows, words);
-        let mut sums = [0; LARGEST];
+        let mut sums = [0; MAX_TILE_SUMS];
         let sums = &mut sums[..tile.rows * tile.columns];
         for (number, panel) in packed.panels().enumerate() {
             let column = number * tile.columns;

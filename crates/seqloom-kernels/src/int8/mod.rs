@@ -34,14 +34,14 @@ pub struct Int8Layer<'a> {
     pub weight: &'a [i8],
     /// What the weights of each output are multiplied by.
     pub scales: &'a [f32],
-    /// What each input is multiplied by, before it is rounded; at most [`DEEPEST`].
+    /// What each input is multiplied by, before it is rounded; at most [`MAX_INPUTS`].
     pub factors: &'a [f32],
     /// Added to each output.
     pub bias: Option<&'a [f32]>,
 }
 
 /// The largest number of inputs whose sums fit in 32 bits.
-pub const DEEPEST: usize = 1 << 16;
+pub const MAX_INPUTS: usize = 1 << 16;
 
 /// Calls `work` with scratch space of this thread, whose words are whatever they are.
 fn with_words<R>(length: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {

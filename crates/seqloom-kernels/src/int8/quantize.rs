@@ -5,7 +5,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::pack::PackedWeights;
-use super::tile::CHUNK;
+use super::tile::WORDS;
 use crate::machine::dispatch;
 
 /// What turns the numbers of a row back into floats: `scale * (q - zero)`.
@@ -32,7 +32,7 @@ pub(super) fn quantize<S: Simd>(
         let x = &x[first * tile.rows * inputs..];
         for (number, row) in rows.iter_mut().enumerate() {
             let x = &x[number * inputs..][..inputs];
-            let chunks = words[number * CHUNK..].chunks_mut(tile.rows * CHUNK);
+            let chunks = words[number * WORDS..].chunks_mut(tile.rows * WORDS);
             let step = Rounding::of(x, factors);
             *row = step.row;
             if tile.group == 4 {
@@ -109,10 +109,10 @@ impl Rounding {
         factors: &[f32],
         chunks: impl Iterator<Item = &'a mut [u32]>,
     ) {
-        let length = CHUNK * size_of::<u32>() / size_of::<T>();
+        let length = WORDS * size_of::<u32>() / size_of::<T>();
         let inputs = x.chunks(length).zip(factors.chunks(length));
         for ((x, factors), words) in inputs.zip(chunks) {
-            let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..CHUNK]);
+            let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..WORDS]);
             for ((number, &x), &factor) in numbers.iter_mut().zip(x).zip(factors) {
                 *number = T::from(self.byte(x, factor));
             }

@@ -113,7 +113,7 @@ proptest! {
 
 #[test]
 fn the_largest_sums_have_room() {
-    let (x, weight) = (vec![1.0; DEEPEST], vec![-128; DEEPEST]);
+    let (x, weight) = (vec![1.0; MAX_INPUTS], vec![-128; MAX_INPUTS]);
     let mut mixed = x.clone();
     mixed[0] = -1.0;
     let layer = Int8Layer {

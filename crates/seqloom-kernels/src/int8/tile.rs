@@ -5,26 +5,26 @@ use std::sync::LazyLock;
 /// How a machine sums a tile: some rows of the input by some columns of the output.
 ///
 /// Numbers are read in words of 32 bits, which hold `group` numbers of one row or column.
-/// The words of rows lie in chunks: [`CHUNK`] of the first row, of the second and so on, then
+/// The words of rows lie in chunks: [`WORDS`] of the first row, of the second and so on, then
 /// the next chunk. Those of columns lie step by step: a word of each column, then the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Int8Tile {
     pub(super) rows: usize,
-    /// A multiple of [`WIDE`].
+    /// A multiple of [`COLUMNS`].
     pub(super) columns: usize,
     pub(super) group: usize,
     /// Fills sums (rows, columns) from the words of rows and of columns.
     pub(super) sum: fn(&[u32], &[u32], &mut [i32]),
 }
 
-/// Words of a row that lie side by side.
-pub(super) const CHUNK: usize = 16;
+/// Adjacent words of a row.
+pub(super) const WORDS: usize = 16;
 
 /// Columns whose sums become floats together.
-pub(super) const WIDE: usize = 16;
+pub(super) const COLUMNS: usize = 16;
 
 /// Sums of the largest tile.
-pub(super) const LARGEST: usize = 12 * 32;
+pub(super) const MAX_TILE_SUMS: usize = 12 * 32;
 
 static CHOSEN: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
 
@@ -57,25 +57,25 @@ impl Int8Tile {
 
     /// Words of a tile's rows, which have so many numbers each.
     pub(super) fn words(&self, numbers: usize) -> usize {
-        self.steps(numbers).next_multiple_of(CHUNK).max(CHUNK) * self.rows
+        self.steps(numbers).next_multiple_of(WORDS).max(WORDS) * self.rows
     }
 }
 
 /// Two products at once of half words, by no instruction of its own.
 pub(super) const PORTABLE: Int8Tile = Int8Tile {
     rows: 4,
-    columns: WIDE,
+    columns: COLUMNS,
     group: 2,
     sum: sum_portably,
 };
 
 fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
-    let (columns, _) = columns.as_chunks::<WIDE>();
-    let (sums, _) = sums.as_chunks_mut::<WIDE>();
-    sums.fill([0; WIDE]);
-    let chunks = rows.chunks(CHUNK * PORTABLE.rows);
-    for (rows, columns) in chunks.zip(columns.chunks(CHUNK)) {
-        for (row, sums) in rows.chunks(CHUNK).zip(&mut *sums) {
+    let (columns, _) = columns.as_chunks::<COLUMNS>();
+    let (sums, _) = sums.as_chunks_mut::<COLUMNS>();
+    sums.fill([0; COLUMNS]);
+    let chunks = rows.chunks(WORDS * PORTABLE.rows);
+    for (rows, columns) in chunks.zip(columns.chunks(WORDS)) {
+        for (row, sums) in rows.chunks(WORDS).zip(&mut *sums) {
             row.iter()
                 .zip(columns)
                 .for_each(|(&x, weights)| add_products(x, weights, sums));
@@ -85,7 +85,7 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
 
 /// Adds the products of a word and those of some columns.
 #[inline(always)]
-fn add_products(x: u32, weights: &[u32; WIDE], sums: &mut [i32; WIDE]) {
+fn add_products(x: u32, weights: &[u32; COLUMNS], sums: &mut [i32; COLUMNS]) {
     let (low, high) = halves(x);
     for (sum, &weight) in sums.iter_mut().zip(weights) {
         let weight = halves(weight);

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::tile::{CHUNK, Int8Tile};
+use super::tile::{Int8Tile, WORDS};
 
 /// The tiles that this machine has the instructions for: of registers of 512 bits, of four
 /// products and of two; and of 256 bits.
@@ -53,12 +53,12 @@ macro_rules! tile {
             };
             let mut totals = [[$splat(0); 2]; $rows];
             let columns = columns.as_chunks().0.as_chunks::<2>().0;
-            let (rows, _) = rows.as_chunks::<{ $rows * CHUNK }>();
-            for (columns, rows) in columns.chunks(CHUNK).zip(rows) {
-                for (step, [left, right]) in (0..CHUNK).zip(columns) {
+            let (rows, _) = rows.as_chunks::<{ $rows * WORDS }>();
+            for (columns, rows) in columns.chunks(WORDS).zip(rows) {
+                for (step, [left, right]) in (0..WORDS).zip(columns) {
                     let weights = [load(left), load(right)];
                     for (row, totals) in totals.iter_mut().enumerate() {
-                        let $x = $splat(rows[row * CHUNK + step].cast_signed());
+                        let $x = $splat(rows[row * WORDS + step].cast_signed());
                         for (total, $weight) in totals.iter_mut().zip(weights) {
                             let $total = *total;
                             *total = $dot;

@@ -16,7 +16,7 @@ use super::{Epilogue, Lines};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::dispatch;
 use crate::matrix::StridedMatrixMut;
-use crate::{Float, machine, parallel};
+use crate::{Float, machine, parallel, tuned};
 
 /// Fills `out` (left lines, right lines) if a factor's lines can be read; else gives it
 /// back.
@@ -31,7 +31,7 @@ pub(super) fn fill<'a, T: Float>(
         DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
-    if left.line(0).is_none() || right.count() > NARROW {
+    if left.line(0).is_none() || right.count() > tuned::DIRECT_MAX_RIGHT_LINES {
         return Some(out);
     }
     DirectProduct::<_, _, T, false>::new(right, left).fill(&mut out, epilogue, threads);
@@ -40,22 +40,9 @@ pub(super) fn fill<'a, T: Float>(
 
 /// Whether the left factor is that much smaller that it is the one to be packed.
 fn suits_transposed<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
-    let are_few = left.count() <= FEW && right.count() >= 2 * left.count();
-    are_few && left.k() >= LONG && right.line(0).is_some()
+    let are_few = left.count() <= tuned::DIRECT_MAX_LEFT_LINES && right.count() >= 2 * left.count();
+    are_few && left.k() >= tuned::DIRECT_MIN_TRANSPOSED_K && right.line(0).is_some()
 }
-
-/// Left lines that are few, where there are more right ones: of more, the right lines are
-/// packed in less time than the tiles are transposed.
-const FEW: usize = 48;
-
-/// Right lines that are few enough for left ones to be read in place.
-const NARROW: usize = 64;
-
-/// K that is worth transposing each tile at its end.
-const LONG: usize = 192;
-
-/// A multiple of the rows of all tiles.
-const STRIPE: usize = 48;
 
 /// A factor that is packed, and one whose lines are read: `TRANSPOSED` where the latter is the
 /// right one.
@@ -126,8 +113,8 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
     /// The parts of K: as long as such a part of all panels stays near.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
-        let longest = NEAR / (self.panels.count * self.panels.width).max(1);
-        let longest = longest.clamp(SHORTEST, LONGEST);
+        let longest = tuned::DIRECT_BLOCK_NUMBERS / (self.panels.count * self.panels.width).max(1);
+        let longest = longest.clamp(tuned::DIRECT_MIN_BLOCK_K, tuned::DIRECT_MAX_BLOCK_K);
         let k = self.read.k();
         let size = k.div_ceil(k.div_ceil(longest).max(1)).max(1);
         (0..k)
@@ -144,7 +131,9 @@ fn pieces<'a, T: Float, const TRANSPOSED: bool>(
     let (rows, columns) = (out.rows_count(), out.columns_count());
     let some = |count: usize| match threads {
         0 | 1 => count,
-        _ => count.div_ceil(4 * threads).next_multiple_of(STRIPE),
+        _ => count
+            .div_ceil(4 * threads)
+            .next_multiple_of(tuned::DIRECT_STRIPE),
     };
     if TRANSPOSED {
         out.lend().cut(rows, some(columns))
@@ -152,12 +141,6 @@ fn pieces<'a, T: Float, const TRANSPOSED: bool>(
         out.lend().cut(some(rows), columns)
     }
 }
-
-/// Numbers that stay in a second-level cache together with others.
-const NEAR: usize = 1 << 17;
-/// Limits of a part of K.
-const SHORTEST: usize = 128;
-const LONGEST: usize = 1024;
 
 /// Panels of equal width, which hold all packed lines.
 #[derive(Clone, Copy)]
@@ -210,12 +193,12 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
 }
 
 /// Numbers of the largest tile, whose rows are transposed eight at a time.
-const TILE: usize = 8 * 4 * 16;
+const MAX_TILE: usize = 8 * 4 * 16;
 
 impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T, TRANSPOSED> {
     #[inline(always)]
     fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
-        let mut numbers = [[T::ZERO; TILE]; 2];
+        let mut numbers = [[T::ZERO; MAX_TILE]; 2];
         let panel = (self.panels.width * self.k.len()).max(1);
         for line in (0..self.count()).step_by(R) {
             let Some(lines) = self.lines::<R>(line) else {
@@ -290,7 +273,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         simd: S,
         (line, packed): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        [numbers, transposed]: &mut [[T; TILE]; 2],
+        [numbers, transposed]: &mut [[T; MAX_TILE]; 2],
     ) {
         let (width, lines) = (self.panels.width, R.next_multiple_of(8));
         store(sums, numbers);

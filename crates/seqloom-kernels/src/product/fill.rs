@@ -11,7 +11,7 @@ use super::kernel::{Tiles, near, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::StridedMatrixMut;
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// The products of as many pairs of matrices as stand one after the other in memory: to
 /// `out` (pairs, left lines, right lines), each line of it plus `bias`.
@@ -76,7 +76,11 @@ fn cut<'a, T: Float>(
     threads: usize,
 ) -> Vec<(usize, usize, StridedMatrixMut<'a, T>)> {
     let (rows, columns) = (out.rows_count(), out.columns_count());
-    let wanted = if threads <= 1 { 1 } else { EACH * threads };
+    let wanted = if threads <= 1 {
+        1
+    } else {
+        tuned::PRODUCT_PIECES * threads
+    };
     let lines = |across: &usize| rows / wanted.div_ceil(*across) + columns / across;
     let across = (1..=wanted).min_by_key(lines).unwrap_or(1);
     let down = wanted.div_ceil(across);
@@ -85,9 +89,6 @@ fn cut<'a, T: Float>(
         columns.div_ceil(across).next_multiple_of(panels.right),
     )
 }
-
-/// Pieces for each thread: one that was held up leaves some to others.
-const EACH: usize = 2;
 
 /// A piece of the output that one thread fills, and where it starts.
 struct OutputPiece<'a, A, B, T> {
@@ -101,7 +102,7 @@ struct OutputPiece<'a, A, B, T> {
 
 impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     fn fill(&self, mut out: StridedMatrixMut<'_, T>) {
-        for columns in ranges(out.columns_count(), WIDE / size_of::<T>()) {
+        for columns in ranges(out.columns_count(), tuned::ROW_BYTES / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
             for k in blocks(self.left.k()) {
                 let column = self.column + columns.start;
@@ -133,14 +134,14 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         out: &StridedMatrixMut<'_, T>,
     ) -> Self {
         let rows = out.rows_count();
-        let bands = rows.div_ceil(BAND / size_of::<T>());
+        let bands = rows.div_ceil(tuned::BAND_BYTES / size_of::<T>());
         let panel = piece.panels.right * k.len() * size_of::<T>();
         Self {
             piece,
             column,
             k,
             band: rows.div_ceil(bands).next_multiple_of(piece.panels.left),
-            group: near(panel).max(GROUP) * piece.panels.right,
+            group: near(panel).max(tuned::MIN_GROUP_PANELS) * piece.panels.right,
             keeps: bands > 1,
         }
     }
@@ -155,7 +156,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         };
         let panels = &self.piece.panels;
         let lefts = panels.left_lines(self.band.min(rows)) * self.k.len();
-        let lefts = lefts.next_multiple_of(LINE);
+        let lefts = lefts.next_multiple_of(tuned::LINE_NUMBERS);
         let rights = panels.right_lines(kept) * self.k.len();
         T::with_scratch(lefts + rights, |scratch| {
             let (lefts, rights) = scratch.split_at_mut(lefts);
@@ -215,15 +216,3 @@ fn ranges(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
         .step_by(most.max(1))
         .map(move |start| start..count.min(start + most))
 }
-
-/// Right panels that are packed and used together.
-const GROUP: usize = 3;
-
-/// Columns, in bytes of a row, whose packed lines are kept for all rows: some megabytes.
-const WIDE: usize = 1 << 13;
-
-/// Rows, in bytes of a column, whose packed lines a second-level cache holds.
-const BAND: usize = 192 * 4;
-
-/// Numbers of a cache line, at most.
-const LINE: usize = 16;

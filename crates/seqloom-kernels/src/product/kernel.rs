@@ -3,9 +3,8 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::panels::{LARGE, SMALL};
 use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, machine};
+use crate::{Float, lanes::Lanes, machine, tuned};
 
 /// A tile of the output: sums over one block of K.
 pub(crate) struct Tile<'a, T> {
@@ -42,12 +41,12 @@ pub(crate) trait TakeTile<T> {
 /// Writes the numbers of each tile down for one that takes them from memory.
 pub(super) struct InMemory<T, F> {
     take: F,
-    numbers: [T; TILE],
+    numbers: [T; MAX_TILE],
 }
 
 impl<T: Float, F> InMemory<T, F> {
     pub(super) fn new(take: F) -> Self {
-        let numbers = [T::ZERO; TILE];
+        let numbers = [T::ZERO; MAX_TILE];
         Self { take, numbers }
     }
 }
@@ -87,21 +86,21 @@ pub(crate) struct Tiles<'a, T, F> {
 #[vectorized]
 pub(crate) fn take_tiles<S: Simd, T: Float, F: Take<T>>(simd: S, tiles: Tiles<'_, T, F>) {
     if machine::has_many_registers::<S>() {
-        tiles.panels::<S, { LARGE.0 }, { LARGE.1 }>(simd);
+        tiles.panels::<S, { tuned::TILE_32.0 }, { tuned::TILE_32.1 }>(simd);
     } else {
-        tiles.panels::<S, { SMALL.0 }, { SMALL.1 }>(simd);
+        tiles.panels::<S, { tuned::TILE_16.0 }, { tuned::TILE_16.1 }>(simd);
     }
 }
 
 /// Numbers of the largest tile.
-const TILE: usize = LARGE.0 * LARGE.1 * 16;
+const MAX_TILE: usize = tuned::TILE_32.0 * tuned::TILE_32.1 * 16;
 
 impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     #[inline(always)]
     fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let panel = (V * Lanes::<S, T>::COUNT * self.k).max(1);
         let near = if machine::has_many_registers::<S>() {
-            NEAR
+            tuned::GROUP_PANELS
         } else {
             near(panel * size_of::<T>())
         };
@@ -154,18 +153,11 @@ impl<T: Float, F: Take<T>> Tiles<'_, T, F> {
     }
 }
 
-/// Right panels of wide registers that are gone through for each left one: as many as stay
-/// in a second-level cache.
-const NEAR: usize = 3;
-
 /// Right panels of so many bytes that are gone through for each left one where a panel
 /// stays in a first-level cache: the shorter K, the more.
 pub(super) fn near(bytes: usize) -> usize {
-    (L1 / bytes.max(1)).max(1)
+    (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }
-
-/// Bytes of right panels that a first-level cache holds together with a left one.
-const L1: usize = 20 << 10;
 
 /// Sums a tile of `R` rows by `V` registers.
 #[inline(always)]
@@ -201,7 +193,7 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     right: &[T::Vector<S>; V],
     sums: &mut [[Lanes<S, T>; V]; R],
 ) {
-    let ahead = right.as_ptr().wrapping_add(AHEAD * V);
+    let ahead = right.as_ptr().wrapping_add(tuned::KERNEL_PREFETCH * V);
     if machine::has_many_registers::<S>() {
         (0..V).for_each(|v| machine::prefetch(ahead.wrapping_add(v)));
     }
@@ -213,9 +205,6 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
         }
     }
 }
-
-/// Steps of K that a panel is prefetched ahead of its use.
-const AHEAD: usize = 8;
 
 /// Writes a tile's sums, row by row.
 #[inline(always)]

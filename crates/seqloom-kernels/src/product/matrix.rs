@@ -6,7 +6,7 @@ use super::{Lines, transpose::transpose};
 use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
-use crate::{Float, machine};
+use crate::{Float, machine, tuned};
 
 /// Lines of numbers that stand in steps from one another.
 #[derive(Clone, Copy, Debug)]
@@ -68,10 +68,10 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         let whole = self.whole_panels(first, width).min(out.len() / size);
         let (panels, rest) = out.split_at_mut(whole * size);
         for (number, out) in panels
-            .chunks_mut(TOGETHER.div_ceil(width) * size)
+            .chunks_mut(tuned::PACK_LINES.div_ceil(width) * size)
             .enumerate()
         {
-            let line = first + number * TOGETHER.div_ceil(width) * width;
+            let line = first + number * tuned::PACK_LINES.div_ceil(width) * width;
             self.copy_panels(line, k.clone(), width, out);
         }
         for (number, panel) in rest.chunks_mut(size).enumerate() {
@@ -143,9 +143,6 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Lines that are packed together: some cache lines of each position.
-const TOGETHER: usize = 48;
-
 /// Neighbouring lines, and the panels that they are copied to.
 struct CopyPanels<'a, T> {
     values: &'a [T],
@@ -179,7 +176,7 @@ impl<T: Float> CopyPanels<'_, T> {
         let count = rows.len() / self.k * WIDTH;
         for position in 0..self.k {
             let row = &self.values[position * self.step..][..count];
-            prefetch_row(row, AHEAD * self.step);
+            prefetch_row(row, tuned::PACK_PREFETCH * self.step);
             let (panels, _) = row.as_chunks::<WIDTH>();
             let outs = rows[position..].iter_mut().step_by(self.k);
             panels
@@ -208,9 +205,6 @@ fn prefetch_row<T>(row: &[T], ahead: usize) {
     let cache_lines = (0..row.len()).step_by(16);
     cache_lines.for_each(|line| machine::prefetch(position.wrapping_add(line)));
 }
-
-/// Positions of K that are prefetched ahead of their use.
-const AHEAD: usize = 8;
 
 /// Copies a few numbers, eight at a time.
 fn copy_some<T: Float>(values: &[T], out: &mut [T]) {

@@ -13,6 +13,7 @@ use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::matrix::StridedMatrixMut;
+use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_CUT, PAGES_K};
 use crate::{Float, machine, parallel};
 
 /// Fills `out` (left lines, right lines) if a factor has few lines and the other one can be
@@ -25,9 +26,9 @@ pub(super) fn fill<'a, T: Float>(
     threads: usize,
 ) -> Option<StridedMatrixMut<'a, T>> {
     let are_whole = left.line(0).is_some() && right.line(0).is_some();
-    if are_whole && left.count() <= FEW {
+    if are_whole && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
-        each_part(out, (rows, MANY), threads, |(_, column, out)| {
+        each_part(out, (rows, NARROW_CUT), threads, |(_, column, out)| {
             let epilogue = epilogue.of(column, true);
             fill_dots(Dots::<_, _, _, true> {
                 few: left,
@@ -37,9 +38,9 @@ pub(super) fn fill<'a, T: Float>(
                 out,
             });
         });
-    } else if are_whole && right.count() <= FEW {
+    } else if are_whole && right.count() <= DOTS_MAX_LINES {
         let columns = out.columns_count();
-        each_part(out, (MANY, columns), threads, |(row, _, out)| {
+        each_part(out, (NARROW_CUT, columns), threads, |(row, _, out)| {
             fill_dots(Dots::<_, _, _, false> {
                 few: right,
                 many: left,
@@ -48,22 +49,13 @@ pub(super) fn fill<'a, T: Float>(
                 out,
             });
         });
-    } else if left.count() <= ROWS && right.adjacent_lines().is_some() {
+    } else if left.count() <= ADJACENT_MAX_ROWS && right.adjacent_lines().is_some() {
         fill_adjacent(left, right, out, epilogue, threads);
     } else {
         return Some(out);
     }
     None
 }
-
-/// Lines that are few enough for the sums of both factors' lines to stay in registers.
-const FEW: usize = 4;
-
-/// Left lines that are few enough for neighbouring right ones to be read in place.
-const ROWS: usize = 6;
-
-/// Lines that a thread takes at a time, a multiple of those of all tiles.
-const MANY: usize = 192;
 
 /// Lets threads fill the parts of an output; one thread takes it whole.
 fn each_part<'a, T: Float>(
@@ -226,8 +218,8 @@ fn fill_adjacent<T: Float>(
     let (rows, k) = (left.count(), left.k());
     T::with_scratch(rows * k, |lefts| {
         left.pack_panels(0, 0..k, rows, lefts);
-        each_part(out, (rows, MANY), threads, |(_, column, mut out)| {
-            for k in (0..k).step_by(NEAR).map(|start| start..k.min(start + NEAR)) {
+        each_part(out, (rows, NARROW_CUT), threads, |(_, column, mut out)| {
+            for k in (0..k).step_by(PAGES_K).map(|at| at..k.min(at + PAGES_K)) {
                 let Some((values, step)) = right.adjacent_lines() else {
                     return;
                 };
@@ -242,9 +234,6 @@ fn fill_adjacent<T: Float>(
         });
     });
 }
-
-/// Positions of K that are gone through together: as many pages of memory stay near.
-const NEAR: usize = 64;
 
 /// A panel of all left lines, and right lines that are neighbours, a position every `step`.
 struct AdjacentLines<'a, 'b, T> {
@@ -297,7 +286,7 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         let (lefts, _) = self.left.as_chunks::<R>();
         for (position, left) in lefts.iter().enumerate() {
             let row = &self.right[position * self.step..][columns.clone()];
-            machine::prefetch(row.as_ptr().wrapping_add(AHEAD * V * lanes));
+            machine::prefetch(row.as_ptr().wrapping_add(ADJACENT_PREFETCH * V * lanes));
             let right = |v: usize| zero.load(&row[v * lanes..row.len().min((v + 1) * lanes)]);
             if R < V {
                 let mut factors = [zero; R];
@@ -312,6 +301,3 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         sums
     }
 }
-
-/// Tiles that a row is prefetched ahead of its use.
-const AHEAD: usize = 2;

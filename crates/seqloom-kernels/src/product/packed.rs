@@ -6,7 +6,7 @@ use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::StridedMatrixMut;
-use crate::{Float, parallel};
+use crate::{Float, parallel, tuned};
 
 /// Whether a factor is the left or the right one, which decides how wide its panels are.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl<'a, T: Float> Packed<'a, T> {
         };
         for k in blocks(lines.k()) {
             let block = &mut packed[k.start * packed_lines..k.end * packed_lines];
-            let share = PANELS * width;
+            let share = tuned::PACK_PANELS * width;
             parallel::chunks(block, share * k.len(), threads, |number, out| {
                 lines.pack_panels(number * share, k.clone(), width, out);
             });
@@ -143,9 +143,6 @@ impl<'a, T: Float> Packed<'a, T> {
         }
     }
 }
-
-/// Panels that a thread packs at a time.
-const PANELS: usize = 4;
 
 /// Packs a part of K of a right factor into this thread's scratch space, and calls
 /// `work` with the panels.

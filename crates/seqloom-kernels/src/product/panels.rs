@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::tuned::{MAX_BLOCK_K, TILE_16, TILE_32};
 use crate::{Float, lanes::Registers};
 
 /// Lines of a panel. Those of the left factor are numbers that are multiplied one by one,
@@ -22,7 +23,7 @@ impl Panels {
     /// Those of this machine's registers.
     pub(crate) fn of<T: Float>() -> Self {
         let Registers { lanes, are_many } = Registers::of::<T>();
-        let ((left, wide), left_step) = if are_many { (LARGE, 4) } else { (SMALL, 2) };
+        let ((left, wide), left_step) = if are_many { (TILE_32, 4) } else { (TILE_16, 2) };
         Self {
             left,
             left_step,
@@ -42,25 +43,10 @@ impl Panels {
     }
 }
 
-/// Left lines and right registers of a tile where there are thirty-two registers.
-pub(super) const LARGE: (usize, usize) = (8, 3);
-/// The same where there are sixteen. Twelve sums of four by three would leave the compiler too
-/// few for the inputs: it would store and load two sums at each step. In WebAssembly a product
-/// is a vector of its own, and engines keep a register for themselves.
-pub(super) const SMALL: (usize, usize) = if cfg!(target_family = "wasm") {
-    (4, 2)
-} else {
-    (6, 2)
-};
-
-/// Cuts K into equal blocks of at most [`DEEPEST`] positions.
+/// Cuts K into equal blocks of at most [`tuned::MAX_BLOCK_K`] positions.
 pub(crate) fn blocks(k: usize) -> impl Iterator<Item = Range<usize>> + Clone {
-    let size = k.div_ceil(k.div_ceil(DEEPEST).max(1)).max(1);
+    let size = k.div_ceil(k.div_ceil(MAX_BLOCK_K).max(1)).max(1);
     (0..k)
         .step_by(size)
         .map(move |start| start..k.min(start + size))
 }
-
-/// Positions of a block: a right panel of so many is what a first-level cache holds, or
-/// brings from the second level in time.
-pub(crate) const DEEPEST: usize = 320;

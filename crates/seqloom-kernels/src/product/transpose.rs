@@ -37,7 +37,7 @@ mod wide {
     use bytemuck::Pod;
     use seqloom_core::simd;
 
-    use crate::{Float, machine};
+    use crate::{Float, machine, tuned};
 
     /// Transposes the lines of which there are enough for registers; gives how many.
     pub(super) fn transpose<T: Float>(
@@ -50,8 +50,8 @@ mod wide {
         if simd::avx2().is_none() {
             return 0;
         }
-        for (number, out) in out.chunks_mut(NEAR * width).enumerate() {
-            let values = &values[(number * NEAR).min(values.len())..];
+        for (number, out) in out.chunks_mut(tuned::TRANSPOSE_BLOCK * width).enumerate() {
+            let values = &values[(number * tuned::TRANSPOSE_BLOCK).min(values.len())..];
             // SAFETY: the machine has these instructions; it was asked.
             #[expect(unsafe_code, reason = "instructions that not every machine has")]
             unsafe {
@@ -68,12 +68,6 @@ mod wide {
         }
         count / 2 * 2
     }
-
-    /// Positions that are transposed at a time: a cache line of each line's.
-    const NEAR: usize = 16;
-
-    /// How many times as many positions are prefetched ahead of their use.
-    const AHEAD: usize = 2;
 
     /// Transposes lines of single floats: eight, four and two at a time.
     #[target_feature(enable = "avx")]
@@ -116,7 +110,8 @@ mod wide {
     #[inline(always)]
     fn prefetch_lines<T>(values: &[T], step: usize, count: usize) {
         for line in 0..count {
-            machine::prefetch(values.as_ptr().wrapping_add(line * step + AHEAD * NEAR));
+            let position = line * step + tuned::TRANSPOSE_PREFETCH;
+            machine::prefetch(values.as_ptr().wrapping_add(position));
         }
     }
 

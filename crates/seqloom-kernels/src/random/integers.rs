@@ -2,8 +2,8 @@
 
 use seqloom_core::key::Key;
 
-use super::words::{self, PLACES};
-use crate::parallel;
+use super::words;
+use crate::{parallel, tuned};
 
 /// Fills `out` with integers from `low` (included) to `high` (excluded), or with
 /// `low` where there is none.
@@ -11,9 +11,10 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();
     let span = if high <= low { 1 } else { span };
     let keys = split(key);
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let start = (number * parallel::CHUNK) as u64;
-        for (start, out) in (start..).step_by(PLACES).zip(out.chunks_mut(PLACES)) {
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        let start = (number * tuned::CHUNK) as u64;
+        let size = tuned::RANDOM_BLOCK;
+        for (start, out) in (start..).step_by(size).zip(out.chunks_mut(size)) {
             block(keys, start, span, low, out);
         }
     });
@@ -22,7 +23,7 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
 /// Two words a number, so that the remainder of their division by the span hardly
 /// prefers any.
 fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
-    let [mut higher, mut lower] = [[0; PLACES]; 2];
+    let [mut higher, mut lower] = [[0; tuned::RANDOM_BLOCK]; 2];
     words::fill(keys[0], start, &mut higher[..out.len()]);
     words::fill(keys[1], start, &mut lower[..out.len()]);
     let half = (1 << 16) % span;

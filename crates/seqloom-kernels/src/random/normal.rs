@@ -9,7 +9,7 @@ use super::uniform::Random;
 use seqloom_macros::{compiled_once, vectorized};
 
 use crate::machine::dispatch;
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// What normal numbers are made of, and where they end.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +28,8 @@ pub fn truncated_normal<T: NormalFloat>(
     out: &mut [T],
     threads: usize,
 ) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        T::uniform(key, (number * parallel::CHUNK) as u64, out);
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        T::uniform(key, (number * tuned::CHUNK) as u64, out);
         bend(truncation, out);
     });
 }

@@ -3,12 +3,12 @@
 use seqloom_core::key::Key;
 use seqloom_macros::compiled_once;
 
-use super::words::{self, PLACES};
-use crate::{Float, Instances, parallel};
+use super::words;
+use crate::{Float, Instances, parallel, tuned};
 
 /// Fills `out` with words of 32 random bits.
 pub fn bits(key: Key, out: &mut [u32], threads: usize) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
         words::fill(key, position(number), out);
     });
 }
@@ -17,7 +17,7 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
 /// numbers below 2 are.
 #[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
         T::uniform(key, position(number), out);
     });
 }
@@ -25,10 +25,10 @@ pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
 /// Fills `out` with coins that fall on 1 with this probability.
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     let bound = bound(probability);
-    parallel::chunks(out, parallel::CHUNK, threads, |number, out| {
-        let starts = (position(number)..).step_by(PLACES);
-        for (start, out) in starts.zip(out.chunks_mut(PLACES)) {
-            let mut words = [0; PLACES];
+    parallel::chunks(out, tuned::CHUNK, threads, |number, out| {
+        let starts = (position(number)..).step_by(tuned::RANDOM_BLOCK);
+        for (start, out) in starts.zip(out.chunks_mut(tuned::RANDOM_BLOCK)) {
+            let mut words = [0; tuned::RANDOM_BLOCK];
             words::fill(key, start, &mut words);
             for (out, word) in out.iter_mut().zip(words) {
                 *out = word >> 9 < bound;
@@ -49,7 +49,7 @@ pub(crate) fn bound(probability: f64) -> u32 {
 }
 
 fn position(chunk: usize) -> u64 {
-    (chunk * parallel::CHUNK) as u64
+    (chunk * tuned::CHUNK) as u64
 }
 
 /// A float that uniform numbers are made of.

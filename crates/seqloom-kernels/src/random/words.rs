@@ -6,9 +6,6 @@ use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
 
-/// Positions whose words are made at once.
-pub(crate) const PLACES: usize = 256;
-
 /// Fills `out` with the key's words of 32 bits from the position `start` on: jax's, in its
 /// partitionable layout.
 #[vectorized]

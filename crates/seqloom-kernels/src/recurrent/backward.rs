@@ -10,7 +10,7 @@ use super::cell::{Cell, CellStepBack, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::StridedMatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// What came out, and the gradient by every state.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ fn fill<C: Cell, T: Float>(
     let RecurrentLayer { length, width, .. } = *layer;
     let rows = (layer.states.len() / width.max(1))
         .div_ceil(threads.max(1))
-        .max(LEAST);
+        .max(tuned::RECURRENT_GRAD_SEQUENCES);
     let gates = (rows * length * C::GATES * width).max(1);
     let (from_inputs, states) = (grads.from_inputs, grads.states);
     let mut recurrent = grads.recurrent.chunks_mut(gates);
@@ -78,9 +78,6 @@ fn fill<C: Cell, T: Float>(
     });
     parallel::each(runs.collect(), threads, BackwardRun::go::<C>);
 }
-
-/// Sequences that are not worth another thread, which would pack the weights again.
-const LEAST: usize = 4;
 
 /// Some sequences of a batch.
 struct BackwardRun<'a, T> {

@@ -13,7 +13,7 @@ use super::cell::{Cell, CellStep, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::StridedMatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, parallel, tuned};
 
 /// What a layer reads at each position.
 #[derive(Clone, Copy, Debug)]
@@ -101,10 +101,6 @@ struct Shared<'a, T> {
     by_states: Packed<'a, T>,
 }
 
-/// Sequences that go through their steps together: what they add to the gates stays in the
-/// second-level cache.
-const TOGETHER: usize = 48;
-
 impl<T: Float> Shared<'_, T> {
     fn fill_all<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
         let RecurrentLayer { length, width, .. } = *self.layer;
@@ -160,7 +156,7 @@ impl<T: Float> Shared<'_, T> {
 }
 
 fn together(rows: usize, threads: usize) -> usize {
-    TOGETHER.min(rows.div_ceil(threads.max(1)).max(1))
+    tuned::RECURRENT_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
 }
 
 /// Some sequences, those with the most steps first.

@@ -4,7 +4,7 @@ use numpy::{PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use seqloom_kernels::dense::Rotation;
-use seqloom_kernels::int8::{self, DEEPEST, Int8FeedForward, Int8Layer};
+use seqloom_kernels::int8::{self, Int8FeedForward, Int8Layer, MAX_INPUTS};
 use seqloom_kernels::norm::NormRule;
 use seqloom_macros::native;
 
@@ -135,8 +135,8 @@ impl<'a, 'py> BorrowedInt8Layer<'a, 'py> {
         (weight, scales, factors, bias): &'a Int8Arrays<'py>,
         [outputs, inputs]: [usize; 2],
     ) -> PyResult<Self> {
-        if !(1..=DEEPEST).contains(&inputs) {
-            let message = format!("x: expected rows of 1 to {DEEPEST} numbers, got {inputs}");
+        if !(1..=MAX_INPUTS).contains(&inputs) {
+            let message = format!("x: expected rows of 1 to {MAX_INPUTS} numbers, got {inputs}");
             return Err(PyValueError::new_err(message));
         }
         floats::check("weight", weight.as_untyped(), &[outputs, inputs])?;

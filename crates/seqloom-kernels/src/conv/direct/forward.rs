@@ -12,7 +12,7 @@ use crate::{
     lanes::{Lanes, Registers},
     machine,
     matrix::StridedMatrixMut,
-    parallel,
+    parallel, tuned,
 };
 
 /// A matrix of weights, `rows` by `taps`, and what is added to each row.
@@ -32,16 +32,8 @@ pub(super) struct WindowProduct {
     pub(super) size: [usize; 2],
 }
 
-/// Windows of a row that are worked on at a time: whole blocks of registers of every kind.
-const TILE: usize = 480;
-/// Numbers that these windows see in the channels that are worked on at a time: with the
-/// weights in use they fit into a first-level cache.
-const SEEN: usize = 6144;
 /// Registers that blocks of two and of three fill.
-const WHOLE: usize = 6;
-/// Pieces of the output for each thread, so that none waits long for the last one.
-const PIECES: usize = 4;
-
+const BLOCK_REGISTERS: usize = 6;
 impl WindowProduct {
     /// Fills `out` (batch, filter rows, height, width).
     pub(super) fn fill<T: Float>(
@@ -59,7 +51,8 @@ impl WindowProduct {
         let block = form.rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(form.rows) * block, |packed| {
             pack(&filter, form.rows, packed);
-            let tile = TILE.min(self.size[1].next_multiple_of(WHOLE * lanes));
+            let tile = tuned::CONV_TILE_WINDOWS
+                .min(self.size[1].next_multiple_of(BLOCK_REGISTERS * lanes));
             let job = FilterJob {
                 product: self,
                 form,
@@ -75,7 +68,8 @@ impl WindowProduct {
     /// Input channels that are worked on at a time: parts of equal size.
     fn channels(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
-        let fitting = (SEEN / self.input.of_channels(1).scratch(tile).max(1)).max(1);
+        let fitting =
+            (tuned::CONV_TILE_INPUTS / self.input.of_channels(1).scratch(tile).max(1)).max(1);
         all.div_ceil(all.div_ceil(fitting))
     }
 }
@@ -88,24 +82,20 @@ struct BlockForm {
     wide: usize,
 }
 
-/// Rows of a block of sixteen registers. In WebAssembly a product is a vector of its own, and
-/// engines keep a register for themselves.
-const BLOCK_ROWS: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };
-
 impl BlockForm {
     /// For sixteen registers, where three registers of windows would not leave enough.
-    const FEW: Self = Self {
-        rows: BLOCK_ROWS,
+    const REGISTERS_16: Self = Self {
+        rows: tuned::CONV_TILE_ROWS_16,
         wide: 2,
     };
     /// For thirty-two.
-    const MANY: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
+    const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
     /// The block that leaves the fewest rows unused.
     fn of(rows: usize, are_many: bool) -> Self {
-        let [high, low] = Self::MANY;
+        let [high, low] = Self::REGISTERS_32;
         match are_many {
-            false => Self::FEW,
+            false => Self::REGISTERS_16,
             true if high.computed(rows) <= low.computed(rows) => high,
             true => low,
         }
@@ -183,12 +173,12 @@ impl<T: Float> FilterJob<'_, T> {
 
     /// Positions of a piece: whole tiles of one axis, whole rows of an image.
     fn columns(self, samples: usize, plane: usize, threads: usize) -> usize {
-        if parallel::is_alone(threads) || samples >= PIECES * threads {
+        if parallel::is_alone(threads) || samples >= tuned::CONV_PIECES * threads {
             return plane;
         }
         let [height, width] = self.product.size;
         let whole = if height == 1 { self.tile } else { width };
-        let wanted = samples * plane / (PIECES * threads);
+        let wanted = samples * plane / (tuned::CONV_PIECES * threads);
         wanted
             .next_multiple_of(whole)
             .clamp(whole, plane.max(whole))
@@ -269,7 +259,8 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: WindowTile<'_, T>) {
     match (machine::has_many_registers::<S>(), tile.job.form.wide) {
         (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
         (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
-        (false, _) => tile.blocks::<S, BLOCK_ROWS, { BLOCK_ROWS / 2 }, 2>(simd),
+        (false, _) => tile
+            .blocks::<S, { tuned::CONV_TILE_ROWS_16 }, { tuned::CONV_TILE_ROWS_16 / 2 }, 2>(simd),
     }
 }
 

@@ -11,16 +11,16 @@ mod rows;
 mod weight_grad;
 
 use super::Shape;
-use crate::Float;
+use crate::{Float, tuned};
 use forward::{Filter, WindowProduct};
 use rows::{InputRows, signed};
 
 /// Whether this is quicker than packing, where `products` are summed for a number.
 pub(super) fn suits(shape: &Shape, products: usize) -> bool {
     let pays = if is_row(shape) {
-        products <= FEW
+        products <= tuned::CONV_MAX_PRODUCTS_1D
     } else {
-        products <= FEW_OF_TWO_AXES && shape.size[1] >= WIDE
+        products <= tuned::CONV_MAX_PRODUCTS_2D && shape.size[1] >= tuned::CONV_MIN_WINDOWS
     };
     shape.groups == 1 && pays
 }
@@ -29,21 +29,14 @@ pub(super) fn suits(shape: &Shape, products: usize) -> bool {
 /// rows use a window too seldom to pay for its packing.
 pub(super) fn suits_rows(shape: &Shape, rows: usize) -> bool {
     let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
-    is_simple && FEW_ROWS.contains(&rows) && shape.positions() >= WIDE
+    is_simple
+        && tuned::CONV_GRAD_OUTPUTS.contains(&rows)
+        && shape.positions() >= tuned::CONV_MIN_WINDOWS
 }
 
 fn is_row(shape: &Shape) -> bool {
     shape.size[0] == 1 && shape.kernel[0] == 1 && shape.padding[0] == 0
 }
-
-/// Products that are summed for a number: fewer do not pay for the packing.
-const FEW: usize = 160;
-/// The same of an image, whose windows take longer to pack.
-const FEW_OF_TWO_AXES: usize = 640;
-/// Rows that use most of a block of sums, and whose sums stay in a second-level cache.
-const FEW_ROWS: std::ops::RangeInclusive<usize> = 3..=48;
-/// Positions that fill some registers.
-const WIDE: usize = 16;
 
 impl Shape {
     /// The input as the forward pass and the weights' gradient read it.

@@ -5,6 +5,9 @@ use seqloom_macros::vectorized;
 
 use super::{Shape, forward::positions, rows::InputRows};
 use crate::machine::dispatch;
+use crate::tuned::{
+    CONV_GRAD_PARTS, CONV_GRAD_ROWS, CONV_GRAD_TAPS, CONV_GRAD_TILE, CONV_GRAD_WIDTH,
+};
 use crate::{
     Float,
     lanes::{Lanes, Registers},
@@ -23,7 +26,7 @@ pub(super) fn fill<T: Float>(
     threads: usize,
 ) {
     let sizes = TileSizes::new(shape, Registers::of::<T>().lanes);
-    let parts = PARTS.clamp(1, shape.batch.max(1));
+    let parts = CONV_GRAD_PARTS.clamp(1, shape.batch.max(1));
     let samples = shape.batch.div_ceil(parts);
     let job = WeightGradJob {
         sizes,
@@ -43,16 +46,6 @@ pub(super) fn fill<T: Float>(
     });
 }
 
-/// Parts of the samples.
-const PARTS: usize = 16;
-/// Taps that are worked on at a time: twelve sums are what sixteen registers hold
-/// beside their inputs.
-const TAPS: usize = 6;
-/// Registers of outputs that are worked on at a time.
-const WIDE: usize = 2;
-/// Numbers of a tile of the transposed gradient: half of a first-level cache.
-const TILE: usize = 4096;
-
 #[derive(Clone, Copy)]
 struct TileSizes {
     input: InputRows,
@@ -69,9 +62,9 @@ struct TileSizes {
 
 impl TileSizes {
     fn new(shape: &Shape, lanes: usize) -> Self {
-        let columns = shape.outputs.next_multiple_of(WIDE * lanes);
+        let columns = shape.outputs.next_multiple_of(CONV_GRAD_WIDTH * lanes);
         let size = shape.out_size().unwrap_or_default();
-        let tile = (TILE / columns.max(1)).max(32).min(size[1]);
+        let tile = (CONV_GRAD_TILE / columns.max(1)).max(32).min(size[1]);
         Self {
             input: shape.rows_of_input(),
             outputs: shape.outputs,
@@ -84,7 +77,7 @@ impl TileSizes {
 
     /// Numbers that one part sums: a row for each tap, rounded up, and one for the bias.
     fn sums(&self) -> usize {
-        (self.taps.next_multiple_of(TAPS) + 1) * self.columns
+        (self.taps.next_multiple_of(CONV_GRAD_TAPS) + 1) * self.columns
     }
 
     fn scratch(&self) -> usize {
@@ -94,7 +87,7 @@ impl TileSizes {
     /// Where the taps stand; the last block is filled up with the first tap.
     fn offsets(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
-        offsets.resize(self.taps.next_multiple_of(TAPS), 0);
+        offsets.resize(self.taps.next_multiple_of(CONV_GRAD_TAPS), 0);
         offsets
     }
 
@@ -102,8 +95,8 @@ impl TileSizes {
     /// columns).
     fn transpose<T: Float>(&self, grad: &[T], first: usize, transposed: &mut [T]) {
         let plane = self.size[0] * self.size[1];
-        for (number, rows) in grad.chunks(plane * GROUP).enumerate() {
-            let column = number * GROUP;
+        for (number, rows) in grad.chunks(plane * CONV_GRAD_ROWS).enumerate() {
+            let column = number * CONV_GRAD_ROWS;
             for (position, out) in (first..).zip(transposed.chunks_exact_mut(self.columns)) {
                 let values = rows[position..].iter().step_by(plane);
                 out[column..]
@@ -175,9 +168,6 @@ impl<T: Float> WeightGradJob<'_, T> {
     }
 }
 
-/// Rows that are transposed together: a cache line of single floats.
-const GROUP: usize = 16;
-
 /// A tile's rows and transposed gradient, and the sums that they are added to.
 struct GradTile<'a, T> {
     job: &'a WeightGradJob<'a, T>,
@@ -191,9 +181,10 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     let WeightGradJob { sizes, offsets, .. } = *tile.job;
     let columns = sizes.columns;
     let (taps, bias) = tile.sums.split_at_mut(sizes.sums() - columns);
-    let (offsets, _) = offsets.as_chunks::<TAPS>();
-    for (offsets, sums) in offsets.iter().zip(taps.chunks_exact_mut(TAPS * columns)) {
-        for column in (0..columns).step_by(WIDE * Lanes::<S, T>::COUNT) {
+    let (offsets, _) = offsets.as_chunks::<{ CONV_GRAD_TAPS }>();
+    let taps = taps.chunks_exact_mut(CONV_GRAD_TAPS * columns);
+    for (offsets, sums) in offsets.iter().zip(taps) {
+        for column in (0..columns).step_by(CONV_GRAD_WIDTH * Lanes::<S, T>::COUNT) {
             let inputs = offsets.map(|offset| &tile.rows[offset..]);
             let found = products(simd, inputs, &tile.transposed[column..], columns);
             add(simd, found, columns, &mut sums[column..]);
@@ -209,15 +200,15 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
 #[inline(always)]
 fn products<S: Simd, T: Float>(
     simd: S,
-    inputs: [&[T]; TAPS],
+    inputs: [&[T]; CONV_GRAD_TAPS],
     transposed: &[T],
     columns: usize,
-) -> [[Lanes<S, T>; WIDE]; TAPS] {
+) -> [[Lanes<S, T>; CONV_GRAD_WIDTH]; CONV_GRAD_TAPS] {
     let positions = transposed.len().div_ceil(columns);
     let inputs = inputs.map(|input| &input[..positions]);
-    let mut sums = [[Lanes::splat(simd, T::ZERO); WIDE]; TAPS];
+    let mut sums = [[Lanes::splat(simd, T::ZERO); CONV_GRAD_WIDTH]; CONV_GRAD_TAPS];
     for (position, grads) in transposed.chunks(columns).enumerate() {
-        let (grads, _) = T::split::<S>(&grads[..WIDE * Lanes::<S, T>::COUNT]);
+        let (grads, _) = T::split::<S>(&grads[..CONV_GRAD_WIDTH * Lanes::<S, T>::COUNT]);
         let grads = [Lanes::new(simd, grads[0]), Lanes::new(simd, grads[1])];
         for (sums, input) in sums.iter_mut().zip(inputs) {
             let x = Lanes::splat(simd, input[position]);
@@ -232,7 +223,7 @@ fn products<S: Simd, T: Float>(
 #[inline(always)]
 fn add<S: Simd, T: Float>(
     simd: S,
-    found: [[Lanes<S, T>; WIDE]; TAPS],
+    found: [[Lanes<S, T>; CONV_GRAD_WIDTH]; CONV_GRAD_TAPS],
     columns: usize,
     sums: &mut [T],
 ) {
