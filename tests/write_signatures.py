@@ -1,4 +1,4 @@
-"""Writes the Rust table of operations to the path that is given: `make stubs` calls it."""
+"""Writes the Rust table of operations to a path; `make stubs` and `make lint` run it."""
 
 import inspect
 import sys
@@ -10,7 +10,7 @@ from seqloom.tensor._defaults._window import Windows
 from seqloom.tensor._operations import OPERATIONS
 
 STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
-# The standard's names of arguments that graphs call otherwise.
+# Names of arguments in the Array API standard, and their names in graphs.
 NAMES = {
     "x1": "x",
     "x2": "y",

@@ -1,4 +1,4 @@
-//! All of a gzip file's text in order, unpacked by several threads.
+//! Decompresses a gzip file with several threads, and returns its text in order, unpacked by several threads.
 //!
 //! Two things say where inflating can start and what text precedes it:
 //!

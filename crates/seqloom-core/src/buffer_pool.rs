@@ -40,9 +40,11 @@ impl<T> BufferPool<T> {
         reused.unwrap_or_default()
     }
 
-    /// Puts a vector back.
+    /// Puts a vector back; one without memory is dropped.
     pub fn put(&self, vector: Vec<T>) {
-        let vectors = self.lock().filter(|vectors| vectors.len() < MAX_VECTORS);
+        let has_place = |vectors: &MutexGuard<'_, Vec<Vec<T>>>| vectors.len() < MAX_VECTORS;
+        let vectors = self.lock().filter(has_place);
+        let vectors = vectors.filter(|_| vector.capacity() > 0);
         if let Some(mut vectors) = vectors {
             vectors.push(vector);
         }

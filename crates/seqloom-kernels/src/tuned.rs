@@ -89,8 +89,9 @@ pub(crate) const ADJACENT_MAX_ROWS: usize = 6;
 pub(crate) const PAGES_K: usize = 64;
 /// Tiles that adjacent right lines are prefetched ahead.
 pub(crate) const ADJACENT_PREFETCH: usize = 2;
-/// Lines of the larger factor that a thread takes at a time: a multiple of all tiles.
-pub(crate) const NARROW_CUT: usize = 192;
+/// Lines of the larger factor that a thread takes at a time: a multiple of all tiles, of which
+/// the largest has 8 registers of 16 numbers.
+pub(crate) const NARROW_CUT: usize = 384;
 /// Left lines for which the right factor is read in place, at most. With more, packing the
 /// right lines takes less time than transposing the tiles.
 pub(crate) const DIRECT_MAX_LEFT_LINES: usize = 48;

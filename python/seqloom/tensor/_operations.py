@@ -1,31 +1,32 @@
 """The table of operations: the only place that lists them.
 
-To know what `softmax` is, read its line. The first three columns name files, without the
+Each line describes one operation. The first three columns name files, without the
 underscore at the beginning:
 
-- ``default``: in ``_defaults/``, the body that every backend has. An operation without one
-  is required of each backend, and is the Array API standard's of that name.
-- ``rule``: in ``_rules/``, how a gradient goes back. Without one, the default body is run
-  and its parts have rules; or the operation has no gradient.
-- ``shape``: in ``_compile/_shapes/``, shape and dtype of the result in a captured step.
-  Without one, the default body tells them, run on symbols. One is written where the body
-  gives another dtype than a backend, has too many steps, or refuses less clearly.
+- ``default``: the file in ``_defaults/`` with the default implementation. Without one, each
+  backend must implement the function of that name of the Array API standard.
+- ``rule``: the file in ``_rules/`` with the rule of the gradient. Without one, the gradient
+  follows from the default implementation, or the operation has none.
+- ``shape``: the file in ``_compile/_shapes/`` that computes shape and dtype of the result
+  in a captured step. Without one, the default implementation runs on symbolic arrays. An
+  operation has its own if the default gives another dtype than a backend, takes too many
+  steps, or raises a less clear error.
 
 The others are:
 
-- ``overrides``: the backends of seqloom that have a function of their own, in
-  ``backends/_numpy/``, ``_torch/`` and ``_jax/``; ``all`` stands for these three.
-- ``results``: how many results it has in an exported graph, ``*`` for any number; ``-`` if
-  exported graphs do not have it.
+- ``overrides``: the backends that override the default, in ``backends/_numpy/``,
+  ``_torch/`` and ``_jax/``; ``all`` means these three.
+- ``results``: the number of results in an exported graph, ``*`` for any number; ``-`` if
+  exported graphs do not have the operation.
 - ``kind``: ``float`` is computed in floats, element by element of arrays that broadcast;
-  ``bool`` gives booleans; groups of both are fused. ``row`` makes each row of its result
-  from the same row of its first argument, if the first axis remains. ``-`` is correct for
-  any operation.
+  ``bool`` gives booleans. The compiler fuses groups of both kinds. ``row``: row i of the
+  result depends only on row i of the first argument, if the first axis is kept. ``-`` makes
+  no claim and is always correct.
 - ``onnx``: the operator of ONNX that computes the same from the same operands, element by
   element.
 
-The rules, the shapes and the backends are found by this table: a line that is wrong, or a
-backend's function whose name is misspelt, is an error at import. `seqloom-graph`, which
+The rules, the shapes and the backends are found by this table. A name of a file or of a
+backend that is wrong, a missing cell, or a second line of a name is an error at import. `seqloom-graph`, which
 runs exported graphs, has a copy of ``results`` and ``kind``, with the arguments of each
 operation: after a change of these, run ``make stubs``.
 """
@@ -36,7 +37,7 @@ from typing import NamedTuple
 
 
 class OperationLine(NamedTuple):
-    """A line of the table; a cell that has a hyphen there is empty here."""
+    """A line of the table. A hyphen becomes an empty string."""
 
     default: str
     rule: str
@@ -152,7 +153,7 @@ sort                  -           shapes      indexing    all         1 -     -
 searchsorted          -           -           indexing    all         1 -     -
 nonzero               -           -           -           all         - -     -
 index                 index       indexing    indexing    all         1 -     -
-# Beyond the standard: each has a default body.
+# Operations with a default body: some of the standard, and seqloom's own.
 relu                  activation  elementwise elementwise all         1 float Relu
 relu_grad             activation  elementwise elementwise all         - float -
 sigmoid               activation  elementwise elementwise all         1 float Sigmoid
@@ -289,13 +290,19 @@ to_full_precision     backend     -           elementwise -           - -     Id
 def _parse(line: str) -> OperationLine:
     """Reads one line of the table, without its name."""
     cells = ["" if cell == "-" else cell for cell in line.split()]
+    if not _FEWEST <= len(cells) <= _MOST or cells[-2] not in _KINDS:
+        raise ValueError(f"tensor/_operations.py: not a line of the table: {line}")
     default, rule, shape = (cell and f"_{cell}" for cell in cells[:3])
     overrides = ("numpy", "torch", "jax") if cells[3] == "all" else cells[3:-3]
     return OperationLine(default, rule, shape, tuple(filter(None, overrides)), *cells[-3:])
 
 
+# Cells of a line behind its name: with one backend, and with three.
+_FEWEST, _MOST = 7, 9
+_KINDS = {"", "float", "bool", "row"}
+_LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
-    line.split()[0]: _parse(line.partition(" ")[2])
-    for line in _TABLE.splitlines()
-    if line and not line.startswith("#")
+    line.split()[0]: _parse(line.partition(" ")[2]) for line in _LINES
 }
+if len(OPERATIONS) < len(_LINES):
+    raise ValueError("tensor/_operations.py: an operation has two lines")

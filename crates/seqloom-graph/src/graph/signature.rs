@@ -1,18 +1,18 @@
-//! What an operation takes and makes; `table` has all that this version knows.
+//! The signatures of operations. `table` lists them all.
 //!
-//! Operations are found by name. An `enum` of them would let the compiler check that each has an
-//! arm in `ops`, but take 150 lines more; a test calls each operation of the table instead.
+//! Operations are found by name. With an `enum` the compiler would check that `ops` handles each
+//! of them, but it needs 150 lines more. A test calls each operation of the table instead.
 
 use super::table::TABLE;
 
-/// An operation's name and arguments.
+/// The signature of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) name: &'static str,
-    /// How many results it has; 0 for any.
+    /// The number of results; 0 for any number.
     pub(crate) results: usize,
     pub(crate) kind: OperationKind,
-    /// How many arguments must be given: the first ones.
+    /// The number of required arguments, which come first.
     pub(crate) needed: usize,
     pub(crate) arguments: &'static [&'static str],
 }
@@ -24,13 +24,13 @@ pub(crate) enum OperationKind {
     Float,
     /// Computes booleans in the same way.
     Bool,
-    /// Makes each row of its result from the same row of its first argument, if the first axis
-    /// remains. The other arguments are the same for all rows.
+    /// Row i of the result depends only on row i of the first argument, if the first axis is kept.
+    /// The other arguments are the same for all rows.
     Row,
     Other,
 }
 
-/// The operation of that name.
+/// Finds a signature by name.
 pub(crate) fn find(name: &str) -> Option<Signature> {
     TABLE.iter().find(|known| known.name == name).copied()
 }

@@ -1,4 +1,4 @@
-//! Recurrent layers.
+//! The operations `gru` and `lstm`.
 
 use seqloom_kernels::Float;
 use seqloom_kernels::recurrent::{
@@ -13,14 +13,17 @@ use crate::plan::{Builder, View};
 
 /// Sizes of sequences, positions and states, and how the layer runs.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is true for itself")]
 pub(super) struct RecurrentSizes {
     pub(super) batch: usize,
     pub(super) length: usize,
     pub(super) width: usize,
     pub(super) has_cells: bool,
     pub(super) is_reverse: bool,
-    /// Whether states have a bias, and positions a mask.
-    pub(super) has: [bool; 2],
+    features: usize,
+    has_input_bias: bool,
+    has_state_bias: bool,
+    has_mask: bool,
 }
 
 impl RecurrentSizes {
@@ -28,28 +31,29 @@ impl RecurrentSizes {
         recurrent::gates(self.has_cells)
     }
 
-    /// Numbers that are kept for each of a state.
+    /// Values that are stored for a gradient, for each element of the state.
     fn kept(&self) -> usize {
         recurrent::kept(self.has_cells)
     }
 
+    /// The nanoseconds that one thread takes, about.
     fn cost(&self) -> usize {
         let numbers = self.batch.saturating_mul(self.length);
         let numbers = numbers.saturating_mul(self.width);
         numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
     }
 
-    /// The layer of first states and cells, of weights and of a bias, which come next.
-    fn layer<'a, T: Float>(
+    /// Takes the first states and cells, the weights and the bias of the states, in this order.
+    fn take_layer<'a, T: Float>(
         &self,
-        given: &mut ReadIter<'_, 'a>,
+        reads: &mut ReadIter<'_, 'a>,
         mask: Option<&'a [bool]>,
     ) -> Outcome<RecurrentLayer<'a, T>> {
         Ok(RecurrentLayer {
-            states: given.take()?,
-            cells: given.take_if(self.has_cells)?,
-            weight: given.take()?,
-            bias: given.take_if(self.has[0])?,
+            states: reads.take()?,
+            cells: reads.take_if(self.has_cells)?,
+            weight: reads.take()?,
+            bias: reads.take_if(self.has_state_bias)?,
             mask,
             length: self.length,
             width: self.width,
@@ -57,49 +61,70 @@ impl RecurrentSizes {
         })
     }
 
-    /// Those of arrays that fit together.
+    /// Reads the sizes from the arguments, and checks that they fit.
     pub(super) fn of(call: &Call<'_>) -> Outcome<Self> {
-        let (x, h0, w_hh) = (call.array("x")?, call.array("h0")?, call.array("w_hh")?);
-        let has_cells = call.name() == "lstm";
-        let c0 = if has_cells {
-            Some(call.array("c0")?)
-        } else {
-            None
-        };
-        let b_hh = call.array_if("b_hh")?;
-        let ([batch, length, _], [_, width]) = (x.shape(), h0.shape()) else {
-            return Err("x and h0: expected (n, l, in) and (n, width)".to_owned());
+        let (x, h0) = (call.array("x")?, call.array("h0")?);
+        let (&[batch, length, features], &[_, width]) = (x.shape(), h0.shape()) else {
+            let (x, h0) = (x.shape(), h0.shape());
+            return Err(format!(
+                "expected x (batch, length, features) and h0 (batch, width), got {x:?} and {h0:?}"
+            ));
         };
         let sizes = Self {
-            batch: *batch,
-            length: *length,
-            width: *width,
-            has_cells,
+            batch,
+            length,
+            width,
+            features,
+            has_cells: call.name() == "lstm",
             is_reverse: call.flag("reverse")?,
-            has: [b_hh.is_some(), call.get("mask")?.is_some()],
+            has_input_bias: call.get("b_ih")?.is_some(),
+            has_state_bias: call.get("b_hh")?.is_some(),
+            has_mask: call.get("mask")?.is_some(),
         };
-        let rows = width.checked_mul(sizes.gates()).unwrap_or(0);
-        let firsts = [Some(&h0), c0.as_ref()].into_iter().flatten();
-        let fits = firsts
-            .into_iter()
-            .all(|first| first.shape() == [*batch, *width])
-            && w_hh.shape() == [rows, *width]
-            && b_hh.is_none_or(|bias| bias.shape() == [rows]);
-        if fits && *length > 0 && *batch > 0 && *width > 0 {
-            return Ok(sizes);
+        if [batch, length, features, width].contains(&0) {
+            return Err(format!(
+                "expected at least one sequence, position, feature and state, got x {:?} and h0 \
+                 {:?}",
+                x.shape(),
+                h0.shape()
+            ));
         }
-        Err(format!(
-            "expected positions, x (n, l, in), h0 and c0 (n, width), w_hh and b_hh of {} * width \
-             rows, got x {:?}, h0 {:?} and w_hh {:?}",
-            sizes.gates(),
-            x.shape(),
-            h0.shape(),
-            w_hh.shape()
-        ))
+        sizes.check(call)?;
+        Ok(sizes)
+    }
+
+    /// Compares the shape of each array with the sizes.
+    fn check(&self, call: &Call<'_>) -> Outcome {
+        let Self {
+            batch,
+            length,
+            width,
+            features,
+            ..
+        } = *self;
+        let rows = width.checked_mul(self.gates()).unwrap_or(0);
+        let expected: [(&str, &[usize]); 7] = [
+            ("h0", &[batch, width]),
+            ("c0", &[batch, width]),
+            ("w_ih", &[rows, features]),
+            ("w_hh", &[rows, width]),
+            ("b_ih", &[rows]),
+            ("b_hh", &[rows]),
+            ("mask", &[batch, length]),
+        ];
+        for (name, expected) in expected {
+            let found = call.array_if(name)?;
+            if let Some(found) = found.filter(|found| found.shape() != expected) {
+                let found = found.shape();
+                return Err(format!("{name}: expected {expected:?}, got {found:?}"));
+            }
+        }
+        Ok(())
     }
 }
 
-/// Every state, the last ones, and what a gradient reads; only what is read is computed.
+/// Returns every state, the last state, and what a gradient needs. Computes only those that
+/// the graph uses.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let sizes = RecurrentSizes::of(call)?;
     let RecurrentSizes {
@@ -111,30 +136,32 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let dtype = call.array("x")?.dtype;
     let last = if sizes.is_reverse { 0 } else { length - 1 };
     let kept = b.allocate(dtype, &[batch, length, sizes.kept() * width])?;
-    let keeps = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
-    let (states, ended) = if keeps || call.is_read(0) {
+    let needs_kept = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
+    let (states, last_state) = if needs_kept || call.is_read(0) {
         let states = compute(
             b,
             call,
             sizes,
-            &RequestedStates::All(keeps.then_some(&kept)),
+            &RequestedStates::All(needs_kept.then_some(&kept)),
         )?;
-        let ended = states.with_layout(states.layout.at(1, last));
-        (states, ended)
+        let last_state = states.with_layout(states.layout.at(1, last));
+        (states, last_state)
     } else {
         let place = super::call::to_float(last.cast_signed() as i64);
         let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
-        let ended = compute(b, call, sizes, &RequestedStates::At(place))?;
-        (b.allocate(dtype, &[batch, length, width])?, ended)
+        let last_state = compute(b, call, sizes, &RequestedStates::At(place))?;
+        (b.allocate(dtype, &[batch, length, width])?, last_state)
     };
     if !sizes.has_cells {
-        return Ok(vec![states, ended, kept]);
+        return Ok(vec![states, last_state, kept]);
     }
-    let cell = kept.layout.at(1, last).part(1, 4 * width, width, 1);
-    Ok(vec![states, ended, kept.with_layout(cell), kept])
+    // The last kept part is the cell.
+    let start = (sizes.kept() - 1) * width;
+    let cell = kept.layout.at(1, last).part(1, start, width, 1);
+    Ok(vec![states, last_state, kept.with_layout(cell), kept])
 }
 
-/// The states that are computed.
+/// Which states the graph uses.
 pub(super) enum RequestedStates<'a> {
     /// All, and what a gradient reads if memory for it is given.
     All(Option<&'a View>),
@@ -142,83 +169,60 @@ pub(super) enum RequestedStates<'a> {
     At(View),
 }
 
-/// Computes the states that are wanted.
+/// Adds a call of the kernel to the plan; returns the states.
 pub(super) fn compute(
     b: &mut Builder,
     call: &Call<'_>,
     sizes: RecurrentSizes,
     wanted: &RequestedStates<'_>,
 ) -> Outcome<View> {
-    let x = call.array("x")?;
-    let inside = x.shape().last().copied().unwrap_or(0);
-    let (layer, mask) = (layer(call, &sizes, inside)?, mask(b, call, &sizes)?);
+    let dtype = call.array("x")?.dtype;
+    let mask = call.array_if("mask")?;
+    let mask = mask.map(|mask| b.cast(&mask, Dtype::Bool)).transpose()?;
     let (places, kept, shape) = match wanted {
         RequestedStates::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
         RequestedStates::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
     };
-    let has = [call.get("b_ih")?.is_some(), places.is_some()];
-    let reads = layer.into_iter().chain(mask).chain(places);
+    let has_places = places.is_some();
+    let reads = list_inputs(call, &sizes)?
+        .into_iter()
+        .chain(mask)
+        .chain(places);
     let reads: Vec<View> = reads
         .map(|view| b.contiguous(&view))
         .collect::<Outcome<_>>()?;
-    let (dtype, made) = (x.dtype, b.allocate(x.dtype, &shape)?);
-    let writes: Vec<&View> = std::iter::once(&made).chain(kept).collect();
+    let states = b.allocate(dtype, &shape)?;
+    let writes: Vec<&View> = std::iter::once(&states).chain(kept).collect();
     let kernel = Box::new(
-        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>((sizes, inside, has), reads, writes, threads)),
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>(sizes, has_places, reads, writes, threads)),
     );
     b.step(reads, &writes, kernel)?;
-    Ok(made)
+    Ok(states)
 }
 
-/// Inputs with their weights and bias, first states and cells, weights of states and their bias.
-fn layer(call: &Call<'_>, sizes: &RecurrentSizes, inside: usize) -> Outcome<Vec<View>> {
-    let (x, w_ih, b_ih) = (
-        call.array("x")?,
-        call.array("w_ih")?,
-        call.array_if("b_ih")?,
-    );
-    let rows = sizes.gates() * sizes.width;
-    if w_ih.shape() != [rows, inside] || inside == 0 {
-        return Err(format!(
-            "w_ih: expected ({rows}, {inside}), got {:?}",
-            w_ih.shape()
-        ));
-    }
-    if b_ih.as_ref().is_some_and(|bias| bias.shape() != [rows]) {
-        return Err(format!("b_ih: expected {rows} numbers"));
-    }
-    let mut given = vec![x, w_ih];
-    given.extend(b_ih);
-    given.push(call.array("h0")?);
+/// Lists the inputs of a layer in the order of the kernel.
+fn list_inputs(call: &Call<'_>, sizes: &RecurrentSizes) -> Outcome<Vec<View>> {
+    let mut inputs = vec![call.array("x")?, call.array("w_ih")?];
+    inputs.extend(call.array_if("b_ih")?);
+    inputs.push(call.array("h0")?);
     if sizes.has_cells {
-        given.push(call.array("c0")?);
+        inputs.push(call.array("c0")?);
     }
-    given.push(call.array("w_hh")?);
-    given.extend(call.array_if("b_hh")?);
-    let all: Vec<Option<&View>> = given.iter().map(Some).collect();
+    inputs.push(call.array("w_hh")?);
+    inputs.extend(call.array_if("b_hh")?);
+    let all: Vec<Option<&View>> = inputs.iter().map(Some).collect();
     require_one_type(&all)?;
-    Ok(given)
+    Ok(inputs)
 }
 
-fn mask(b: &mut Builder, call: &Call<'_>, sizes: &RecurrentSizes) -> Outcome<Option<View>> {
-    let Some(mask) = call.array_if("mask")? else {
-        return Ok(None);
-    };
-    if mask.shape() != [sizes.batch, sizes.length] {
-        let (expected, found) = ([sizes.batch, sizes.length], mask.shape());
-        return Err(format!("mask: expected {expected:?}, got {found:?}"));
-    }
-    b.cast(&mask, Dtype::Bool).map(Some)
-}
-
-/// Runs a layer; a mask is the last but one array that it reads, and places are the last.
+/// Runs a layer. Optional arrays come last in `reads`: the mask, then the places.
 fn run<T: Float>(
-    (sizes, inside, has): (RecurrentSizes, usize, [bool; 2]),
-    reads: &[Read<'_>],
+    sizes: RecurrentSizes,
+    has_places: bool,
+    mut reads: &[Read<'_>],
     writes: &mut [Write<'_>],
     threads: usize,
 ) -> Outcome {
-    let mut reads = reads;
     let mut last_if = |is_there| {
         if is_there {
             reads.split_off_last()
@@ -226,7 +230,7 @@ fn run<T: Float>(
             None
         }
     };
-    let (places, mask) = (last_if(has[1]), last_if(sizes.has[1]));
+    let (places, mask) = (last_if(has_places), last_if(sizes.has_mask));
     let mask = mask.map(Read::booleans).transpose()?;
     let places = places.map(|places| {
         let places = places.slice::<i64>()?.iter();
@@ -234,18 +238,18 @@ fn run<T: Float>(
         each.collect::<Outcome<Vec<usize>>>()
     });
     let places = places.transpose()?;
-    let mut given = ReadIter::new(reads);
-    let inputs = RecurrentInputs::Values {
-        values: given.take()?,
-        weight: given.take()?,
-        bias: given.take_if(has[0])?,
-        inside,
+    let mut reads = ReadIter::new(reads);
+    let inputs = RecurrentInputs::Features {
+        x: reads.take()?,
+        weight: reads.take()?,
+        bias: reads.take_if(sizes.has_input_bias)?,
+        features: sizes.features,
     };
-    let layer = sizes.layer::<T>(&mut given, mask)?;
+    let layer = sizes.take_layer::<T>(&mut reads, mask)?;
     let (outputs, kept) = match writes {
         [states] => (states.slice()?, None),
         [states, kept] => (states.slice()?, Some(kept.slice()?)),
-        _ => return Ok(()),
+        _ => return Err("a recurrent layer writes one array or two".to_owned()),
     };
     let outputs = match &places {
         Some(places) => RecurrentOutputs::At(places, outputs),

@@ -49,7 +49,7 @@ pub(crate) fn fill<T: Float>(
     if left.k() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
         return epilogue.fill(&mut out);
     }
-    let Some(out) = narrow::fill(left, right, out, epilogue, threads)
+    let Some(out) = narrow::fill_narrow(left, right, out, epilogue, threads)
         .and_then(|out| direct::fill(left, right, out, epilogue, threads))
     else {
         return;

@@ -1,8 +1,9 @@
 //! Products of a few lines with many.
 //!
-//! Packing pays only where a number is used often. A factor of many lines is therefore read
-//! in place if the other one has few: contiguous lines register by register along K
-//! ([`Dots`]), the columns of contiguous rows side by side ([`AdjacentLines`]).
+//! Packing a matrix costs more than it saves if the other one has only a few lines, so it is
+//! read in place. [`Dots`] is for contiguous lines: it loads registers along K.
+//! [`AdjacentLines`] is for lines that are next to each other in memory: it loads registers
+//! across the lines.
 
 use std::ops::Range;
 
@@ -16,17 +17,17 @@ use crate::matrix::StridedMatrixMut;
 use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_CUT, PAGES_K};
 use crate::{Float, machine, parallel};
 
-/// Fills `out` (left lines, right lines) if a factor has few lines and the other one can be
-/// read where it stands; else gives it back.
-pub(super) fn fill<'a, T: Float>(
+/// Fills `out` (left lines, right lines) if one matrix has few lines and the other can be
+/// read in place. Returns `out` if not.
+pub(super) fn fill_narrow<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     out: StridedMatrixMut<'a, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) -> Option<StridedMatrixMut<'a, T>> {
-    let are_whole = left.line(0).is_some() && right.line(0).is_some();
-    if are_whole && left.count() <= DOTS_MAX_LINES {
+    let are_contiguous = left.line(0).is_some() && right.line(0).is_some();
+    if are_contiguous && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
         each_part(out, (rows, NARROW_CUT), threads, |(_, column, out)| {
             let epilogue = epilogue.of(column, true);
@@ -38,7 +39,7 @@ pub(super) fn fill<'a, T: Float>(
                 out,
             });
         });
-    } else if are_whole && right.count() <= DOTS_MAX_LINES {
+    } else if are_contiguous && right.count() <= DOTS_MAX_LINES {
         let columns = out.columns_count();
         each_part(out, (NARROW_CUT, columns), threads, |(row, _, out)| {
             fill_dots(Dots::<_, _, _, false> {
@@ -57,7 +58,7 @@ pub(super) fn fill<'a, T: Float>(
     None
 }
 
-/// Lets threads fill the parts of an output; one thread takes it whole.
+/// Cuts an output into pieces, which threads fill; one thread fills it whole.
 fn each_part<'a, T: Float>(
     out: StridedMatrixMut<'a, T>,
     (rows, columns): (usize, usize),
@@ -71,12 +72,12 @@ fn each_part<'a, T: Float>(
     }
 }
 
-/// A few lines and many, whose numbers are neighbours; the few are the left ones where
-/// `LEFT`.
+/// Dot products of a few contiguous lines with many. `LEFT` is true if the few lines are the
+/// left matrix.
 struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,
-    /// The line that belongs to the output's first row or column.
+    /// The index of the first of the many lines.
     first: usize,
     epilogue: Epilogue<'a, T>,
     out: StridedMatrixMut<'b, T>,
@@ -129,7 +130,7 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
         _ if machine::has_many_registers::<S>() => dots.tiles::<S, 4, 3>(simd),
-        // Of sixteen registers, twelve sums and four lines would leave none for a fifth line.
+        // With 16 registers, 4 x 3 sums and 4 of the few lines leave none for one of the many.
         _ => dots.tiles::<S, 4, 2>(simd),
     }
 }
@@ -144,11 +145,11 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     let zero = Lanes::splat(simd, T::ZERO);
     let k = few[0].len();
     let count = k / Lanes::<S, T>::COUNT;
-    // All of one length that the compiler sees: it leaves the checks of positions out.
+    // Slices of equal length, so that the compiler removes the checks of bounds.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
     let (mut sums, mut lines) = ([[zero; M]; F], [zero; F]);
-    // Loops over registers, not `map`: a closure that is not inlined has no wide registers.
+    // Loops over registers, not `map`: a closure that is not inlined is compiled without AVX.
     for position in 0..count {
         for (register, line) in lines.iter_mut().zip(&few_whole) {
             *register = zero.with(line[position]);
@@ -179,7 +180,7 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     totals
 }
 
-/// Adds the products of some registers with some others.
+/// Adds few x many products. It holds the few registers and loads the many one by one.
 #[inline(always)]
 fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     few: &[Lanes<S, T>; F],
@@ -194,7 +195,7 @@ fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     }
 }
 
-/// The same with the registers of a row at hand, which are fewer than the rows.
+/// Adds few x many products. It holds the right registers and broadcasts the left numbers.
 #[inline(always)]
 fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
     left: &[T; R],
@@ -207,7 +208,7 @@ fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
     }
 }
 
-/// Fills an output of a few rows from right lines that are neighbours in memory.
+/// Fills an output of a few rows from right lines that are adjacent in memory.
 fn fill_adjacent<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -235,7 +236,8 @@ fn fill_adjacent<T: Float>(
     });
 }
 
-/// A panel of all left lines, and right lines that are neighbours, a position every `step`.
+/// A packed panel of all left lines, and right lines that are adjacent in memory. `step` is the
+/// distance to the next position of K.
 struct AdjacentLines<'a, 'b, T> {
     left: &'a [T],
     right: &'a [T],
@@ -273,7 +275,7 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         }
     }
 
-    /// Sums `R` rows by `V` registers, the only one perhaps not full.
+    /// Sums `R` rows by `V` registers. A single register may be partly filled.
     #[inline(always)]
     fn sum<S: Simd, const R: usize, const V: usize>(
         &self,

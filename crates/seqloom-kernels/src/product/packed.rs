@@ -1,4 +1,4 @@
-//! Factors that are packed once and used many times.
+//! Matrices that are packed into panels once and multiplied many times.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::StridedMatrixMut;
 use crate::{Float, parallel, tuned};
 
-/// Whether a factor is the left or the right one, which decides how wide its panels are.
+/// The side of a product that a matrix is on. Left and right panels have different widths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
     Left,
@@ -16,8 +16,8 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// How many of the lines are packed: whole panels, or registers.
-    fn packed_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
+    /// The number of lines after padding.
+    fn padded_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
         let panels = Panels::of::<T>();
         match self {
             Self::Left => panels.left_lines(lines.count()),
@@ -25,19 +25,19 @@ impl Side {
         }
     }
 
-    /// How many numbers the packed lines are.
+    /// The number of elements of the packed matrix.
     pub(crate) fn size<T: Float>(self, lines: &impl Lines<T>) -> usize {
-        self.packed_lines(lines) * lines.k()
+        self.padded_lines(lines) * lines.k()
     }
 }
 
-/// A factor, packed block by block of K.
+/// A matrix that is packed in blocks along K.
 pub(crate) struct Packed<'a, T> {
     numbers: &'a [T],
     k: usize,
-    /// Lines, and those that are packed.
     count: usize,
-    lines: usize,
+    /// The number of lines after padding.
+    padded_lines: usize,
 }
 
 impl<'a, T: Float> Packed<'a, T> {
@@ -49,23 +49,23 @@ impl<'a, T: Float> Packed<'a, T> {
         threads: usize,
     ) -> Self {
         let panels = Panels::of::<T>();
-        let packed_lines = side.packed_lines(lines);
+        let padded_lines = side.padded_lines(lines);
         let width = match side {
             Side::Left => panels.left,
             Side::Right => panels.right,
         };
         for k in blocks(lines.k()) {
-            let block = &mut packed[k.start * packed_lines..k.end * packed_lines];
-            let share = tuned::PACK_PANELS * width;
-            parallel::chunks(block, share * k.len(), threads, |number, out| {
-                lines.pack_panels(number * share, k.clone(), width, out);
+            let block = &mut packed[k.start * padded_lines..k.end * padded_lines];
+            let together = tuned::PACK_PANELS * width;
+            parallel::chunks(block, together * k.len(), threads, |number, out| {
+                lines.pack_panels(number * together, k.clone(), width, out);
             });
         }
         Self {
             numbers: packed,
             k: lines.k(),
             count: lines.count(),
-            lines: packed_lines,
+            padded_lines,
         }
     }
 
@@ -80,7 +80,8 @@ impl<'a, T: Float> Packed<'a, T> {
         })
     }
 
-    /// Packs some left matrices of one shape and calls `work` with them.
+    /// Packs `count` left matrices of one shape, none of whose sizes is 0, and calls `work` with
+    /// them.
     pub(crate) fn pack_each<'m, R>(
         count: usize,
         matrix: impl Fn(usize) -> Matrix<'m, T> + Sync,
@@ -97,21 +98,21 @@ impl<'a, T: Float> Packed<'a, T> {
         })
     }
 
-    /// How many lines it has.
+    /// The number of lines without padding.
     pub(crate) fn rows(&self) -> usize {
         self.count
     }
 
     /// The blocks of K with their panels.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
-        let (packed, lines) = (self.numbers, self.lines);
+        let (packed, lines) = (self.numbers, self.padded_lines);
         blocks(self.k).map(move |k| {
             let panels = &packed[k.start * lines..k.end * lines];
             (k, panels)
         })
     }
 
-    /// Fills `out` with the product of `left` and this right factor, on one thread.
+    /// Fills `out` with the product of `left` and this right matrix, on one thread.
     pub(crate) fn multiply(
         &self,
         left: &impl Lines<T>,
@@ -123,13 +124,16 @@ impl<'a, T: Float> Packed<'a, T> {
         });
     }
 
-    /// The same where the left factor is packed already.
+    /// As [`multiply`](Self::multiply), for a left matrix that is packed already.
     pub(crate) fn multiply_packed(
         &self,
         left: &Packed<'_, T>,
         mut out: StridedMatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
+        if self.k == 0 {
+            return epilogue.fill(&mut out);
+        }
         for ((k, left), (_, right)) in left.blocks().zip(self.blocks()) {
             take_tiles(Tiles {
                 k: k.len(),
@@ -144,8 +148,8 @@ impl<'a, T: Float> Packed<'a, T> {
     }
 }
 
-/// Packs a part of K of a right factor into this thread's scratch space, and calls
-/// `work` with the panels.
+/// Packs a part of K of a right matrix into this thread's scratch space, and calls `work`
+/// with the panels.
 pub(crate) fn pack_right<T: Float>(
     panels: &Panels,
     lines: &impl Lines<T>,
@@ -159,7 +163,7 @@ pub(crate) fn pack_right<T: Float>(
     });
 }
 
-/// Gives the tiles of one block's product away.
+/// Calls `take` with each tile of the product of two packed blocks.
 pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TakeTile<T>) {
     take_tiles(Tiles {
         k,

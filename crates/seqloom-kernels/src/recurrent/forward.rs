@@ -1,7 +1,7 @@
-//! From the inputs to the states.
+//! Computes the states of a recurrent layer.
 //!
-//! Where one state of each sequence is wanted, no step after it is taken: the sequences with the
-//! most steps come first, and a step multiplies the states of those that go on.
+//! If the caller needs one state of each sequence, no later step is taken. Sequences are sorted
+//! by their number of steps, longest first, so that each step multiplies the active ones only.
 
 use std::marker::PhantomData;
 
@@ -15,35 +15,42 @@ use crate::matrix::StridedMatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// What a layer reads at each position.
+/// The inputs of a layer.
 #[derive(Clone, Copy, Debug)]
 pub enum RecurrentInputs<'a, T> {
-    /// What the inputs add to the gates `(batch, length, gates * width)`.
-    Products(&'a [T]),
-    /// The inputs. Their products are computed step by step, so that they stay in the cache.
-    Values {
-        /// The inputs `(batch, length, inside)`.
-        values: &'a [T],
-        /// Their weights `(gates * width, inside)`.
+    /// The input part of the gates `(batch, length, gates * width)`: `x @ w_ih.T + b_ih`.
+    Projected(&'a [T]),
+    /// The features. The input part of the gates is computed step by step, so that it stays in
+    /// the cache.
+    Features {
+        /// The features `(batch, length, features)`.
+        x: &'a [T],
+        /// Their weights `(gates * width, features)`.
         weight: &'a [T],
-        /// What is added to their products.
+        /// The input bias.
         bias: Option<&'a [T]>,
-        /// Numbers of an input.
-        inside: usize,
+        /// The number of features.
+        features: usize,
     },
 }
 
-/// What a layer fills.
+/// The outputs of a layer.
 #[derive(Debug)]
 pub enum RecurrentOutputs<'a, T> {
-    /// The state after each position `(batch, length, width)`; and, for a gradient, the gates and
-    /// what the states add to the last of them, or the cells `(batch, length, parts * width)`.
+    /// The state after each position `(batch, length, width)`. The second array, if any, stores
+    /// what the gradient needs `(batch, length, parts * width)`. GRU: the three gates and the
+    /// recurrent part of the new gate. LSTM: the four gates and the cell.
     All(&'a mut [T], Option<&'a mut [T]>),
     /// The state after one position of each sequence `(batch, width)`.
     At(&'a [usize], &'a mut [T]),
 }
 
-/// Fills the states: gated units, or with cells long short-term memory.
+/// Runs an LSTM if the layer has cells, else a GRU.
+///
+/// # Panics
+///
+/// If the length, the width or the number of features is 0, or a position is outside its
+/// sequence.
 #[compiled_once]
 pub fn forward<T: Float>(
     layer: &RecurrentLayer<'_, T>,
@@ -66,10 +73,12 @@ fn fill<C: Cell, T: Float>(
 ) {
     let by_states = layer.by_states();
     let by_inputs = match inputs {
-        RecurrentInputs::Products(_) => None,
-        RecurrentInputs::Values { weight, inside, .. } => {
+        RecurrentInputs::Projected(_) => None,
+        RecurrentInputs::Features {
+            weight, features, ..
+        } => {
             let columns = C::GATES * layer.width;
-            Some(Matrix::contiguous(weight, [columns, inside], false))
+            Some(Matrix::contiguous(weight, [columns, features], false))
         }
     };
     let size = by_inputs
@@ -77,7 +86,7 @@ fn fill<C: Cell, T: Float>(
         .map_or(0, |weight| Side::Right.size(weight));
     T::with_scratch(size + Side::Right.size(&by_states), |packed| {
         let (first, second) = packed.split_at_mut(size);
-        let shared = Shared {
+        let shared = PackedLayer {
             layer,
             inputs,
             by_inputs: by_inputs
@@ -93,23 +102,23 @@ fn fill<C: Cell, T: Float>(
     });
 }
 
-/// What all runs read, with the weights packed once for all steps.
-struct Shared<'a, T> {
+/// Inputs and packed weights, which all threads read.
+struct PackedLayer<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     inputs: RecurrentInputs<'a, T>,
     by_inputs: Option<Packed<'a, T>>,
     by_states: Packed<'a, T>,
 }
 
-impl<T: Float> Shared<'_, T> {
+impl<T: Float> PackedLayer<'_, T> {
     fn fill_all<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
         let RecurrentLayer { length, width, .. } = *self.layer;
         let rows: Vec<usize> = (0..self.layer.states.len() / width).collect();
-        let together = together(rows.len(), threads);
-        let outs = states.chunks_mut(together * length * width);
-        let mut kept = kept.map(|kept| kept.chunks_mut(together * length * C::KEPT * width));
+        let group = group_size(rows.len(), threads);
+        let outs = states.chunks_mut(group * length * width);
+        let mut kept = kept.map(|kept| kept.chunks_mut(group * length * C::KEPT * width));
         let runs = rows
-            .chunks(together)
+            .chunks(group)
             .zip(outs)
             .map(|(rows, states)| ForwardRun {
                 shared: self,
@@ -119,7 +128,7 @@ impl<T: Float> Shared<'_, T> {
                 kept: kept.as_mut().and_then(Iterator::next),
                 is_all: true,
             });
-        parallel::each(runs.collect(), threads, ForwardRun::go::<C>);
+        parallel::each(runs.collect(), threads, ForwardRun::run::<C>);
     }
 
     fn fill_at<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
@@ -134,11 +143,11 @@ impl<T: Float> Shared<'_, T> {
         };
         let mut rows: Vec<usize> = (0..positions.len()).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(steps(row)));
-        let together = together(rows.len(), threads);
-        let mut found = vec![T::ZERO; states.len()];
-        let outs = found.chunks_mut(together * width);
+        let group = group_size(rows.len(), threads);
+        let mut sorted_states = vec![T::ZERO; states.len()];
+        let outs = sorted_states.chunks_mut(group * width);
         let runs = rows
-            .chunks(together)
+            .chunks(group)
             .zip(outs)
             .map(|(rows, states)| ForwardRun {
                 shared: self,
@@ -148,61 +157,63 @@ impl<T: Float> Shared<'_, T> {
                 kept: None,
                 is_all: false,
             });
-        parallel::each(runs.collect(), threads, ForwardRun::go::<C>);
-        for (row, found) in rows.iter().zip(found.chunks_exact(width)) {
-            states[row * width..][..width].copy_from_slice(found);
+        parallel::each(runs.collect(), threads, ForwardRun::run::<C>);
+        for (row, sorted_states) in rows.iter().zip(sorted_states.chunks_exact(width)) {
+            states[row * width..][..width].copy_from_slice(sorted_states);
         }
     }
 }
 
-fn together(rows: usize, threads: usize) -> usize {
+/// The number of sequences that go through their steps together.
+fn group_size(rows: usize, threads: usize) -> usize {
     tuned::RECURRENT_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
 }
 
-/// Some sequences, those with the most steps first.
+/// A group of sequences, sorted by their number of steps, longest first.
 struct ForwardRun<'a, T> {
-    shared: &'a Shared<'a, T>,
+    shared: &'a PackedLayer<'a, T>,
     rows: &'a [usize],
     /// How many steps each takes.
     steps: Vec<usize>,
-    /// Their states: after each step, or after the last.
+    /// Every state if `is_all`, else the last state of each sequence.
     states: &'a mut [T],
     kept: Option<&'a mut [T]>,
     is_all: bool,
 }
 
 impl<T: Float> ForwardRun<'_, T> {
-    fn go<C: Cell>(mut self) {
+    /// Takes the sequences through all their steps.
+    fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
         let (size, gates) = (rows * width, rows * C::GATES * width);
-        let (inside, products) = match self.shared.inputs {
-            RecurrentInputs::Products(_) => (0, 0),
-            RecurrentInputs::Values { inside, .. } => (rows * inside, gates),
+        let (features, input_gates) = match self.shared.inputs {
+            RecurrentInputs::Projected(_) => (0, 0),
+            RecurrentInputs::Features { features, .. } => (rows * features, gates),
         };
-        let size = inside + 2 * size + products + gates + C::KEPT * width;
-        T::with_scratch(size, |scratch| {
-            let (inputs, rest) = scratch.split_at_mut(inside);
+        let total = features + 2 * size + input_gates + gates + C::KEPT * width;
+        T::with_scratch(total, |scratch| {
+            let (inputs, rest) = scratch.split_at_mut(features);
             let (state, rest) = rest.split_at_mut(size);
             let (cell, rest) = rest.split_at_mut(size);
-            let (products, rest) = rest.split_at_mut(products);
-            let (recurrent, unread) = rest.split_at_mut(gates);
-            self.begin(state, cell);
+            let (input_gates, rest) = rest.split_at_mut(input_gates);
+            let (state_gates, discarded) = rest.split_at_mut(gates);
+            self.load_first_states(state, cell);
             for step in 0..self.steps.first().copied().unwrap_or(0) {
-                let going = self.steps.partition_point(|&steps| steps > step);
+                let active = self.steps.partition_point(|&steps| steps > step);
                 let position = self.shared.layer.position(step);
-                self.multiply_inputs::<C>((going, position), inputs, products);
-                self.multiply_states::<C>(&state[..going * width], recurrent);
-                let moment = Moment {
+                self.multiply_inputs::<C>((active, position), inputs, input_gates);
+                self.multiply_states::<C>(&state[..active * width], state_gates);
+                let step = RecurrentStep {
                     run: &mut self,
                     position,
-                    going,
+                    active,
                     state,
                     cell,
-                    products,
-                    recurrent,
-                    unread,
+                    input_gates,
+                    state_gates,
+                    discarded,
                 };
-                step_all(moment, PhantomData::<C>);
+                step_all(step, PhantomData::<C>);
             }
             if !self.is_all {
                 self.states.copy_from_slice(state);
@@ -210,8 +221,8 @@ impl<T: Float> ForwardRun<'_, T> {
         });
     }
 
-    /// Takes the first states and cells of the sequences.
-    fn begin(&self, state: &mut [T], cell: &mut [T]) {
+    /// Copies the first states and cells.
+    fn load_first_states(&self, state: &mut [T], cell: &mut [T]) {
         let layer = self.shared.layer;
         for (number, &row) in self.rows.iter().enumerate() {
             let place = number * layer.width..(number + 1) * layer.width;
@@ -222,38 +233,35 @@ impl<T: Float> ForwardRun<'_, T> {
         }
     }
 
-    /// Fills what the inputs of a position add to the gates of the first sequences.
+    /// Computes the input part of the gates at one position, for the active sequences.
     fn multiply_inputs<C: Cell>(
         &self,
-        (going, position): (usize, usize),
+        (active, position): (usize, usize),
         inputs: &mut [T],
         out: &mut [T],
     ) {
-        let RecurrentInputs::Values {
-            values,
-            bias,
-            inside,
-            ..
+        let RecurrentInputs::Features {
+            x, bias, features, ..
         } = self.shared.inputs
         else {
             return;
         };
         let (length, columns) = (self.shared.layer.length, C::GATES * self.shared.layer.width);
-        for (&row, out) in self.rows[..going]
+        for (&row, out) in self.rows[..active]
             .iter()
-            .zip(inputs.chunks_exact_mut(inside))
+            .zip(inputs.chunks_exact_mut(features))
         {
-            let start = (row * length + position) * inside;
-            out.copy_from_slice(&values[start..start + inside]);
+            let start = (row * length + position) * features;
+            out.copy_from_slice(&x[start..start + features]);
         }
         if let Some(weight) = &self.shared.by_inputs {
-            let rows = Matrix::contiguous(&*inputs, [going, inside], false);
-            let out = StridedMatrixMut::new(out, going, columns, columns);
+            let rows = Matrix::contiguous(&*inputs, [active, features], false);
+            let out = StridedMatrixMut::new(out, active, columns, columns);
             weight.multiply(&rows, out, Epilogue::with_bias(bias));
         }
     }
 
-    /// Fills what the states of the first sequences add to the gates.
+    /// Computes the recurrent part of the gates, for the active sequences.
     fn multiply_states<C: Cell>(&self, state: &[T], out: &mut [T]) {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
@@ -264,25 +272,25 @@ impl<T: Float> ForwardRun<'_, T> {
     }
 }
 
-/// One position of the sequences that go on.
-struct Moment<'a, 'b, T> {
+/// One step of the active sequences.
+struct RecurrentStep<'a, 'b, T> {
     run: &'a mut ForwardRun<'b, T>,
     position: usize,
-    going: usize,
+    active: usize,
     state: &'a mut [T],
     cell: &'a mut [T],
-    products: &'a [T],
-    recurrent: &'a [T],
-    /// Takes what is kept for a gradient where nobody reads it.
-    unread: &'a mut [T],
+    input_gates: &'a [T],
+    state_gates: &'a [T],
+    /// Receives what a gradient needs if nobody asked for it.
+    discarded: &'a mut [T],
 }
 
 #[vectorized]
-fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: PhantomData<C>) {
-    let Moment { run, position, .. } = at;
+fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _: PhantomData<C>) {
+    let RecurrentStep { run, position, .. } = at;
     let layer = run.shared.layer;
     let (width, gates, parts) = (layer.width, C::GATES * layer.width, C::KEPT * layer.width);
-    for number in 0..at.going {
+    for number in 0..at.active {
         let (row, place) = (run.rows[number], number * layer.length + position);
         let state = &mut at.state[number * width..][..width];
         let cell = &mut at.cell[number * width..][..width];
@@ -292,19 +300,19 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: Phant
             .map(|kept| &mut kept[place * parts..][..parts]);
         if layer.is_real(row, position) {
             let from_inputs = match run.shared.inputs {
-                RecurrentInputs::Products(all) => &all[(row * layer.length + position) * gates..],
-                RecurrentInputs::Values { .. } => &at.products[number * gates..],
+                RecurrentInputs::Projected(all) => &all[(row * layer.length + position) * gates..],
+                RecurrentInputs::Features { .. } => &at.input_gates[number * gates..],
             };
             let step = CellStep {
                 from_inputs: &from_inputs[..gates],
-                recurrent: &at.recurrent[number * gates..][..gates],
+                recurrent: &at.state_gates[number * gates..][..gates],
                 state: &mut *state,
                 cell,
-                kept: kept.unwrap_or(at.unread),
+                kept: kept.unwrap_or(at.discarded),
             };
             C::step(simd, step);
         } else if let Some(kept) = kept {
-            hold::<C, T>(cell, kept);
+            keep_masked_cell::<C, T>(cell, kept);
         }
         if run.is_all {
             run.states[place * width..][..width].copy_from_slice(state);
@@ -312,9 +320,9 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: Moment<'_, '_, T>, _: Phant
     }
 }
 
-/// Keeps the cell of a position that does not count, and nothing else.
+/// Stores the cell of a masked position, and zeros for the gates.
 #[inline(always)]
-fn hold<C: Cell, T: Float>(cell: &[T], kept: &mut [T]) {
+fn keep_masked_cell<C: Cell, T: Float>(cell: &[T], kept: &mut [T]) {
     kept.fill(T::ZERO);
     if C::HAS_CELLS {
         let start = kept.len() - cell.len();

@@ -63,7 +63,7 @@ fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2]
     let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
     let mask = mask();
     let layer = layer(cell, arrays, &mask, reverse);
-    forward(&layer, RecurrentInputs::Products(&arrays[0]), outputs, 1);
+    forward(&layer, RecurrentInputs::Projected(&arrays[0]), outputs, 1);
     [states, kept]
 }
 
@@ -168,11 +168,11 @@ fn both<C: Cell>(cell: C, reverse: bool, positions: Option<&[usize]>) -> [Vec<f6
     arrays[0] = from_inputs(cell);
     let [states, _] = run(cell, &arrays, reverse);
     let [values, weight, bias] = inputs(cell);
-    let given = RecurrentInputs::Values {
-        values: &values,
+    let given = RecurrentInputs::Features {
+        x: &values,
         weight: &weight,
         bias: Some(&bias),
-        inside: INSIDE,
+        features: INSIDE,
     };
     let mask = mask();
     let layer = layer(cell, &arrays, &mask, reverse);

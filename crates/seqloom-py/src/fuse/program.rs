@@ -77,7 +77,8 @@ impl ElementwiseProgram {
         let results = arrays(outputs)?;
         let values = self.values(inputs, &results)?;
         let shape = error::raise(py, self.shape(&values, &results))?;
-        let operands: Vec<ProgramInput<'_>> = values.iter().map(|value| value.operand(&shape)).collect();
+        let operands: Vec<ProgramInput<'_>> =
+            values.iter().map(|value| value.operand(&shape)).collect();
         let mut writings = results
             .iter()
             .map(WrittenArray::new)

@@ -42,7 +42,7 @@ pub(crate) fn recurrent(
         let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
         let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
         let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
-        let inputs = RecurrentInputs::Products(seen.as_slice()?);
+        let inputs = RecurrentInputs::Projected(seen.as_slice()?);
         let outputs = RecurrentOutputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
         pool::run_kernel(py, threads, || forward(&layer, inputs, outputs, threads))
     })

@@ -1,7 +1,7 @@
-//! NumPy's arrays in one zip without compression: `scores`, `ids` and `columns`.
+//! Writes `scores`, `ids` and `columns` as an uncompressed `.npz` file.
 //!
-//! An array begins with its shape, which is known at the end only. Until then scores and ids are
-//! in two files without a name.
+//! The header of an array has its shape, which is known only at the end. Until then scores and ids
+//! are in two temporary files, whose names are removed.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -13,16 +13,16 @@ use zip::{CompressionMethod, ZipWriter};
 use super::target::TargetFile;
 use crate::scores::Scores;
 
-/// The arrays of a file, while scores come.
+/// An `.npz` file that is being written.
 pub(super) struct Npz {
     target: TargetFile,
     scores: BufWriter<File>,
     ids: BufWriter<File>,
-    /// Letters of the longest id.
-    width: usize,
+    /// Characters of the longest id.
+    id_width: usize,
     rows: usize,
     columns: Vec<String>,
-    width_of_row: usize,
+    score_columns: usize,
 }
 
 impl Npz {
@@ -37,17 +37,17 @@ impl Npz {
             scores: scratch()?,
             ids: scratch()?,
             target,
-            width: 1,
+            id_width: 1,
             rows: 0,
             columns: Vec::new(),
-            width_of_row: 0,
+            score_columns: 0,
         })
     }
 
     pub(super) fn write(&mut self, columns: &[String], scores: &Scores) -> io::Result<()> {
         if self.columns.is_empty() {
             self.columns = columns.to_vec();
-            self.width_of_row = scores.columns;
+            self.score_columns = scores.columns;
         }
         self.rows += scores.len();
         for value in &scores.values {
@@ -55,8 +55,8 @@ impl Npz {
         }
         for name in scores.names.iter() {
             let name = String::from_utf8_lossy(name);
-            self.width = self.width.max(name.chars().count());
-            let size = u32::try_from(name.len()).unwrap_or(u32::MAX);
+            self.id_width = self.id_width.max(name.chars().count());
+            let size = u32::try_from(name.len()).map_err(io::Error::other)?;
             self.ids.write_all(&size.to_le_bytes())?;
             self.ids.write_all(name.as_bytes())?;
         }
@@ -64,32 +64,20 @@ impl Npz {
     }
 
     pub(super) fn finish(self) -> io::Result<()> {
-        let (mut scores, mut ids) = (reread(self.scores)?, reread(self.ids)?);
+        let (mut scores, mut ids) = (rewind(self.scores)?, rewind(self.ids)?);
         let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 18, self.target));
-        begin(
-            &mut zip,
-            "scores.npy",
-            "<f4",
-            &[self.rows, self.width_of_row],
-        )?;
+        let shape = [self.rows, self.score_columns];
+        start_array(&mut zip, "scores.npy", "<f4", &shape)?;
         io::copy(&mut scores, &mut zip)?;
-        begin(
-            &mut zip,
-            "ids.npy",
-            &format!("<U{}", self.width),
-            &[self.rows],
-        )?;
+        let dtype = format!("<U{}", self.id_width);
+        start_array(&mut zip, "ids.npy", &dtype, &[self.rows])?;
         for _ in 0..self.rows {
-            zip.write_all(&code_points(&read_text(&mut ids)?, self.width))?;
+            zip.write_all(&code_points(&read_text(&mut ids)?, self.id_width))?;
         }
-        let width = self.columns.iter().map(|name| name.chars().count());
-        let width = width.max().unwrap_or(0).max(1);
-        begin(
-            &mut zip,
-            "columns.npy",
-            &format!("<U{width}"),
-            &[self.columns.len()],
-        )?;
+        let widths = self.columns.iter().map(|name| name.chars().count());
+        let width = widths.max().unwrap_or(0).max(1);
+        let (dtype, shape) = (format!("<U{width}"), [self.columns.len()]);
+        start_array(&mut zip, "columns.npy", &dtype, &shape)?;
         for column in &self.columns {
             zip.write_all(&code_points(column, width))?;
         }
@@ -98,8 +86,8 @@ impl Npz {
     }
 }
 
-/// What was written to a file, from its beginning.
-fn reread(written: BufWriter<File>) -> io::Result<BufReader<File>> {
+/// Flushes a writer; returns a reader at the start of its file.
+fn rewind(written: BufWriter<File>) -> io::Result<BufReader<File>> {
     let mut file = written
         .into_inner()
         .map_err(io::IntoInnerError::into_error)?;
@@ -110,23 +98,22 @@ fn reread(written: BufWriter<File>) -> io::Result<BufReader<File>> {
 fn read_text(ids: &mut impl Read) -> io::Result<String> {
     let mut size = [0; 4];
     ids.read_exact(&mut size)?;
-    let mut text = Vec::new();
-    ids.take(u64::from(u32::from_le_bytes(size)))
-        .read_to_end(&mut text)?;
+    let mut text = vec![0; u32::from_le_bytes(size) as usize];
+    ids.read_exact(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A text as so many code points.
+/// Encodes a text as code points, `width` of them: zeros after its end.
 fn code_points(text: &str, width: usize) -> Vec<u8> {
     let letters = text.chars().map(u32::from).chain(std::iter::repeat(0));
     letters.take(width).flat_map(u32::to_le_bytes).collect()
 }
 
-/// Begins a file of the zip with the header of an array, whose length is a multiple of 64 bytes.
-fn begin(
+/// Starts a file of the zip with the header of an array, padded to a multiple of 64 bytes.
+fn start_array(
     zip: &mut ZipWriter<BufWriter<TargetFile>>,
     name: &str,
-    kind: &str,
+    dtype: &str,
     shape: &[usize],
 ) -> io::Result<()> {
     const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
@@ -134,10 +121,10 @@ fn begin(
     zip.start_file(name, options.large_file(true))?;
     let sizes: Vec<String> = shape.iter().map(ToString::to_string).collect();
     let shape = sizes.join(", ");
-    let text = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape},), }}");
+    let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({shape},), }}");
     let before = MAGIC.len() + size_of::<u16>();
-    let size = (before + text.len() + 1).next_multiple_of(64) - before;
+    let size = (before + header.len() + 1).next_multiple_of(64) - before;
     zip.write_all(MAGIC)?;
-    zip.write_all(&u16::try_from(size).unwrap_or(u16::MAX).to_le_bytes())?;
-    writeln!(zip, "{text:<width$}", width = size - 1)
+    zip.write_all(&u16::try_from(size).map_err(io::Error::other)?.to_le_bytes())?;
+    writeln!(zip, "{header:<width$}", width = size - 1)
 }
