@@ -28,8 +28,8 @@ pub(crate) struct StateSource {
 pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.values];
     let read = graph.operations.iter().flat_map(Operation::values);
-    let given = graph.outputs.iter().map(|(_, value)| *value);
-    read.chain(given).for_each(|value| uses[value] += 1);
+    let outputs = graph.outputs.iter().map(|(_, value)| *value);
+    read.chain(outputs).for_each(|value| uses[value] += 1);
     uses
 }
 

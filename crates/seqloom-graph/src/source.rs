@@ -126,10 +126,10 @@ fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
         ))
     };
     let size = found.len();
-    let room = usize::try_from(size).ok().filter(|&size| size <= limit);
-    let room = room.ok_or_else(|| full(size))?;
+    let capacity = usize::try_from(size).ok().filter(|&size| size <= limit);
+    let capacity = capacity.ok_or_else(|| full(size))?;
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(room).map_err(|_| full(size))?;
+    bytes.try_reserve_exact(capacity).map_err(|_| full(size))?;
     // One byte more than fits: the file may have grown.
     let most = (limit as u64).saturating_add(1);
     let file = File::open(path).map_err(failed)?;

@@ -69,7 +69,7 @@ impl Graph {
 
     /// The declared type and shape of an output.
     pub fn output(&self, name: &str) -> Option<&ValueInfo> {
-        let (_, value) = self.outputs.iter().find(|(given, _)| given == name)?;
+        let (_, value) = self.outputs.iter().find(|(known, _)| known == name)?;
         let made = self.operations.iter().flat_map(Operation::outputs);
         let named = self.inputs.iter().chain(&self.weights);
         let mut all = named.map(|named| &named.declared).chain(made);

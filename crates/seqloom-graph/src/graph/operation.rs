@@ -36,8 +36,8 @@ impl Operation {
     /// The argument of that name, where it is given and not null.
     pub fn argument(&self, name: &str) -> Option<&Argument> {
         let names = self.signature.arguments.iter();
-        let mut given = names.zip(&self.arguments);
-        let (_, argument) = given.find(|(known, _)| **known == name)?;
+        let mut pairs = names.zip(&self.arguments);
+        let (_, argument) = pairs.find(|(known, _)| **known == name)?;
         argument
             .as_ref()
             .filter(|argument| **argument != Argument::Null)
@@ -45,8 +45,8 @@ impl Operation {
 
     /// The values that it reads, each as often as it does.
     pub fn values(&self) -> Vec<usize> {
-        let given = self.arguments.iter().flatten();
-        given.flat_map(Argument::values).collect()
+        let arguments = self.arguments.iter().flatten();
+        arguments.flat_map(Argument::values).collect()
     }
 
     /// "operation 3, conv1d (model.py:12)".

@@ -259,8 +259,8 @@ fn longest(call: &Call<'_>) -> Outcome<i64> {
     {
         return Ok(i64::MAX);
     }
-    let given = call.int("max_seqlen")?;
-    given.ok_or_else(|| "max_seqlen is missing".to_owned())
+    let longest = call.int("max_seqlen")?;
+    longest.ok_or_else(|| "max_seqlen is missing".to_owned())
 }
 
 /// Where sequences begin and end: numbers that rise from 0 to the total.

@@ -82,7 +82,7 @@ impl<'a> Call<'a> {
             }
             Argument::Slice(parts) => {
                 let [start, stop, step] = &**parts;
-                let part = |part| self.resolve(part).and_then(|given| given.int_if("slice"));
+                let part = |part| self.resolve(part).and_then(|value| value.int_if("slice"));
                 ArgumentValue::Slice([part(start)?, part(stop)?, part(step)?])
             }
         })
@@ -122,12 +122,12 @@ impl<'a> Call<'a> {
 
     /// The whole number of that name; none where it is not given.
     pub(crate) fn int(&self, name: &str) -> Outcome<Option<i64>> {
-        self.get(name)?.map_or(Ok(None), |given| given.int_if(name))
+        self.get(name)?.map_or(Ok(None), |value| value.int_if(name))
     }
 
     /// The numbers of that name, one or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Option<Vec<i64>>> {
-        self.get(name)?.map(|given| given.ints(name)).transpose()
+        self.get(name)?.map(|value| value.ints(name)).transpose()
     }
 
     /// The sizes of that name, one or a list.
@@ -201,8 +201,8 @@ impl ArgumentValue {
 
     /// Whole numbers: one, or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
-        let one = |given: &Self| {
-            let number = given.int_if(name)?;
+        let one = |value: &Self| {
+            let number = value.int_if(name)?;
             number.ok_or_else(|| format!("{name}: expected whole numbers"))
         };
         match self {

@@ -95,7 +95,7 @@ pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         let made = whole_numbers(b, numbers)?;
         return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
     }
-    let number = |given: &ArgumentValue| match given {
+    let number = |value: &ArgumentValue| match value {
         ArgumentValue::Int(number) => Ok(to_float(*number)),
         ArgumentValue::Float(number) => Ok(*number),
         _ => Err("arange: expected numbers".to_owned()),

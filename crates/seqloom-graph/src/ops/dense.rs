@@ -69,18 +69,18 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if x.layout.count() == 0 || weight.layout.count() == 0 {
         return unfused(b, call, residual);
     }
-    let mut given = LinearInputs::take(b, call, &[residual.as_ref()])?;
-    let shape = given.shape();
+    let mut layer = LinearInputs::take(b, call, &[residual.as_ref()])?;
+    let shape = layer.shape();
     if residual
         .as_ref()
         .is_some_and(|residual| residual.shape() != shape)
     {
         return Err(format!("residual: expected {shape:?}"));
     }
-    let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
+    let (has_bias, inputs, nanoseconds) = (layer.has_bias, layer.inputs, layer.nanoseconds());
     let has_residual = residual.is_some();
     if let Some(residual) = &residual {
-        given.reads.push(b.contiguous(residual)?);
+        layer.reads.push(b.contiguous(residual)?);
     }
     let dtype = x.dtype;
     let made = b.allocate(dtype, &shape)?;
@@ -89,15 +89,15 @@ pub(crate) fn by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = ReadIter::new(reads);
-                let (x, weight) = (given.take::<T>()?, given.take()?);
-                let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
-                linear(layer, x, given.take_if(has_residual)?, write.slice()?, threads);
+                let mut reads = ReadIter::new(reads);
+                let (x, weight) = (reads.take::<T>()?, reads.take()?);
+                let layer = LinearLayer { weight, bias: reads.take_if(has_bias)?, inputs };
+                linear(layer, x, reads.take_if(has_residual)?, write.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(given.reads, &[&made], kernel)?;
+    b.step(layer.reads, &[&made], kernel)?;
     Ok(made)
 }
 
@@ -116,55 +116,55 @@ fn unfused(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<
 /// Queries, keys and values as parts of one array, the first two rotated by angles.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
-    let mut given = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
-    let (heads, half) = heads(call, &given, [&cosine, &sine])?;
-    let (has_bias, inputs, nanoseconds) = (given.has_bias, given.inputs, given.nanoseconds());
-    given
+    let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
+    let (heads, half) = heads(call, &layer, [&cosine, &sine])?;
+    let (has_bias, inputs, nanoseconds) = (layer.has_bias, layer.inputs, layer.nanoseconds());
+    layer
         .reads
         .extend([b.contiguous(&cosine)?, b.contiguous(&sine)?]);
     let dtype = cosine.dtype;
-    let made = b.allocate(dtype, &given.shape())?;
+    let made = b.allocate(dtype, &layer.shape())?;
     let kernel = Box::new(
         move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = ReadIter::new(reads);
-                let (x, weight) = (given.take::<T>()?, given.take()?);
-                let layer = LinearLayer { weight, bias: given.take_if(has_bias)?, inputs };
-                let (cosines, sines, heads) = (given.take()?, given.take()?, 2 * heads);
+                let mut reads = ReadIter::new(reads);
+                let (x, weight) = (reads.take::<T>()?, reads.take()?);
+                let layer = LinearLayer { weight, bias: reads.take_if(has_bias)?, inputs };
+                let (cosines, sines, heads) = (reads.take()?, reads.take()?, 2 * heads);
                 let rotation = Rotation { cosines, sines, half, heads };
                 linear_then_rotate(layer, rotation, x, write.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(given.reads, &[&made], kernel)?;
-    let split = Layout::new(&[&given.outer[..], &[3, heads, 2 * half]].concat());
-    let axis = given.outer.len();
+    b.step(layer.reads, &[&made], kernel)?;
+    let split = Layout::new(&[&layer.outer[..], &[3, heads, 2 * half]].concat());
+    let axis = layer.outer.len();
     Ok((0..3)
         .map(|part| made.with_layout(split.at(axis, part)))
         .collect())
 }
 
 /// How many heads there are, and half of their width, to which the angles fit.
-fn heads(call: &Call<'_>, given: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
+fn heads(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
     let heads = call
         .shape("heads")?
         .first()
         .copied()
         .filter(|&heads| heads > 0);
     let heads = heads.ok_or("heads: expected a number from 1")?;
-    let half = given.outputs / heads / 6;
-    let expected = [&given.outer[..], &[half]].concat();
-    let is_whole = heads.checked_mul(6 * half) == Some(given.outputs) && half > 0;
+    let half = layer.outputs / heads / 6;
+    let expected = [&layer.outer[..], &[half]].concat();
+    let is_whole = heads.checked_mul(6 * half) == Some(layer.outputs) && half > 0;
     if is_whole && angles.iter().all(|angles| angles.shape() == expected) {
         return Ok((heads, half));
     }
     Err(format!(
         "expected 3 * heads * d outputs, d even, and angles {expected:?}, got {} outputs, {heads} \
          heads and angles {:?}",
-        given.outputs,
+        layer.outputs,
         angles[0].shape()
     ))
 }
@@ -181,8 +181,8 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         .copied()
         .unwrap_or(0);
     let views = layers(call, width, hidden)?;
-    let given: Vec<Option<&View>> = views.iter().map(Option::as_ref).collect();
-    require_one_type(&[&[Some(&x)], &given[..]].concat())?;
+    let arrays: Vec<Option<&View>> = views.iter().map(Option::as_ref).collect();
+    require_one_type(&[&[Some(&x)], &arrays[..]].concat())?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     let has_bias = [views[3].is_some(), views[5].is_some()];
     let mut reads = vec![b.contiguous(&x)?];
@@ -196,12 +196,12 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, nanoseconds);
             by_float!(dtype, T => {
-                let mut given = ReadIter::new(reads);
-                let x = given.take::<T>()?;
-                let norm = NormRule { weight: given.take()?, bias: Some(given.take()?), epsilon };
-                let (weight, bias) = (given.take()?, given.take_if(has_bias[0])?);
+                let mut reads = ReadIter::new(reads);
+                let x = reads.take::<T>()?;
+                let norm = NormRule { weight: reads.take()?, bias: Some(reads.take()?), epsilon };
+                let (weight, bias) = (reads.take()?, reads.take_if(has_bias[0])?);
                 let inner = LinearLayer { weight, bias, inputs: width };
-                let (weight, bias) = (given.take()?, given.take_if(has_bias[1])?);
+                let (weight, bias) = (reads.take()?, reads.take_if(has_bias[1])?);
                 let outer = LinearLayer { weight, bias, inputs: hidden };
                 FeedForward { norm, inner, outer }.apply(x, write.slice()?, threads);
                 Ok(())

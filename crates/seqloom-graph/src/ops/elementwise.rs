@@ -19,62 +19,64 @@ pub(crate) struct Operands {
 /// A function of one array or of two.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
-    let mut given = Operands::take(b, call, names)?;
+    let mut operands = Operands::take(b, call, names)?;
     let name = call.name();
     // Without a function of whole numbers it gives fractions of them.
-    if boolean(name).is_none() && !integers::has(name, given.dtype) {
-        given.dtype = float_type(given.dtype);
+    if boolean(name).is_none() && !integers::has(name, operands.dtype) {
+        operands.dtype = float_type(operands.dtype);
     }
-    compute(b, name, &given)
+    compute(b, name, &operands)
 }
 
 /// The function of that name of operands.
-pub(crate) fn compute(b: &mut Builder, name: &str, given: &Operands) -> Outcome<View> {
-    if !given.dtype.is_float() && integers::compares(name) {
-        return integers::apply(b, name, given);
+pub(crate) fn compute(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
+    if !operands.dtype.is_float() && integers::compares(name) {
+        return integers::apply(b, name, operands);
     }
     if let Some(op) = boolean(name) {
-        return fuse(b, op, &given.all, Dtype::Bool);
+        return fuse(b, op, &operands.all, Dtype::Bool);
     }
     match name {
-        "isinf" => return isinf(b, given),
-        "logical_xor" => return xor(b, given),
-        "signbit" => return scalars::signbit(b, given),
-        _ if !given.dtype.is_float() => return integers::apply(b, name, given),
+        "isinf" => return isinf(b, operands),
+        "logical_xor" => return xor(b, operands),
+        "signbit" => return scalars::signbit(b, operands),
+        _ if !operands.dtype.is_float() => return integers::apply(b, name, operands),
         _ => {}
     }
-    match (name, given.all.get(1)) {
-        ("pow", Some(Operand::Number(power))) => powers(b, given, *power),
-        ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &given.first()),
+    match (name, operands.all.get(1)) {
+        ("pow", Some(Operand::Number(power))) => powers(b, operands, *power),
+        ("logaddexp", Some(Operand::Number(0.0))) => {
+            floats(b, name, Op::Softplus, &operands.first())
+        }
         _ => match arithmetic(name) {
-            Some(op) => floats(b, name, op, given),
-            None => scalars::apply(b, name, given),
+            Some(op) => floats(b, name, op, operands),
+            None => scalars::apply(b, name, operands),
         },
     }
 }
 
 /// One operation on floats.
-fn floats(b: &mut Builder, name: &str, op: Op, given: &Operands) -> Outcome<View> {
-    let shape = shape_of(&given.all)?;
-    let order = if reuses(name, &given.all, &shape) {
+fn floats(b: &mut Builder, name: &str, op: Op, operands: &Operands) -> Outcome<View> {
+    let shape = shape_of(&operands.all)?;
+    let order = if reuses(name, &operands.all, &shape) {
         (0..shape.len()).collect()
     } else {
-        order_of(&given.all, &shape)
+        order_of(&operands.all, &shape)
     };
-    fuse_ordered(b, op, &given.all, given.dtype, &order)
+    fuse_ordered(b, op, &operands.all, operands.dtype, &order)
 }
 
 impl Operands {
     /// Those of these names, and the type that they meet in.
     pub(crate) fn take(b: &mut Builder, call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
-        let mut given = Vec::with_capacity(names.len());
+        let mut values = Vec::with_capacity(names.len());
         for name in names {
-            given.push((*name, call.needed(name)?));
+            values.push((*name, call.needed(name)?));
         }
-        let dtype = common_type(&given.iter().map(|(_, given)| given).collect::<Vec<_>>());
-        let all = given
+        let dtype = common_type(&values.iter().map(|(_, value)| value).collect::<Vec<_>>());
+        let all = values
             .into_iter()
-            .map(|(name, given)| operand(b, name, given, dtype));
+            .map(|(name, value)| operand(b, name, value, dtype));
         let all = all.collect::<Outcome<Vec<_>>>()?;
         if views(&all).next().is_none() {
             return Err("expected at least one array".to_owned());
@@ -97,8 +99,8 @@ impl Operands {
 
 /// An operand of a function that is computed in a type. A whole number that a float does not
 /// hold exactly becomes an array, unless it becomes a float anyway.
-fn operand(b: &mut Builder, name: &str, given: ArgumentValue, dtype: Dtype) -> Outcome<Operand> {
-    match given {
+fn operand(b: &mut Builder, name: &str, value: ArgumentValue, dtype: Dtype) -> Outcome<Operand> {
+    match value {
         ArgumentValue::Array(view) => Ok(Operand::Array(view)),
         ArgumentValue::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
             create::whole(b, Dtype::Int64, &[], number).map(Operand::Array)
@@ -114,18 +116,18 @@ fn operand(b: &mut Builder, name: &str, given: ArgumentValue, dtype: Dtype) -> O
 const EXACT: u64 = 1 << 53;
 
 /// The type that arrays and numbers meet in: fractions make floats of integers.
-pub(crate) fn common_type(given: &[&ArgumentValue]) -> Dtype {
-    let dtypes = given.iter().filter_map(|given| match given {
+pub(crate) fn common_type(values: &[&ArgumentValue]) -> Dtype {
+    let dtypes = values.iter().filter_map(|value| match value {
         ArgumentValue::Array(view) => Some(view.dtype),
         _ => None,
     });
     let arrays = dtypes.reduce(Dtype::with);
-    let has_fraction = given
+    let has_fraction = values
         .iter()
-        .any(|given| matches!(given, ArgumentValue::Float(_)));
-    let has_whole = given
+        .any(|value| matches!(value, ArgumentValue::Float(_)));
+    let has_whole = values
         .iter()
-        .any(|given| matches!(given, ArgumentValue::Int(_)));
+        .any(|value| matches!(value, ArgumentValue::Int(_)));
     match arrays {
         Some(dtype) if dtype.is_float() => dtype,
         _ if has_fraction => Dtype::Float32,
@@ -155,8 +157,8 @@ fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
 const LARGE: usize = 65_536;
 
 /// Powers that cost less than a power.
-fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<View> {
-    let x = given.first();
+fn powers(b: &mut Builder, operands: &Operands, power: f64) -> Outcome<View> {
+    let x = operands.first();
     if power.to_bits() == 0.5_f64.to_bits() {
         floats(b, "sqrt", Op::Sqrt, &x)
     } else if power.to_bits() == 2.0_f64.to_bits() {
@@ -164,21 +166,26 @@ fn powers(b: &mut Builder, given: &Operands, power: f64) -> Outcome<View> {
     } else if power.to_bits() == 3.0_f64.to_bits() {
         let square = floats(b, "multiply", Op::Square, &x)?;
         let all = vec![Operand::Array(square), x.all[0].clone()];
-        floats(b, "multiply", Op::Multiply, &Operands::of(all, given.dtype))
+        floats(
+            b,
+            "multiply",
+            Op::Multiply,
+            &Operands::of(all, operands.dtype),
+        )
     } else {
-        floats(b, "pow", Op::Power, given)
+        floats(b, "pow", Op::Power, operands)
     }
 }
 
-fn isinf(b: &mut Builder, given: &Operands) -> Outcome<View> {
-    let size = fuse(b, Op::Abs, &given.all, float_type(given.dtype))?;
+fn isinf(b: &mut Builder, operands: &Operands) -> Outcome<View> {
+    let size = fuse(b, Op::Abs, &operands.all, float_type(operands.dtype))?;
     let all = [Operand::Array(size), Operand::Number(f64::INFINITY)];
     fuse(b, Op::Equal, &all, Dtype::Bool)
 }
 
-fn xor(b: &mut Builder, given: &Operands) -> Outcome<View> {
+fn xor(b: &mut Builder, operands: &Operands) -> Outcome<View> {
     let mut booleans = Vec::with_capacity(2);
-    for operand in &given.all {
+    for operand in &operands.all {
         let all = [operand.clone(), Operand::Number(0.0)];
         booleans.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
     }
@@ -206,17 +213,17 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         _ => Dtype::Int64,
     };
     let mut all = vec![Operand::Array(condition)];
-    for (name, given) in [("x", x), ("y", y)] {
-        all.push(match operand(b, name, given, dtype)? {
+    for (name, operands) in [("x", x), ("y", y)] {
+        all.push(match operand(b, name, operands, dtype)? {
             Operand::Array(view) => Operand::Array(b.cast(&view, dtype)?),
             number @ Operand::Number(_) => number,
         });
     }
-    let given = Operands::of(all, dtype);
+    let operands = Operands::of(all, dtype);
     if dtype.is_float() {
-        fuse(b, Op::Where, &given.all, dtype)
+        fuse(b, Op::Where, &operands.all, dtype)
     } else {
-        integers::apply(b, "where", &given)
+        integers::apply(b, "where", &operands)
     }
 }
 
@@ -229,11 +236,11 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         (None, Some(_)) => (Op::Minimum, &["x", "max"], "minimum"),
         (None, None) => return call.array("x"),
     };
-    let given = Operands::take(b, call, names)?;
-    if given.dtype.is_float() {
-        fuse(b, op, &given.all, given.dtype)
+    let operands = Operands::take(b, call, names)?;
+    if operands.dtype.is_float() {
+        fuse(b, op, &operands.all, operands.dtype)
     } else {
-        integers::apply(b, name, &given)
+        integers::apply(b, name, &operands)
     }
 }
 

@@ -209,7 +209,7 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let count = shifts.len().max(axes.len());
     if [shifts.len(), axes.len()]
         .iter()
-        .any(|&given| given != 1 && given != count)
+        .any(|&size| size != 1 && size != count)
     {
         return Err(format!(
             "expected one shift, one axis or as many of both, got shift {shifts:?} and axis {axes:?}"
@@ -390,7 +390,7 @@ pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcom
     if dtype.is_float() {
         super::fused::fuse(b, seqloom_fuse::Op::Where, &all, dtype)
     } else {
-        let given = super::elementwise::Operands::of(all, dtype);
-        super::integers::apply(b, "where", &given)
+        let operands = super::elementwise::Operands::of(all, dtype);
+        super::integers::apply(b, "where", &operands)
     }
 }

@@ -51,9 +51,9 @@ fn normalised(
             };
             let threads = seqloom_kernels::worth_waking(threads, count);
             by_float!(dtype, T => {
-                let mut given = ReadIter::new(reads);
-                let (x, weight) = (given.take::<T>()?, given.take()?);
-                let bias = given.take_if(is_centred)?;
+                let mut reads = ReadIter::new(reads);
+                let (x, weight) = (reads.take::<T>()?, reads.take()?);
+                let bias = reads.take_if(is_centred)?;
                 let outs = [out.slice()?, means.slice()?, inverses.slice()?];
                 normalise(NormRule { weight, bias, epsilon }, x, outs, threads);
                 Ok(())
@@ -71,12 +71,12 @@ fn normalised(
 /// A number for each column: those given, or a default.
 fn row(
     b: &mut Builder,
-    given: Option<View>,
+    array: Option<View>,
     x: &View,
     width: usize,
     default: f64,
 ) -> Outcome<View> {
-    let Some(view) = given else {
+    let Some(view) = array else {
         return fill(b, x.dtype, &[width], default);
     };
     if view.shape() != [width] {
@@ -142,15 +142,15 @@ impl Channels {
 
 /// `x * scale + shift` by channel, 0 where the mask is 0.
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let given = Channels::take(b, call, ["scale", "shift"])?;
-    let x = &given.x;
+    let inputs = Channels::take(b, call, ["scale", "shift"])?;
+    let x = &inputs.x;
     // A program repeats the numbers of a channel for each row, which costs little in long rows.
-    if given.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
+    if inputs.mask.is_none() && b.group.is_some() && x.shape()[2] >= LONG {
         let column = |view: &View| Operand::Array(view.with_layout(view.layout.unsqueezed(1)));
         let all = [
             Operand::Array(x.clone()),
-            column(&given.first),
-            column(&given.second),
+            column(&inputs.first),
+            column(&inputs.second),
         ];
         return fuse_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
     }
@@ -172,7 +172,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             })
         },
     );
-    b.step(given.reads(), &[&made], kernel)?;
+    b.step(inputs.reads(), &[&made], kernel)?;
     Ok(made)
 }
 
@@ -181,9 +181,9 @@ const LONG: usize = 512;
 
 /// The normalised array, and means and variances of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
-    let given = Channels::take(b, call, ["weight", "bias"])?;
+    let inputs = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
-    let x = &given.x;
+    let x = &inputs.x;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
     let (made, mean) = (
         b.allocate(dtype, x.shape())?,
@@ -207,6 +207,6 @@ pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>>
             })
         },
     );
-    b.step(given.reads(), &[&made, &mean, &variance], kernel)?;
+    b.step(inputs.reads(), &[&made, &mean, &variance], kernel)?;
     Ok(vec![made, mean, variance])
 }

@@ -57,8 +57,8 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         super::fused::Operand::Number(super::call::to_float(last)),
         super::fused::Operand::Array(found),
     ];
-    let given = super::elementwise::Operands::of(all, Dtype::Int64);
-    super::integers::apply(b, "subtract", &given)
+    let operands = super::elementwise::Operands::of(all, Dtype::Int64);
+    super::integers::apply(b, "subtract", &operands)
 }
 
 fn sorted_along(call: &Call<'_>) -> Outcome<(View, usize, bool)> {

@@ -149,10 +149,10 @@ struct ProductLayout {
 fn product(
     b: &mut Builder,
     lines: &ProductLayout,
-    given: [Option<View>; 3],
+    factors: [Option<View>; 3],
     shape: &[usize],
 ) -> Outcome<View> {
-    let reads: Vec<View> = given.into_iter().flatten().collect();
+    let reads: Vec<View> = factors.into_iter().flatten().collect();
     let dtype = reads.first().map_or(Dtype::Float32, |view| view.dtype);
     let made = b.allocate(dtype, shape)?;
     let ProductLayout {
@@ -261,7 +261,7 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |given: &ArgumentValue, rank| different(&given.ints("axes")?, rank, "axes");
+        let axes = |value: &ArgumentValue, rank| different(&value.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));
@@ -278,7 +278,7 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
 
 /// One matrix, with a leading axis of length 1, of axes in two groups.
 fn grouped(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
-    let transposed = x.with_layout(x.layout.permuted(&groups.concat()));
+    let permuted = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
-    reshaped(b, &transposed, &[1, size(groups[0]), size(groups[1])])
+    reshaped(b, &permuted, &[1, size(groups[0]), size(groups[1])])
 }

@@ -119,9 +119,9 @@ pub(crate) fn broadcast_to(call: &Call<'_>) -> Outcome<View> {
 
 pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
-    let given = call.ints("axis")?.unwrap_or_else(|| vec![0]);
-    let rank = x.rank() + given.len();
-    let axes = different(&given, rank, "axis")?;
+    let numbers = call.ints("axis")?.unwrap_or_else(|| vec![0]);
+    let rank = x.rank() + numbers.len();
+    let axes = different(&numbers, rank, "axis")?;
     Ok(super::reduce::with_axes(&x, &axes))
 }
 

@@ -32,16 +32,16 @@ impl ConvGeometry {
 
 /// A size for each of two axes; along the first of a single one it is `default`.
 fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
-    let given = match call.get(name)? {
+    let sizes = match call.get(name)? {
         None => vec![default],
         Some(_) => call.shape(name)?,
     };
-    match (&given[..], axes) {
+    match (&sizes[..], axes) {
         ([one], 1) => Ok([default, *one]),
         ([one], _) => Ok([*one, *one]),
         ([height, width], 2) => Ok([*height, *width]),
         _ => Err(format!(
-            "{name}: expected a number for each of {axes} axes, got {given:?}"
+            "{name}: expected a number for each of {axes} axes, got {sizes:?}"
         )),
     }
 }
@@ -142,8 +142,8 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
     let made = b.allocate(dtype, &out_shape(&[shape.batch, shape.outputs], out, axes))?;
     let has_bias = bias.is_some();
-    let given = [Some(x), Some(weight), bias].into_iter().flatten();
-    let reads = given
+    let arrays = [Some(x), Some(weight), bias].into_iter().flatten();
+    let reads = arrays
         .map(|view| b.contiguous(&view))
         .collect::<Outcome<_>>()?;
     let kernel = Box::new(
@@ -151,10 +151,10 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             let [write] = writes else { return Ok(()) };
             let threads = seqloom_kernels::worth_waking(threads, shape.nanoseconds());
             by_float!(dtype, T => {
-                let mut given = ReadIter::new(reads);
-                let pair = (given.take::<T>()?, given.take()?);
+                let mut reads = ReadIter::new(reads);
+                let pair = (reads.take::<T>()?, reads.take()?);
                 let fill = if depthwise::suits(&shape) { depthwise::forward } else { conv::forward };
-                fill(&shape, pair, given.take_if(has_bias)?, write.slice()?, threads);
+                fill(&shape, pair, reads.take_if(has_bias)?, write.slice()?, threads);
                 Ok(())
             })
         },
@@ -182,9 +182,9 @@ fn out_shape(first: &[usize], out: [usize; 2], axes: usize) -> Vec<usize> {
 
 /// Refuses arrays of several types, or of no float.
 pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
-    let mut given = views.iter().flatten().map(|view| view.dtype);
-    let first = given.next().ok_or("expected an array")?;
-    if !first.is_float() || given.any(|dtype| dtype != first) {
+    let mut dtypes = views.iter().flatten().map(|view| view.dtype);
+    let first = dtypes.next().ok_or("expected an array")?;
+    if !first.is_float() || dtypes.any(|dtype| dtype != first) {
         return Err("expected arrays of one float type".to_owned());
     }
     Ok(first)

@@ -61,7 +61,7 @@ pub(crate) fn run(
 fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
     let mut pieces = Pieces::cut(arena, &step.writes)?;
     let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
-    for bytes in pieces.taken.iter_mut().map(std::mem::take) {
+    for bytes in pieces.written.iter_mut().map(std::mem::take) {
         writes.push(Write { bytes });
     }
     let reads: Vec<Read<'_>> = step
@@ -75,7 +75,7 @@ fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: 
 /// The arena, cut where a step writes.
 struct Pieces<'a> {
     /// What is written, by the order of the ranges.
-    taken: Vec<&'a mut [u8]>,
+    written: Vec<&'a mut [u8]>,
     /// What is not, each with its first byte's position.
     rest: Vec<(usize, &'a [u8])>,
 }
@@ -84,8 +84,8 @@ impl<'a> Pieces<'a> {
     fn cut(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
         let mut order: Vec<usize> = (0..ranges.len()).collect();
         order.sort_by_key(|&number| (ranges[number].start, ranges[number].end));
-        let mut taken: Vec<&mut [u8]> = Vec::with_capacity(ranges.len());
-        taken.resize_with(ranges.len(), Default::default);
+        let mut written: Vec<&mut [u8]> = Vec::with_capacity(ranges.len());
+        written.resize_with(ranges.len(), Default::default);
         let mut rest = Vec::with_capacity(ranges.len() + 1);
         let (mut left, mut at) = (arena, 0);
         for number in order {
@@ -95,13 +95,13 @@ impl<'a> Pieces<'a> {
                 .filter(|_| end >= start && end - at <= left.len());
             let before = cut.ok_or("memory that is written twice at a time")?;
             let (unused, after) = left.split_at_mut(before);
-            let (written, after) = after.split_at_mut(end - start);
+            let (bytes, after) = after.split_at_mut(end - start);
             rest.push((at, &*unused));
-            taken[number] = written;
+            written[number] = bytes;
             (left, at) = (after, end);
         }
         rest.push((at, left));
-        Ok(Self { taken, rest })
+        Ok(Self { written, rest })
     }
 
     fn read<'s>(&self, operand: &'s PlacedView, sources: &Sources<'s>) -> Outcome<Read<'s>>

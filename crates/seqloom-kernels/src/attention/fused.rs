@@ -46,12 +46,12 @@ pub(super) fn answer<T: Float>(
     } else {
         tuned::ATTENTION_TILE_16
     };
-    let (depth, width) = (head.keys.columns, head.values.columns);
+    let (head_size, width) = (head.keys.columns, head.values.columns);
     let lines = head.keys.rows.next_multiple_of(tile);
-    let group = tuned::ATTENTION_WIDTH * lanes * (depth + 2 * width + 2);
-    T::with_scratch(group + lines * (depth + width), |scratch| {
+    let group = tuned::ATTENTION_WIDTH * lanes * (head_size + 2 * width + 2);
+    T::with_scratch(group + lines * (head_size + width), |scratch| {
         let (scratch, packed) = scratch.split_at_mut(group);
-        let (keys, values) = packed.split_at_mut(lines * depth);
+        let (keys, values) = packed.split_at_mut(lines * head_size);
         pack(head.keys, tile, keys);
         pack(head.values, tile, values);
         let queries = head.queries.rows(queries);

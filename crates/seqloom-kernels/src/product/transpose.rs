@@ -2,8 +2,8 @@
 
 use crate::Float;
 
-/// Lays `count` lines, one every `step`, side by side: their numbers of one position of the
-/// depth in a row of `width`, for as many positions as `out` has rows.
+/// Lays `count` lines, one every `step`, side by side: their numbers of one position of
+/// K in a row of `width`, for as many positions as `out` has rows.
 pub(crate) fn transpose<T: Float>(
     values: &[T],
     step: usize,
