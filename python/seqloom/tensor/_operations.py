@@ -26,9 +26,9 @@ The others are:
   element.
 
 The rules, the shapes and the backends are found by this table. A name of a file or of a
-backend that is wrong, a missing cell, or a second line of a name is an error at import. `seqloom-graph`, which
-runs exported graphs, has a copy of ``results`` and ``kind``, with the arguments of each
-operation: after a change of these, run ``make stubs``.
+backend that is wrong, a missing cell, or a second line of a name is an error at import.
+`seqloom-graph`, which runs exported graphs, has a copy of ``results`` and ``kind``, with
+the arguments of each operation: after a change of these, run ``make stubs``.
 """
 
 from __future__ import annotations
