@@ -9,7 +9,7 @@ use std::io::{Cursor, Write};
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorView;
 use seqloom_graph::graph::{Dim, NamedValue};
-use seqloom_graph::{Data, Dtype, Export, Input, Limits, Model};
+use seqloom_graph::{Numbers, Dtype, Export, Input, Limits, Model};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
@@ -75,13 +75,13 @@ impl Given {
         static BYTES: [u8; MOST] = [0; MOST];
         let count = self.words.len();
         let data = match self.dtype {
-            Dtype::Float32 => Data::F32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Float64 => Data::F64(bytemuck::cast_slice(&self.words)),
-            Dtype::Int32 => Data::I32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Int64 => Data::I64(bytemuck::cast_slice(&self.words)),
-            Dtype::Uint32 => Data::U32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Uint8 => Data::U8(&BYTES[..count]),
-            Dtype::Bool => Data::Bool(&TRUTHS[..count]),
+            Dtype::Float32 => Numbers::F32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Float64 => Numbers::F64(bytemuck::cast_slice(&self.words)),
+            Dtype::Int32 => Numbers::I32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Int64 => Numbers::I64(bytemuck::cast_slice(&self.words)),
+            Dtype::Uint32 => Numbers::U32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Uint8 => Numbers::U8(&BYTES[..count]),
+            Dtype::Bool => Numbers::Bool(&TRUTHS[..count]),
         };
         Input {
             name: &self.name,

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
-use seqloom_run::graph::{Array, Data, Input};
+use seqloom_run::graph::{Array, Input, Numbers};
 use seqloom_run::{Error, Result};
 
 use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path};
@@ -138,13 +138,13 @@ impl SeqloomArrays {
 
 fn view(name: &CString, array: &Array) -> SeqloomArray {
     let (dtype, data) = match array.values.data() {
-        Data::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
-        Data::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
-        Data::I32(numbers) => (SEQLOOM_INT32, numbers.as_ptr().cast()),
-        Data::I64(numbers) => (SEQLOOM_INT64, numbers.as_ptr().cast()),
-        Data::U32(numbers) => (SEQLOOM_UINT32, numbers.as_ptr().cast()),
-        Data::F32(numbers) => (SEQLOOM_FLOAT32, numbers.as_ptr().cast()),
-        Data::F64(numbers) => (SEQLOOM_FLOAT64, numbers.as_ptr().cast()),
+        Numbers::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
+        Numbers::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
+        Numbers::I32(numbers) => (SEQLOOM_INT32, numbers.as_ptr().cast()),
+        Numbers::I64(numbers) => (SEQLOOM_INT64, numbers.as_ptr().cast()),
+        Numbers::U32(numbers) => (SEQLOOM_UINT32, numbers.as_ptr().cast()),
+        Numbers::F32(numbers) => (SEQLOOM_FLOAT32, numbers.as_ptr().cast()),
+        Numbers::F64(numbers) => (SEQLOOM_FLOAT64, numbers.as_ptr().cast()),
     };
     SeqloomArray {
         name: name.as_ptr(),
@@ -175,18 +175,18 @@ unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>>
 /// # Safety
 ///
 /// The array has so many elements.
-unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Data<'a>> {
+unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
     let from = array.data;
     // SAFETY: the caller's promise.
     unsafe {
         Ok(match array.dtype {
-            SEQLOOM_BOOL => Data::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),
-            SEQLOOM_UINT8 => Data::U8(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_INT32 => Data::I32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_INT64 => Data::I64(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_UINT32 => Data::U32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_FLOAT32 => Data::F32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_FLOAT64 => Data::F64(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_BOOL => Numbers::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),
+            SEQLOOM_UINT8 => Numbers::U8(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT32 => Numbers::I32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT64 => Numbers::I64(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_UINT32 => Numbers::U32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT32 => Numbers::F32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT64 => Numbers::F64(borrow_slice(name, from.cast(), size)?),
             other => {
                 return Err(Error::argument(format!(
                     "{name}: dtype must be SEQLOOM_BOOL (0) to SEQLOOM_FLOAT64 (6), got {other}"

@@ -1,10 +1,11 @@
-//! What all crates share: alphabets, errors, ragged batches and counter-based random keys;
+//! What all crates share: alphabets, element types, errors, ragged batches and counter-based random keys;
 //! thread pools, worker threads and cancellation; a pool of buffers; and the instruction set
 //! that kernels use. The only input and output is a call that reads or writes at a position
 //! of a file ([`system`]).
 
 pub mod alphabet;
 pub mod buffer_pool;
+mod dtype;
 pub mod error;
 pub mod interrupt;
 pub mod key;
@@ -19,6 +20,7 @@ pub mod workers;
 
 pub use alphabet::Alphabet;
 pub use buffer_pool::BufferPool;
+pub use dtype::Dtype;
 pub use error::{Error, Result};
 pub use key::Key;
 pub use ragged::Ragged;

@@ -1,10 +1,11 @@
 //! Arrays of any element type that a program reads and writes.
 
+use seqloom_core::Dtype;
 use seqloom_kernels::Float;
 
 use crate::{Number, sweep};
 
-/// The numbers of an input.
+/// The elements of an array of any type, in C order.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each is of the type that it names")]
 pub enum Numbers<'a> {
@@ -17,7 +18,7 @@ pub enum Numbers<'a> {
     Bool(&'a [bool]),
 }
 
-/// The numbers of an output.
+/// The elements of an array of any type, to be written.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is of the type that it names")]
 pub enum NumbersMut<'a> {
@@ -46,6 +47,52 @@ macro_rules! of_any {
 }
 
 impl<'a> Numbers<'a> {
+    /// The type of the numbers.
+    pub fn dtype(&self) -> Dtype {
+        match self {
+            Self::F32(_) => Dtype::Float32,
+            Self::F64(_) => Dtype::Float64,
+            Self::I32(_) => Dtype::Int32,
+            Self::I64(_) => Dtype::Int64,
+            Self::U32(_) => Dtype::Uint32,
+            Self::U8(_) => Dtype::Uint8,
+            Self::Bool(_) => Dtype::Bool,
+        }
+    }
+
+    /// The numbers of a type that some memory holds; none where it is no such memory.
+    pub fn of(dtype: Dtype, bytes: &'a [u8]) -> Option<Self> {
+        Some(match dtype {
+            Dtype::Float32 => Self::F32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Float64 => Self::F64(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Int32 => Self::I32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Int64 => Self::I64(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Uint32 => Self::U32(bytemuck::try_cast_slice(bytes).ok()?),
+            Dtype::Uint8 => Self::U8(bytes),
+            Dtype::Bool => Self::Bool(bytemuck::checked::try_cast_slice(bytes).ok()?),
+        })
+    }
+
+    /// So many of them, from the first on.
+    pub fn part(self, first: usize, count: usize) -> Option<Self> {
+        let size = self.dtype().size();
+        let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
+        Self::of(self.dtype(), bytes)
+    }
+
+    /// The memory that they are in.
+    pub fn bytes(&self) -> &'a [u8] {
+        match *self {
+            Self::F32(numbers) => bytemuck::cast_slice(numbers),
+            Self::F64(numbers) => bytemuck::cast_slice(numbers),
+            Self::I32(numbers) => bytemuck::cast_slice(numbers),
+            Self::I64(numbers) => bytemuck::cast_slice(numbers),
+            Self::U32(numbers) => bytemuck::cast_slice(numbers),
+            Self::U8(numbers) => numbers,
+            Self::Bool(booleans) => bytemuck::cast_slice(booleans),
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         of_any!(Numbers, self, slice => slice.len())

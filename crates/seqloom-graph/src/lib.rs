@@ -5,7 +5,6 @@
 //! before anything is computed. No file holds code.
 
 mod array;
-mod dtype;
 mod export;
 pub mod graph;
 mod layout;
@@ -24,10 +23,11 @@ mod tensors;
 #[cfg(test)]
 mod tests;
 
-pub use array::{Array, Data, Input, Values};
-pub use dtype::Dtype;
+pub use array::{Array, Input, Values};
 pub use export::Export;
 pub use limits::Limits;
 pub use manifest::{BatchLayout, Crop, Manifest, Pair, Pool, Task, TaskName, Training, VERSION};
 pub use model::Model;
 pub use safetensors;
+pub use seqloom_core::Dtype;
+pub use seqloom_fuse::Numbers;

@@ -11,7 +11,7 @@ use crate::model::{Runner, collect};
 use crate::plan::{Plan, Sources};
 use crate::planned_graph::{PlannedGraph, unlocked};
 use crate::records::cut;
-use crate::{Array, Data, Dtype, Input};
+use crate::{Array, Dtype, Input, Numbers};
 
 /// A graph in two parts, of which the first runs a few records at a time.
 pub(crate) struct Slices {
@@ -163,7 +163,7 @@ impl Intermediate {
         Some(Input {
             name: &self.name,
             shape: &self.shape,
-            data: Data::of(self.dtype, self.memory.bytes())?,
+            data: Numbers::of(self.dtype, self.memory.bytes())?,
         })
     }
 }

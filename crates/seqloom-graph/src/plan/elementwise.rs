@@ -295,14 +295,14 @@ impl JoinedProgram {
 
 /// The memory of an array from its first number on.
 fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
-    Ok(match read.dtype {
-        Dtype::Float32 => Numbers::F32(read.onward()?),
-        Dtype::Float64 => Numbers::F64(read.onward()?),
-        Dtype::Int64 => Numbers::I64(read.onward()?),
-        Dtype::Int32 => Numbers::I32(read.onward()?),
-        Dtype::Uint32 => Numbers::U32(read.onward()?),
-        Dtype::Uint8 | Dtype::Bool => Numbers::U8(read.onward()?),
-    })
+    // Booleans are read as bytes, which need no check of each.
+    let dtype = match read.dtype {
+        Dtype::Bool => Dtype::Uint8,
+        dtype => dtype,
+    };
+    let bytes = read.bytes.get(read.layout.start * dtype.size()..);
+    let numbers = Numbers::of(dtype, bytes.unwrap_or_default());
+    numbers.ok_or_else(|| "memory of an array is not aligned".to_owned())
 }
 
 /// The memory of a result.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Files;
-use crate::{Array, Data, Input, Limits, Model};
+use crate::{Array, Input, Limits, Model, Numbers};
 
 /// A graph that grows.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ fn run_with(
         .map(|((shape, numbers), name)| Input {
             name,
             shape,
-            data: Data::F32(numbers),
+            data: Numbers::F32(numbers),
         })
         .collect();
     let limits = Limits {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Files, Maker, run};
-use crate::{Data, Export, Input, Limits, Model};
+use crate::{Export, Input, Limits, Model, Numbers};
 
 /// A graph with operations of every kind.
 fn graph() -> Value {
@@ -123,7 +123,7 @@ fn every_flipped_byte_of_an_export_is_an_error_or_harmless() {
         let input = Input {
             name: "inputs",
             shape: &[1, 3],
-            data: Data::F32(&[1.0, 2.0, 3.0]),
+            data: Numbers::F32(&[1.0, 2.0, 3.0]),
         };
         model.run(&[input], 1)
     };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Files;
 use crate::graph::Operation;
 use crate::records::cut;
-use crate::{Array, Data, Input, Limits, Model};
+use crate::{Array, Input, Limits, Model, Numbers};
 
 const CHANNELS: usize = 8;
 const LENGTH: usize = 2_000;
@@ -68,7 +68,7 @@ fn run(records: std::ops::Range<usize>, threads: usize) -> Vec<Array> {
     let input = Input {
         name: "x",
         shape: &[records.len(), CHANNELS, LENGTH],
-        data: Data::F32(&x[records.start * row..records.end * row]),
+        data: Numbers::F32(&x[records.start * row..records.end * row]),
     };
     model.run_with(&[input], threads, true).unwrap()
 }
@@ -140,7 +140,7 @@ fn an_error_names_the_operation_of_the_whole_graph() {
     let input = Input {
         name: "x",
         shape: &[29, CHANNELS, LENGTH],
-        data: Data::F32(&wave(29 * CHANNELS * LENGTH)),
+        data: Numbers::F32(&wave(29 * CHANNELS * LENGTH)),
     };
     let message = model.run(&[input], 1).unwrap_err().to_string();
     assert!(

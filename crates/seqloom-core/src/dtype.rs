@@ -60,7 +60,8 @@ impl Dtype {
     }
 
     /// The type of a result of both: floats win over integers, which win over booleans.
-    pub(crate) fn with(self, other: Self) -> Self {
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
         let (low, high) = (self.min(other), self.max(other));
         let is_high = low == high || high.is_float() || low <= Self::Uint8;
         if is_high { high } else { Self::Int64 }
