@@ -33,4 +33,4 @@ pub use fold::Fold;
 pub use number::Number;
 pub use op::Op;
 pub use program::{Description, Program, ProgramOutput};
-pub use run::{InputSource, ProgramInput, Target, run};
+pub use run::{InputData, ProgramInput, Target, run};

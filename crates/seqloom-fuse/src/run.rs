@@ -19,14 +19,14 @@ use crate::program::Program;
 #[derive(Clone, Debug)]
 pub struct ProgramInput<'a> {
     /// The numbers.
-    pub source: InputSource<'a>,
+    pub source: InputData<'a>,
     /// A step for each axis.
     pub strides: Vec<usize>,
 }
 
 /// Where the numbers of an input are.
 #[derive(Clone, Copy, Debug)]
-pub enum InputSource<'a> {
+pub enum InputData<'a> {
     /// In an array of their own.
     Numbers(Numbers<'a>),
     /// The same number everywhere.
@@ -88,9 +88,9 @@ fn block_inputs<'a, T: Number>(
 ) -> Result<Vec<BlockInput<'a, T>>> {
     let each = inputs.iter().zip(strides);
     each.map(|(input, strides)| match input.source {
-        InputSource::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
-        InputSource::Output(number) => Ok(BlockInput::Output(number)),
-        InputSource::Numbers(numbers) => {
+        InputData::Scalar(number) => Ok(BlockInput::Scalar(T::of(number))),
+        InputData::Output(number) => Ok(BlockInput::Output(number)),
+        InputData::Numbers(numbers) => {
             if layout.total > 0 && numbers.len() < layout.extent(&strides) {
                 return Err(Error::argument("program: an input is too short"));
             }

@@ -1,8 +1,8 @@
 //! Rayon's global pool has no owner and breaks in a forked child: nothing builds it.
 
 use seqloom_fuse::{
-    Description, InputSource, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
-    Target, run,
+    Description, InputData, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput, Target,
+    run,
 };
 
 #[test]
@@ -19,7 +19,7 @@ fn programs_outside_a_pool_leave_the_global_one_unbuilt() {
         ..Description::default()
     };
     let operand = ProgramInput {
-        source: InputSource::Numbers(Numbers::F32(&x)),
+        source: InputData::Numbers(Numbers::F32(&x)),
         strides: vec![1],
     };
     let target = Target {

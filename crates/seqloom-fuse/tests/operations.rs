@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use seqloom_fuse::{
-    Description, InputSource, Number, Numbers, NumbersMut, Op, Program, ProgramInput,
-    ProgramOutput, Target, run,
+    Description, InputData, Number, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
+    Target, run,
 };
 
 fn single(op: Op) -> Program {
@@ -24,7 +24,7 @@ fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
     let operands: Vec<ProgramInput<'_>> = args
         .iter()
         .map(|numbers| ProgramInput {
-            source: InputSource::Numbers(Numbers::F64(numbers)),
+            source: InputData::Numbers(Numbers::F64(numbers)),
             strides: vec![1],
         })
         .collect();

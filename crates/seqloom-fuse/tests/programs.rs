@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use seqloom_fuse::{
-    Description, Fold, InputSource, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
+    Description, Fold, InputData, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
     Target, run,
 };
 
@@ -110,7 +110,7 @@ fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) ->
 
 fn whole(numbers: &[f32]) -> ProgramInput<'_> {
     ProgramInput {
-        source: InputSource::Numbers(Numbers::F32(numbers)),
+        source: InputData::Numbers(Numbers::F32(numbers)),
         strides: vec![1],
     }
 }
@@ -153,7 +153,7 @@ proptest! {
         let values = one_by_one(&description, spread_out, count);
 
         let operands: Vec<ProgramInput<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
-            ProgramInput { source: InputSource::Numbers(Numbers::F32(x)), strides: strides.clone() }
+            ProgramInput { source: InputData::Numbers(Numbers::F32(x)), strides: strides.clone() }
         }).collect();
         let (mut last, mut before) = (vec![0.0_f32; count], vec![0.0_f32; count]);
         let (mut sums, mut greatest) = (vec![0.0_f64; shape[1]], vec![0.0_f32; shape[0]]);
@@ -246,7 +246,7 @@ fn a_program_may_write_over_its_input() {
         }],
     };
     let operand = ProgramInput {
-        source: InputSource::Output(0),
+        source: InputData::Output(0),
         strides: vec![1],
     };
     let target = Target {
@@ -280,7 +280,7 @@ fn a_fold_of_nothing_is_its_neutral_number() {
         strides: vec![1, 0],
     };
     let operand = ProgramInput {
-        source: InputSource::Numbers(Numbers::F32(&[])),
+        source: InputData::Numbers(Numbers::F32(&[])),
         strides: vec![0, 1],
     };
     let program = Program::new(&description).unwrap();

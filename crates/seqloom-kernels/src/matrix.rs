@@ -59,9 +59,9 @@ fn extent(rows: usize, columns: usize, step: usize) -> usize {
     }
 }
 
-/// A matrix to be written; others may share its memory, where they write its gaps only.
+/// A strided matrix to be written; others may share its memory, where they write its gaps only.
 #[derive(Debug)]
-pub(crate) struct StridedMatrixMut<'a, T> {
+pub(crate) struct MatrixMut<'a, T> {
     start: *mut T,
     rows: usize,
     columns: usize,
@@ -71,9 +71,9 @@ pub(crate) struct StridedMatrixMut<'a, T> {
 
 // SAFETY: it is the one way to its numbers, as a slice that may be written is.
 #[expect(unsafe_code, reason = "the pointer alone keeps it from being so")]
-unsafe impl<T: Send> Send for StridedMatrixMut<'_, T> {}
+unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
 
-impl<'a, T: Float> StridedMatrixMut<'a, T> {
+impl<'a, T: Float> MatrixMut<'a, T> {
     /// Rows of `columns` numbers that lie side by side, a row every `step`.
     pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &mut data[..extent(rows, columns, step)];
@@ -122,7 +122,7 @@ impl<'a, T: Float> StridedMatrixMut<'a, T> {
     }
 
     /// Some rows, for as long as this matrix is lent.
-    pub(crate) fn rows(&mut self, range: Range<usize>) -> StridedMatrixMut<'_, T> {
+    pub(crate) fn rows(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
         let (_, rest) = self.lend().split(range.start);
         rest.split(range.len()).0
     }
@@ -136,10 +136,10 @@ impl<'a, T: Float> StridedMatrixMut<'a, T> {
     }
 
     /// Some columns, for as long as this matrix is lent.
-    pub(crate) fn columns(&mut self, range: Range<usize>) -> StridedMatrixMut<'_, T> {
+    pub(crate) fn columns(&mut self, range: Range<usize>) -> MatrixMut<'_, T> {
         assert!(range.end <= self.columns, "columns of the matrix");
         let start = self.start.wrapping_add(range.start);
-        StridedMatrixMut::from_start(start, self.rows, range.len(), self.step)
+        MatrixMut::from_start(start, self.rows, range.len(), self.step)
     }
 
     /// Cuts it into pieces of so many rows and columns, or fewer at its ends; each with
@@ -164,8 +164,8 @@ impl<'a, T: Float> StridedMatrixMut<'a, T> {
             .collect()
     }
 
-    pub(crate) fn lend(&mut self) -> StridedMatrixMut<'_, T> {
-        StridedMatrixMut::from_start(self.start, self.rows, self.columns, self.step)
+    pub(crate) fn lend(&mut self) -> MatrixMut<'_, T> {
+        MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
     /// Where a number stands; whoever reads or writes there checks the sizes.
@@ -217,7 +217,7 @@ mod tests {
     fn heads_that_lie_side_by_side_are_written_apart() {
         let mut out = vec![0.0_f32; 12];
         // (batch 1, heads 2, rows 3, columns 2) in memory (batch, row, head, column).
-        let heads = StridedMatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
+        let heads = MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
         for (number, mut head) in (1_u8..).zip(heads) {
             head.fill(f32::from(number));
         }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn matrices_that_would_meet_are_refused() {
         let mut out = [0.0_f32; 12];
-        assert!(StridedMatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
-        assert!(StridedMatrixMut::grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());
+        assert!(MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
+        assert!(MatrixMut::grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());
     }
 }

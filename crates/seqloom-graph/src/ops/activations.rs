@@ -8,7 +8,7 @@ use super::elementwise::{Operands, compute, float_type};
 use super::fused::Operand;
 use super::reduce::{extreme, sum, with_axes};
 use super::shapes::{with_last, with_last_at};
-use super::walk::Reduction;
+use super::walk::Reduce;
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
 use crate::plan::{Builder, View};
@@ -52,7 +52,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, float_type(x.dtype))?;
     let axes = call.axes("axis", x.rank())?;
-    let is_one = matches!(call.get("axis")?, Some(super::call::ArgumentValue::Int(_)));
+    let is_one = matches!(call.get("axis")?, Some(super::call::Resolved::Int(_)));
     let keeps = call.flag("keepdims")?;
     if !is_one || x.layout.count() == 0 {
         return by_parts(b, &x, &axes, keeps);
@@ -92,7 +92,7 @@ fn by_parts(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<V
         let total = total(b, x)?;
         one(b, "log", vec![Operand::Array(total)])?
     } else {
-        let peak = extreme(b, Reduction::Max, x, axes)?;
+        let peak = extreme(b, Reduce::Max, x, axes)?;
         let peak = with_axes(&peak, axes);
         let is_finite = one(b, "isfinite", vec![Operand::Array(peak.clone())])?;
         let all = [

@@ -16,7 +16,7 @@ pub(crate) struct Call<'a> {
 
 /// An argument whose sizes are known.
 #[derive(Clone, Debug)]
-pub(crate) enum ArgumentValue {
+pub(crate) enum Resolved {
     Null,
     Bool(bool),
     Int(i64),
@@ -56,40 +56,40 @@ impl<'a> Call<'a> {
     }
 
     /// The argument of that name; none where it is not given or null.
-    pub(crate) fn get(&self, name: &str) -> Outcome<Option<ArgumentValue>> {
+    pub(crate) fn get(&self, name: &str) -> Outcome<Option<Resolved>> {
         let argument = self.operation.argument(name);
         argument.map(|argument| self.resolve(argument)).transpose()
     }
 
-    fn resolve(&self, argument: &Argument) -> Outcome<ArgumentValue> {
+    fn resolve(&self, argument: &Argument) -> Outcome<Resolved> {
         Ok(match argument {
-            Argument::Null => ArgumentValue::Null,
-            Argument::Bool(boolean) => ArgumentValue::Bool(*boolean),
-            Argument::Int(number) => ArgumentValue::Int(*number),
-            Argument::Float(number) => ArgumentValue::Float(*number),
-            Argument::Text(text) => ArgumentValue::Text(text.clone()),
-            Argument::Size(size) => ArgumentValue::Int(self.sizes.of(size)?),
-            Argument::Dtype(dtype) => ArgumentValue::Dtype(*dtype),
-            Argument::Ellipsis => ArgumentValue::Ellipsis,
-            Argument::NewAxis => ArgumentValue::NewAxis,
+            Argument::Null => Resolved::Null,
+            Argument::Bool(boolean) => Resolved::Bool(*boolean),
+            Argument::Int(number) => Resolved::Int(*number),
+            Argument::Float(number) => Resolved::Float(*number),
+            Argument::Text(text) => Resolved::Text(text.clone()),
+            Argument::Size(size) => Resolved::Int(self.sizes.of(size)?),
+            Argument::Dtype(dtype) => Resolved::Dtype(*dtype),
+            Argument::Ellipsis => Resolved::Ellipsis,
+            Argument::NewAxis => Resolved::NewAxis,
             Argument::List(parts) => {
                 let parts = parts.iter().map(|part| self.resolve(part));
-                ArgumentValue::List(parts.collect::<Outcome<_>>()?)
+                Resolved::List(parts.collect::<Outcome<_>>()?)
             }
             Argument::Value(value) => {
                 let view = self.values.get(*value).and_then(Option::as_ref);
-                ArgumentValue::Array(view.ok_or("a value is used before it is made")?.clone())
+                Resolved::Array(view.ok_or("a value is used before it is made")?.clone())
             }
             Argument::Slice(parts) => {
                 let [start, stop, step] = &**parts;
                 let part = |part| self.resolve(part).and_then(|value| value.int_if("slice"));
-                ArgumentValue::Slice([part(start)?, part(stop)?, part(step)?])
+                Resolved::Slice([part(start)?, part(stop)?, part(step)?])
             }
         })
     }
 
     /// An argument that must be there.
-    pub(crate) fn needed(&self, name: &str) -> Outcome<ArgumentValue> {
+    pub(crate) fn needed(&self, name: &str) -> Outcome<Resolved> {
         self.get(name)?.ok_or_else(|| format!("{name} is missing"))
     }
 
@@ -103,18 +103,18 @@ impl<'a> Call<'a> {
     pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<View>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(ArgumentValue::Array(view)) => Ok(Some(view)),
+            Some(Resolved::Array(view)) => Ok(Some(view)),
             Some(_) => Err(format!("{name}: expected an array")),
         }
     }
 
     /// The arrays of that name.
     pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<View>> {
-        let ArgumentValue::List(parts) = self.needed(name)? else {
+        let Resolved::List(parts) = self.needed(name)? else {
             return Err(format!("{name}: expected a list of arrays"));
         };
         let arrays = parts.into_iter().map(|part| match part {
-            ArgumentValue::Array(view) => Ok(view),
+            Resolved::Array(view) => Ok(view),
             _ => Err(format!("{name}: expected a list of arrays")),
         });
         arrays.collect()
@@ -146,8 +146,8 @@ impl<'a> Call<'a> {
     pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(ArgumentValue::Float(number)) => Ok(Some(number)),
-            Some(ArgumentValue::Int(number)) => Ok(Some(to_float(number))),
+            Some(Resolved::Float(number)) => Ok(Some(number)),
+            Some(Resolved::Int(number)) => Ok(Some(to_float(number))),
             Some(_) => Err(format!("{name}: expected a number")),
         }
     }
@@ -156,7 +156,7 @@ impl<'a> Call<'a> {
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
-            Some(ArgumentValue::Bool(boolean)) => Ok(boolean),
+            Some(Resolved::Bool(boolean)) => Ok(boolean),
             Some(_) => Err(format!("{name}: expected true or false")),
         }
     }
@@ -165,8 +165,8 @@ impl<'a> Call<'a> {
     pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
         let found = match self.get(name)? {
             None => return Ok(None),
-            Some(ArgumentValue::Dtype(dtype)) => Some(dtype),
-            Some(ArgumentValue::Text(text)) => Dtype::named(&text),
+            Some(Resolved::Dtype(dtype)) => Some(dtype),
+            Some(Resolved::Text(text)) => Dtype::named(&text),
             Some(_) => None,
         };
         found
@@ -188,7 +188,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl ArgumentValue {
+impl Resolved {
     /// A whole number; none of null.
     pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
         match self {

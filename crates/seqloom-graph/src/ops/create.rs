@@ -1,6 +1,6 @@
 //! Arrays that are made of sizes and numbers alone.
 
-use super::call::{ArgumentValue, Call, to_float};
+use super::call::{Call, Resolved, to_float};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
@@ -17,12 +17,10 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 
 fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<View> {
     match call.needed("value")? {
-        ArgumentValue::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
-        ArgumentValue::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
-        ArgumentValue::Bool(boolean) => {
-            whole(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into())
-        }
-        ArgumentValue::Array(view) => {
+        Resolved::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
+        Resolved::Int(number) => whole(b, dtype.unwrap_or(Dtype::Int64), shape, number),
+        Resolved::Bool(boolean) => whole(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into()),
+        Resolved::Array(view) => {
             let view = b.cast(&view, dtype.unwrap_or(view.dtype))?;
             let layout = view.layout.broadcast_to(shape);
             let wide = view.with_layout(layout.ok_or("value: it does not broadcast to the shape")?);
@@ -83,21 +81,20 @@ fn made(
 pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (start, stop) = (call.needed("start")?, call.get("stop")?);
     let (start, stop) = match stop {
-        None => (ArgumentValue::Int(0), start),
+        None => (Resolved::Int(0), start),
         Some(stop) => (start, stop),
     };
-    let step = call.get("step")?.unwrap_or(ArgumentValue::Int(1));
+    let step = call.get("step")?.unwrap_or(Resolved::Int(1));
     let dtype = call.dtype("dtype")?;
-    if let (ArgumentValue::Int(start), ArgumentValue::Int(stop), ArgumentValue::Int(step)) =
-        (&start, &stop, &step)
+    if let (Resolved::Int(start), Resolved::Int(stop), Resolved::Int(step)) = (&start, &stop, &step)
     {
         let numbers = whole_range(*start, *stop, *step)?;
         let made = whole_numbers(b, numbers)?;
         return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
     }
-    let number = |value: &ArgumentValue| match value {
-        ArgumentValue::Int(number) => Ok(to_float(*number)),
-        ArgumentValue::Float(number) => Ok(*number),
+    let number = |value: &Resolved| match value {
+        Resolved::Int(number) => Ok(to_float(*number)),
+        Resolved::Float(number) => Ok(*number),
         _ => Err("arange: expected numbers".to_owned()),
     };
     let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);

@@ -2,7 +2,7 @@
 
 use seqloom_fuse::Op;
 
-use super::call::{ArgumentValue, Call, to_float};
+use super::call::{Call, Resolved, to_float};
 use super::fused::{Operand, fuse, fuse_ordered, order_of, shape_of, views};
 use super::{create, integers, scalars};
 use crate::Dtype;
@@ -19,51 +19,49 @@ pub(crate) struct Operands {
 /// A function of one array or of two.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
-    let mut operands = Operands::take(b, call, names)?;
+    let mut inputs = Operands::take(b, call, names)?;
     let name = call.name();
     // Without a function of whole numbers it gives fractions of them.
-    if boolean(name).is_none() && !integers::has(name, operands.dtype) {
-        operands.dtype = float_type(operands.dtype);
+    if boolean(name).is_none() && !integers::has(name, inputs.dtype) {
+        inputs.dtype = float_type(inputs.dtype);
     }
-    compute(b, name, &operands)
+    compute(b, name, &inputs)
 }
 
 /// The function of that name of operands.
-pub(crate) fn compute(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
-    if !operands.dtype.is_float() && integers::compares(name) {
-        return integers::apply(b, name, operands);
+pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
+    if !inputs.dtype.is_float() && integers::compares(name) {
+        return integers::apply(b, name, inputs);
     }
     if let Some(op) = boolean(name) {
-        return fuse(b, op, &operands.all, Dtype::Bool);
+        return fuse(b, op, &inputs.all, Dtype::Bool);
     }
     match name {
-        "isinf" => return isinf(b, operands),
-        "logical_xor" => return xor(b, operands),
-        "signbit" => return scalars::signbit(b, operands),
-        _ if !operands.dtype.is_float() => return integers::apply(b, name, operands),
+        "isinf" => return isinf(b, inputs),
+        "logical_xor" => return xor(b, inputs),
+        "signbit" => return scalars::signbit(b, inputs),
+        _ if !inputs.dtype.is_float() => return integers::apply(b, name, inputs),
         _ => {}
     }
-    match (name, operands.all.get(1)) {
-        ("pow", Some(Operand::Number(power))) => powers(b, operands, *power),
-        ("logaddexp", Some(Operand::Number(0.0))) => {
-            floats(b, name, Op::Softplus, &operands.first())
-        }
+    match (name, inputs.all.get(1)) {
+        ("pow", Some(Operand::Number(power))) => powers(b, inputs, *power),
+        ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &inputs.first()),
         _ => match arithmetic(name) {
-            Some(op) => floats(b, name, op, operands),
-            None => scalars::apply(b, name, operands),
+            Some(op) => floats(b, name, op, inputs),
+            None => scalars::apply(b, name, inputs),
         },
     }
 }
 
 /// One operation on floats.
-fn floats(b: &mut Builder, name: &str, op: Op, operands: &Operands) -> Outcome<View> {
-    let shape = shape_of(&operands.all)?;
-    let order = if reuses(name, &operands.all, &shape) {
+fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
+    let shape = shape_of(&inputs.all)?;
+    let order = if reuses(name, &inputs.all, &shape) {
         (0..shape.len()).collect()
     } else {
-        order_of(&operands.all, &shape)
+        order_of(&inputs.all, &shape)
     };
-    fuse_ordered(b, op, &operands.all, operands.dtype, &order)
+    fuse_ordered(b, op, &inputs.all, inputs.dtype, &order)
 }
 
 impl Operands {
@@ -99,15 +97,15 @@ impl Operands {
 
 /// An operand of a function that is computed in a type. A whole number that a float does not
 /// hold exactly becomes an array, unless it becomes a float anyway.
-fn operand(b: &mut Builder, name: &str, value: ArgumentValue, dtype: Dtype) -> Outcome<Operand> {
+fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
     match value {
-        ArgumentValue::Array(view) => Ok(Operand::Array(view)),
-        ArgumentValue::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
+        Resolved::Array(view) => Ok(Operand::Array(view)),
+        Resolved::Int(number) if !dtype.is_float() && number.unsigned_abs() > EXACT => {
             create::whole(b, Dtype::Int64, &[], number).map(Operand::Array)
         }
-        ArgumentValue::Int(number) => Ok(Operand::Number(to_float(number))),
-        ArgumentValue::Float(number) => Ok(Operand::Number(number)),
-        ArgumentValue::Bool(boolean) => Ok(Operand::Number(f64::from(u8::from(boolean)))),
+        Resolved::Int(number) => Ok(Operand::Number(to_float(number))),
+        Resolved::Float(number) => Ok(Operand::Number(number)),
+        Resolved::Bool(boolean) => Ok(Operand::Number(f64::from(u8::from(boolean)))),
         _ => Err(format!("{name}: expected an array or a number")),
     }
 }
@@ -116,18 +114,14 @@ fn operand(b: &mut Builder, name: &str, value: ArgumentValue, dtype: Dtype) -> O
 const EXACT: u64 = 1 << 53;
 
 /// The type that arrays and numbers meet in: fractions make floats of integers.
-pub(crate) fn common_type(values: &[&ArgumentValue]) -> Dtype {
+pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
     let dtypes = values.iter().filter_map(|value| match value {
-        ArgumentValue::Array(view) => Some(view.dtype),
+        Resolved::Array(view) => Some(view.dtype),
         _ => None,
     });
     let arrays = dtypes.reduce(Dtype::with);
-    let has_fraction = values
-        .iter()
-        .any(|value| matches!(value, ArgumentValue::Float(_)));
-    let has_whole = values
-        .iter()
-        .any(|value| matches!(value, ArgumentValue::Int(_)));
+    let has_fraction = values.iter().any(|it| matches!(it, Resolved::Float(_)));
+    let has_whole = values.iter().any(|it| matches!(it, Resolved::Int(_)));
     match arrays {
         Some(dtype) if dtype.is_float() => dtype,
         _ if has_fraction => Dtype::Float32,
@@ -157,8 +151,8 @@ fn reuses(name: &str, operands: &[Operand], shape: &[usize]) -> bool {
 const LARGE: usize = 65_536;
 
 /// Powers that cost less than a power.
-fn powers(b: &mut Builder, operands: &Operands, power: f64) -> Outcome<View> {
-    let x = operands.first();
+fn powers(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View> {
+    let x = inputs.first();
     if power.to_bits() == 0.5_f64.to_bits() {
         floats(b, "sqrt", Op::Sqrt, &x)
     } else if power.to_bits() == 2.0_f64.to_bits() {
@@ -166,26 +160,22 @@ fn powers(b: &mut Builder, operands: &Operands, power: f64) -> Outcome<View> {
     } else if power.to_bits() == 3.0_f64.to_bits() {
         let square = floats(b, "multiply", Op::Square, &x)?;
         let all = vec![Operand::Array(square), x.all[0].clone()];
-        floats(
-            b,
-            "multiply",
-            Op::Multiply,
-            &Operands::of(all, operands.dtype),
-        )
+        let both = Operands::of(all, inputs.dtype);
+        floats(b, "multiply", Op::Multiply, &both)
     } else {
-        floats(b, "pow", Op::Power, operands)
+        floats(b, "pow", Op::Power, inputs)
     }
 }
 
-fn isinf(b: &mut Builder, operands: &Operands) -> Outcome<View> {
-    let size = fuse(b, Op::Abs, &operands.all, float_type(operands.dtype))?;
+fn isinf(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
+    let size = fuse(b, Op::Abs, &inputs.all, float_type(inputs.dtype))?;
     let all = [Operand::Array(size), Operand::Number(f64::INFINITY)];
     fuse(b, Op::Equal, &all, Dtype::Bool)
 }
 
-fn xor(b: &mut Builder, operands: &Operands) -> Outcome<View> {
+fn xor(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     let mut booleans = Vec::with_capacity(2);
-    for operand in &operands.all {
+    for operand in &inputs.all {
         let all = [operand.clone(), Operand::Number(0.0)];
         booleans.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
     }
@@ -206,24 +196,22 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
     let (x, y) = (call.needed("x")?, call.needed("y")?);
     let dtype = match (&x, &y) {
-        (ArgumentValue::Array(_), _) | (_, ArgumentValue::Array(_)) => common_type(&[&x, &y]),
-        _ if matches!(x, ArgumentValue::Float(_)) || matches!(y, ArgumentValue::Float(_)) => {
-            Dtype::Float32
-        }
+        (Resolved::Array(_), _) | (_, Resolved::Array(_)) => common_type(&[&x, &y]),
+        _ if matches!(x, Resolved::Float(_)) || matches!(y, Resolved::Float(_)) => Dtype::Float32,
         _ => Dtype::Int64,
     };
     let mut all = vec![Operand::Array(condition)];
-    for (name, operands) in [("x", x), ("y", y)] {
-        all.push(match operand(b, name, operands, dtype)? {
+    for (name, value) in [("x", x), ("y", y)] {
+        all.push(match operand(b, name, value, dtype)? {
             Operand::Array(view) => Operand::Array(b.cast(&view, dtype)?),
             number @ Operand::Number(_) => number,
         });
     }
-    let operands = Operands::of(all, dtype);
+    let inputs = Operands::of(all, dtype);
     if dtype.is_float() {
-        fuse(b, Op::Where, &operands.all, dtype)
+        fuse(b, Op::Where, &inputs.all, dtype)
     } else {
-        integers::apply(b, "where", &operands)
+        integers::apply(b, "where", &inputs)
     }
 }
 
@@ -236,11 +224,11 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         (None, Some(_)) => (Op::Minimum, &["x", "max"], "minimum"),
         (None, None) => return call.array("x"),
     };
-    let operands = Operands::take(b, call, names)?;
-    if operands.dtype.is_float() {
-        fuse(b, op, &operands.all, operands.dtype)
+    let inputs = Operands::take(b, call, names)?;
+    if inputs.dtype.is_float() {
+        fuse(b, op, &inputs.all, inputs.dtype)
     } else {
-        integers::apply(b, name, &operands)
+        integers::apply(b, name, &inputs)
     }
 }
 

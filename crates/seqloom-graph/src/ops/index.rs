@@ -1,6 +1,6 @@
 //! `x[key]`: numbers, slices and new axes as views; arrays of whole numbers as copies.
 
-use super::call::{ArgumentValue, Call};
+use super::call::{Call, Resolved};
 use super::fused::{Operand, shape_of};
 use super::take::{position, require_whole};
 use crate::Dtype;
@@ -12,7 +12,7 @@ use crate::plan::{Builder, View};
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let key = match call.needed("key")? {
-        ArgumentValue::List(parts) => parts,
+        Resolved::List(parts) => parts,
         part => vec![part],
     };
     let parts = spread(key, x.rank())?;
@@ -24,32 +24,28 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 /// The key with one part for each axis, and new axes between them.
-fn spread(key: Vec<ArgumentValue>, rank: usize) -> Outcome<Vec<ArgumentValue>> {
+fn spread(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
+    use Resolved::{Ellipsis, NewAxis, Null};
     if key.len() > 2 * RANK {
         return Err(format!("key: expected at most {} parts", 2 * RANK));
     }
-    let is_axis = |part: &&ArgumentValue| {
-        !matches!(
-            part,
-            ArgumentValue::NewAxis | ArgumentValue::Null | ArgumentValue::Ellipsis
-        )
-    };
+    let is_axis = |part: &&Resolved| !matches!(part, NewAxis | Null | Ellipsis);
     let named = key.iter().filter(is_axis).count();
     let rest = rank.checked_sub(named);
     let rest = rest.ok_or_else(|| format!("key: {named} parts for an array of {rank} axes"))?;
     let mut parts = Vec::with_capacity(rank);
     let mut is_open = true;
     for part in key {
-        if !matches!(part, ArgumentValue::Ellipsis) {
+        if !matches!(part, Resolved::Ellipsis) {
             parts.push(part);
         } else if std::mem::take(&mut is_open) {
-            parts.extend((0..rest).map(|_| ArgumentValue::Slice([None; 3])));
+            parts.extend((0..rest).map(|_| Resolved::Slice([None; 3])));
         } else {
             return Err("key: expected one ellipsis at most".to_owned());
         }
     }
     if is_open {
-        parts.extend((0..rest).map(|_| ArgumentValue::Slice([None; 3])));
+        parts.extend((0..rest).map(|_| Resolved::Slice([None; 3])));
     }
     Ok(parts)
 }
@@ -64,31 +60,29 @@ struct IndexArray {
 }
 
 /// Takes numbers, slices and new axes; arrays are left for later.
-fn basic(b: &mut Builder, x: &View, parts: Vec<ArgumentValue>) -> Outcome<(View, Vec<IndexArray>)> {
-    let has_arrays = parts
-        .iter()
-        .any(|part| matches!(part, ArgumentValue::Array(_)));
+fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<IndexArray>)> {
+    let has_arrays = parts.iter().any(|part| matches!(part, Resolved::Array(_)));
     let (mut view, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
     for (place, part) in parts.into_iter().enumerate() {
         match part {
-            ArgumentValue::NewAxis | ArgumentValue::Null => {
+            Resolved::NewAxis | Resolved::Null => {
                 view = view.with_layout(view.layout.unsqueezed(axis));
                 axis += 1;
             }
-            ArgumentValue::Int(number) if !has_arrays => {
+            Resolved::Int(number) if !has_arrays => {
                 let at = position(number, view.shape()[axis], true)?;
                 view = view.with_layout(view.layout.at(axis, at));
             }
-            ArgumentValue::Int(number) => {
+            Resolved::Int(number) => {
                 let view = super::create::whole(b, Dtype::Int64, &[], number)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }
-            ArgumentValue::Slice(bounds) => {
+            Resolved::Slice(bounds) => {
                 view = sliced(b, &view, axis, bounds)?;
                 axis += 1;
             }
-            ArgumentValue::Array(view) => {
+            Resolved::Array(view) => {
                 require_whole(&view)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;

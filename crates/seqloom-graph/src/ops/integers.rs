@@ -10,13 +10,13 @@ use crate::plan::{Builder, View};
 type IntegerFunction = fn([i64; 3]) -> i64;
 
 /// The function of that name.
-pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
-    let (function, is_bool) = find(name, operands.dtype)
-        .ok_or_else(|| format!("it is not known of {}, only of floats", operands.dtype))?;
-    let shape = shape_of(&operands.all)?;
+pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
+    let (function, is_bool) = find(name, inputs.dtype)
+        .ok_or_else(|| format!("it is not known of {}, only of floats", inputs.dtype))?;
+    let shape = shape_of(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [None; 3];
-    for (slot, operand) in numbers.iter_mut().zip(&operands.all) {
+    for (slot, operand) in numbers.iter_mut().zip(&inputs.all) {
         match operand {
             Operand::Number(number) => *slot = Some(whole(*number)),
             Operand::Array(view) => {
@@ -29,7 +29,7 @@ pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome
     }
     let dtype = if is_bool { Dtype::Bool } else { Dtype::Int64 };
     let made = b.allocate(dtype, &shape)?;
-    let (arity, is_power) = (operands.all.len(), name == "pow");
+    let (arity, is_power) = (inputs.all.len(), name == "pow");
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         let slots = slots(&numbers[..arity], reads)?;
@@ -46,7 +46,7 @@ pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome
     if is_bool {
         Ok(made)
     } else {
-        b.cast(&made, operands.dtype)
+        b.cast(&made, inputs.dtype)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Arrays made of parts of others: joined, repeated, reversed, padded.
 
-use super::call::{ArgumentValue, Call, within};
+use super::call::{Call, Resolved, within};
 use super::create::{fill, whole};
 use crate::layout::{Layout, walking_order};
 use crate::memory::{Outcome, Read, Write};
@@ -237,7 +237,7 @@ fn rolled(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<View> 
 
 pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
-    if matches!(call.get("repeats")?, Some(ArgumentValue::Array(_))) {
+    if matches!(call.get("repeats")?, Some(Resolved::Array(_))) {
         return Err("this version of seqloom-run knows one number of repeats only".to_owned());
     }
     let [times] = call.shape("repeats")?[..] else {
@@ -292,8 +292,8 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let ones = vec![1; x.rank()];
     let ground = match call.get("value")? {
         None => fill(b, x.dtype, &ones, 0.0),
-        Some(ArgumentValue::Int(number)) => whole(b, x.dtype, &ones, number),
-        Some(ArgumentValue::Float(number)) => fill(b, x.dtype, &ones, number),
+        Some(Resolved::Int(number)) => whole(b, x.dtype, &ones, number),
+        Some(Resolved::Float(number)) => fill(b, x.dtype, &ones, number),
         Some(_) => Err("value: expected a number".to_owned()),
     }?;
     let Padding {
@@ -322,7 +322,7 @@ struct Padding {
 
 impl Padding {
     fn of(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
-        let ArgumentValue::List(widths) = call.needed("widths")? else {
+        let Resolved::List(widths) = call.needed("widths")? else {
             return Err("widths: expected two numbers for each axis".to_owned());
         };
         if widths.len() != layout.rank() {

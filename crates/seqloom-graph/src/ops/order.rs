@@ -13,7 +13,7 @@ use crate::plan::{Builder, View};
 
 /// What is done with a row.
 #[derive(Clone, Copy)]
-enum RowFunction {
+enum RowTask {
     Sort,
     Argsort,
     Greatest,
@@ -33,7 +33,7 @@ fn wide(dtype: Dtype) -> Dtype {
 pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sorted_along(call)?;
     let numbers = b.cast(&x, wide(x.dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), RowFunction::Sort, None)?;
+    let found = rows(b, &with_last(&numbers, axis), RowTask::Sort, None)?;
     let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
     if is_falling {
         reversed(b, &found, axis)
@@ -46,11 +46,11 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sorted_along(call)?;
     let numbers = b.cast(&x, wide(x.dtype))?;
     if !is_falling {
-        let found = rows(b, &with_last(&numbers, axis), RowFunction::Argsort, None)?;
+        let found = rows(b, &with_last(&numbers, axis), RowTask::Argsort, None)?;
         return Ok(with_last_at(&found, axis));
     }
     let backwards = reversed(b, &numbers, axis)?;
-    let found = rows(b, &with_last(&backwards, axis), RowFunction::Argsort, None)?;
+    let found = rows(b, &with_last(&backwards, axis), RowTask::Argsort, None)?;
     let found = reversed(b, &with_last_at(&found, axis), axis)?;
     let last = x.shape()[axis].cast_signed() as i64 - 1;
     let all = vec![
@@ -86,9 +86,9 @@ pub(crate) fn place_of_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View
     }
     let numbers = b.cast(&x, wide(x.dtype))?;
     let task = if call.name() == "argmax" {
-        RowFunction::Greatest
+        RowTask::Greatest
     } else {
-        RowFunction::Least
+        RowTask::Least
     };
     let found = rows(b, &with_last(&numbers, along), task, Some(1))?;
     let found = found.with_layout(found.layout.at(found.rank() - 1, 0));
@@ -111,7 +111,7 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     let axis = axis.unwrap_or(0);
     let dtype = call.dtype("dtype")?.unwrap_or_else(|| wide(x.dtype));
     let numbers = b.cast(&x, wide(dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), RowFunction::Add, None)?;
+    let found = rows(b, &with_last(&numbers, axis), RowTask::Add, None)?;
     let found = with_last_at(&found, axis);
     let found = b.cast(&found, dtype)?;
     if !call.flag("include_initial")? {
@@ -124,13 +124,13 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
 }
 
 /// Does a task with each row; the results' rows have the length of x's, or `length`.
-fn rows(b: &mut Builder, x: &View, task: RowFunction, length: Option<usize>) -> Outcome<View> {
+fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
     let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
     let width = shape.pop().unwrap_or(1);
     shape.push(length.unwrap_or(width));
     let dtype = match task {
-        RowFunction::Sort | RowFunction::Add => x.dtype,
+        RowTask::Sort | RowTask::Add => x.dtype,
         _ => Dtype::Int64,
     };
     let made = b.allocate(dtype, &shape)?;
@@ -148,26 +148,21 @@ fn rows(b: &mut Builder, x: &View, task: RowFunction, length: Option<usize>) -> 
     Ok(made)
 }
 
-fn go<T: Element>(
-    task: RowFunction,
-    width: usize,
-    read: Read<'_>,
-    write: &mut Write<'_>,
-) -> Outcome {
+fn go<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let rows = read.slice::<T>()?.chunks(width.max(1));
     match task {
-        RowFunction::Sort => {
+        RowTask::Sort => {
             for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
                 out.copy_from_slice(x);
                 out.sort_by(compare);
             }
         }
-        RowFunction::Add => {
+        RowTask::Add => {
             for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
                 add_up(x, out);
             }
         }
-        RowFunction::Argsort => {
+        RowTask::Argsort => {
             for (x, out) in rows.zip(write.slice::<i64>()?.chunks_mut(width.max(1))) {
                 let mut order: Vec<usize> = (0..x.len()).collect();
                 order.sort_by(|&one, &other| compare(&x[one], &x[other]));
@@ -177,8 +172,8 @@ fn go<T: Element>(
                     .for_each(|(out, place)| *out = place);
             }
         }
-        RowFunction::Greatest | RowFunction::Least => {
-            let is_greatest = matches!(task, RowFunction::Greatest);
+        RowTask::Greatest | RowTask::Least => {
+            let is_greatest = matches!(task, RowTask::Greatest);
             for (x, out) in rows.zip(write.slice::<i64>()?) {
                 *out = best(x, is_greatest).cast_signed() as i64;
             }

@@ -255,13 +255,13 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 
 /// The axes of both that are summed over.
 fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
-    use super::call::{ArgumentValue, different};
-    let axes = call.get("axes")?.unwrap_or(ArgumentValue::Int(2));
-    if let ArgumentValue::List(parts) = &axes {
+    use super::call::{Resolved, different};
+    let axes = call.get("axes")?.unwrap_or(Resolved::Int(2));
+    if let Resolved::List(parts) = &axes {
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |value: &ArgumentValue, rank| different(&value.ints("axes")?, rank, "axes");
+        let axes = |value: &Resolved, rank| different(&value.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));

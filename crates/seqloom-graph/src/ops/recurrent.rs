@@ -14,7 +14,7 @@ use crate::plan::{Builder, View};
 /// Sizes of sequences, positions and states, and how the layer runs.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each is true for itself")]
-pub(super) struct RecurrentSizes {
+pub(super) struct LayerSizes {
     pub(super) batch: usize,
     pub(super) length: usize,
     pub(super) width: usize,
@@ -26,7 +26,7 @@ pub(super) struct RecurrentSizes {
     has_mask: bool,
 }
 
-impl RecurrentSizes {
+impl LayerSizes {
     fn gates(&self) -> usize {
         recurrent::gates(self.has_cells)
     }
@@ -126,8 +126,8 @@ impl RecurrentSizes {
 /// Returns every state, the last state, and what a gradient needs. Computes only those that
 /// the graph uses.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
-    let sizes = RecurrentSizes::of(call)?;
-    let RecurrentSizes {
+    let sizes = LayerSizes::of(call)?;
+    let LayerSizes {
         batch,
         length,
         width,
@@ -142,14 +142,14 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             b,
             call,
             sizes,
-            &RequestedStates::All(needs_kept.then_some(&kept)),
+            &OutputStates::All(needs_kept.then_some(&kept)),
         )?;
         let last_state = states.with_layout(states.layout.at(1, last));
         (states, last_state)
     } else {
         let place = super::call::to_float(last.cast_signed() as i64);
         let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
-        let last_state = compute(b, call, sizes, &RequestedStates::At(place))?;
+        let last_state = compute(b, call, sizes, &OutputStates::At(place))?;
         (b.allocate(dtype, &[batch, length, width])?, last_state)
     };
     if !sizes.has_cells {
@@ -162,7 +162,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 }
 
 /// Which states the graph uses.
-pub(super) enum RequestedStates<'a> {
+pub(super) enum OutputStates<'a> {
     /// All, and what a gradient reads if memory for it is given.
     All(Option<&'a View>),
     /// That at one place of each sequence.
@@ -173,15 +173,15 @@ pub(super) enum RequestedStates<'a> {
 pub(super) fn compute(
     b: &mut Builder,
     call: &Call<'_>,
-    sizes: RecurrentSizes,
-    wanted: &RequestedStates<'_>,
+    sizes: LayerSizes,
+    wanted: &OutputStates<'_>,
 ) -> Outcome<View> {
     let dtype = call.array("x")?.dtype;
     let mask = call.array_if("mask")?;
     let mask = mask.map(|mask| b.cast(&mask, Dtype::Bool)).transpose()?;
     let (places, kept, shape) = match wanted {
-        RequestedStates::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
-        RequestedStates::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
+        OutputStates::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
+        OutputStates::At(places) => (Some(places.clone()), None, vec![sizes.batch, sizes.width]),
     };
     let has_places = places.is_some();
     let reads = list_inputs(call, &sizes)?
@@ -201,7 +201,7 @@ pub(super) fn compute(
 }
 
 /// Lists the inputs of a layer in the order of the kernel.
-fn list_inputs(call: &Call<'_>, sizes: &RecurrentSizes) -> Outcome<Vec<View>> {
+fn list_inputs(call: &Call<'_>, sizes: &LayerSizes) -> Outcome<Vec<View>> {
     let mut inputs = vec![call.array("x")?, call.array("w_ih")?];
     inputs.extend(call.array_if("b_ih")?);
     inputs.push(call.array("h0")?);
@@ -217,7 +217,7 @@ fn list_inputs(call: &Call<'_>, sizes: &RecurrentSizes) -> Outcome<Vec<View>> {
 
 /// Runs a layer. Optional arrays come last in `reads`: the mask, then the places.
 fn run<T: Float>(
-    sizes: RecurrentSizes,
+    sizes: LayerSizes,
     has_places: bool,
     mut reads: &[Read<'_>],
     writes: &mut [Write<'_>],

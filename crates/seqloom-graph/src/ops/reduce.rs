@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::elementwise::{Operands, compute};
 use super::fused::Operand;
-use super::walk::{Element, Reduction, Walk};
+use super::walk::{Element, Reduce, Walk};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -20,17 +20,17 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "prod" => {
             let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
             let x = b.cast(&x, dtype)?;
-            fold(b, Reduction::Prod, &x, &axes)?
+            fold(b, Reduce::Prod, &x, &axes)?
         }
         "mean" => mean(b, &x, &axes)?,
-        "max" => extreme(b, Reduction::Max, &x, &axes)?,
-        "min" => extreme(b, Reduction::Min, &x, &axes)?,
+        "max" => extreme(b, Reduce::Max, &x, &axes)?,
+        "min" => extreme(b, Reduce::Min, &x, &axes)?,
         "any" | "all" => {
             let booleans = b.cast(&x, Dtype::Bool)?;
             let which = if call.name() == "any" {
-                Reduction::Max
+                Reduce::Max
             } else {
-                Reduction::Min
+                Reduce::Min
             };
             any_or_all(b, which, &booleans, &axes)?
         }
@@ -52,7 +52,7 @@ pub(crate) fn sum(
 ) -> Outcome<View> {
     let dtype = dtype.map_or_else(|| counted(x.dtype), Ok)?;
     let x = b.cast(x, dtype)?;
-    fold(b, Reduction::Sum, &x, axes)
+    fold(b, Reduce::Sum, &x, axes)
 }
 
 /// The type of a sum of such numbers.
@@ -73,7 +73,7 @@ pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
         let found = mean(b, &wide, axes)?;
         return b.cast(&found, Dtype::Float32);
     }
-    let total = fold(b, Reduction::Sum, x, axes)?;
+    let total = fold(b, Reduce::Sum, x, axes)?;
     by_count(b, total, count_of(x, axes))
 }
 
@@ -90,12 +90,7 @@ fn count_of(x: &View, axes: &[usize]) -> f64 {
 }
 
 /// The greatest or the least.
-pub(crate) fn extreme(
-    b: &mut Builder,
-    which: Reduction,
-    x: &View,
-    axes: &[usize],
-) -> Outcome<View> {
+pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         return Err("an axis of length 0 has neither a greatest nor a least number".to_owned());
     }
@@ -110,11 +105,11 @@ pub(crate) fn extreme(
 }
 
 /// Whether any value is true, or whether all are.
-fn any_or_all(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
+fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
         let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
-        let value = f64::from(u8::from(which == Reduction::Min));
+        let value = f64::from(u8::from(which == Reduce::Min));
         return super::create::fill(b, Dtype::Bool, &shape, value);
     }
     extreme(b, which, x, axes)
@@ -129,13 +124,13 @@ fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
     if !x.dtype.is_float() {
         return Err("it is known of floats only".to_owned());
     }
-    let total = fold(b, Reduction::Sum, x, axes)?;
+    let total = fold(b, Reduce::Sum, x, axes)?;
     let mean = by_count(b, with_axes(&total, axes), count_of(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
     let off = compute(b, "subtract", &Operands::of(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
     let square = compute(b, "multiply", &Operands::of(both, x.dtype))?;
-    let total = fold(b, Reduction::Sum, &square, axes)?;
+    let total = fold(b, Reduce::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
     let found = by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
     if name == "var" {
@@ -149,7 +144,7 @@ fn spread(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
 }
 
 /// Folds axes, which are gone afterwards.
-pub(crate) fn fold(b: &mut Builder, which: Reduction, x: &View, axes: &[usize]) -> Outcome<View> {
+pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     let walk = Walk::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();

@@ -10,17 +10,17 @@ use crate::plan::{Builder, View};
 type FloatFunction = fn(f64, f64) -> f64;
 
 /// The function of that name, computed in double precision and rounded.
-pub(crate) fn apply(b: &mut Builder, name: &str, operands: &Operands) -> Outcome<View> {
+pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let function = find(name).ok_or("it is not known of floats")?;
-    each(b, function, operands, operands.dtype)
+    each(b, function, inputs, inputs.dtype)
 }
 
 /// Whether the sign is that of a number below 0.
-pub(crate) fn signbit(b: &mut Builder, operands: &Operands) -> Outcome<View> {
+pub(crate) fn signbit(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     each(
         b,
         |x, _| f64::from(u8::from(x.is_sign_negative())),
-        operands,
+        inputs,
         Dtype::Bool,
     )
 }
@@ -28,14 +28,14 @@ pub(crate) fn signbit(b: &mut Builder, operands: &Operands) -> Outcome<View> {
 fn each(
     b: &mut Builder,
     function: FloatFunction,
-    operands: &Operands,
+    inputs: &Operands,
     dtype: Dtype,
 ) -> Outcome<View> {
-    let shape = shape_of(&operands.all)?;
+    let shape = shape_of(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [0.0, 0.0];
     let mut is_array = [false, false];
-    for (slot, operand) in operands.all.iter().take(2).enumerate() {
+    for (slot, operand) in inputs.all.iter().take(2).enumerate() {
         match operand {
             Operand::Number(number) => numbers[slot] = rounded(*number, dtype),
             Operand::Array(view) => {

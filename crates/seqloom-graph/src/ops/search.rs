@@ -1,6 +1,6 @@
 //! Where numbers belong in a row that is in order.
 
-use super::call::{ArgumentValue, Call};
+use super::call::{Call, Resolved};
 use super::take::along;
 use super::walk::Element;
 use crate::Dtype;
@@ -18,7 +18,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     };
     let is_right = match call.get("side")? {
         None => false,
-        Some(ArgumentValue::Text(side)) if side == "left" || side == "right" => side == "right",
+        Some(Resolved::Text(side)) if side == "left" || side == "right" => side == "right",
         Some(_) => return Err("side: expected left or right".to_owned()),
     };
     let dtype = row.dtype.with(x.dtype);

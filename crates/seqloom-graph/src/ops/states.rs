@@ -1,7 +1,7 @@
 //! Recurrent layers of which one state of each sequence is read.
 
 use super::call::Call;
-use super::recurrent::{RecurrentSizes, RequestedStates, compute};
+use super::recurrent::{LayerSizes, OutputStates, compute};
 use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
@@ -13,10 +13,7 @@ pub(crate) fn read(
     reader: &Call<'_>,
     layers: &[Call<'_>],
 ) -> Outcome<Option<View>> {
-    let all: Vec<RecurrentSizes> = layers
-        .iter()
-        .map(RecurrentSizes::of)
-        .collect::<Outcome<_>>()?;
+    let all: Vec<LayerSizes> = layers.iter().map(LayerSizes::of).collect::<Outcome<_>>()?;
     let Some(first) = all.first() else {
         return Ok(None);
     };
@@ -29,12 +26,7 @@ pub(crate) fn read(
     };
     let mut found = Vec::with_capacity(layers.len());
     for (call, sizes) in layers.iter().zip(all) {
-        found.push(compute(
-            b,
-            call,
-            sizes,
-            &RequestedStates::At(places.clone()),
-        )?);
+        found.push(compute(b, call, sizes, &OutputStates::At(places.clone()))?);
     }
     let found = match &found[..] {
         [one] => one.clone(),
@@ -53,7 +45,7 @@ pub(crate) fn read(
 fn places(
     b: &mut Builder,
     reader: &Call<'_>,
-    sizes: &RecurrentSizes,
+    sizes: &LayerSizes,
     width: usize,
 ) -> Outcome<Option<View>> {
     if let Some(place) = crate::reads::place(reader.operation) {

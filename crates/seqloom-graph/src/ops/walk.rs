@@ -59,14 +59,14 @@ element!(i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |_| false);
 
 /// What becomes of numbers that share a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reduction {
+pub(crate) enum Reduce {
     Sum,
     Prod,
     Max,
     Min,
 }
 
-impl Reduction {
+impl Reduce {
     #[inline]
     fn join<T: Element>(self, total: T, more: T) -> T {
         match self {
@@ -91,7 +91,7 @@ struct Axis {
 /// How an array is folded.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    fold: Reduction,
+    fold: Reduce,
     start: usize,
     axes: Vec<Axis>,
     /// The result's axes in the order of its memory, as axes of the array.
@@ -100,7 +100,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     /// The walk through an array of this layout, folded along axes.
-    pub(crate) fn new(fold: Reduction, layout: &Layout, folded: &[usize]) -> Self {
+    pub(crate) fn new(fold: Reduce, layout: &Layout, folded: &[usize]) -> Self {
         let all = walking_order(&layout.shape, &[&layout.strides]);
         let order: Vec<usize> = all
             .iter()
@@ -131,8 +131,8 @@ impl Walk {
             return out.fill(self.empty());
         }
         match self.fold {
-            Reduction::Sum | Reduction::Prod => out.fill(self.empty()),
-            Reduction::Max | Reduction::Min => self.begin(x, out),
+            Reduce::Sum | Reduce::Prod => out.fill(self.empty()),
+            Reduce::Max | Reduce::Min => self.begin(x, out),
         }
         let inner = self
             .axes
@@ -154,7 +154,7 @@ impl Walk {
     }
 
     fn empty<T: Element>(&self) -> T {
-        if self.fold == Reduction::Prod {
+        if self.fold == Reduce::Prod {
             T::ONE
         } else {
             T::ZERO
@@ -182,7 +182,7 @@ impl Walk {
         if (step, by) == (1, 1) {
             let pairs = out[..size].iter_mut().zip(&x[..size]);
             match self.fold {
-                Reduction::Sum => pairs.for_each(|(out, &x)| *out = out.plus(x)),
+                Reduce::Sum => pairs.for_each(|(out, &x)| *out = out.plus(x)),
                 fold => pairs.for_each(|(out, &x)| *out = fold.join(*out, x)),
             }
             return;
@@ -215,9 +215,9 @@ impl Walk {
 
     fn join_row<T: Element>(&self, total: T, row: &[T], step: usize, count: usize) -> T {
         match self.fold {
-            Reduction::Sum if step == 1 => total.plus(pairwise(&row[..count])),
-            Reduction::Sum => total.plus(pairwise_by(row, step, count)),
-            fold @ (Reduction::Max | Reduction::Min) if step == 1 && count >= LANES => {
+            Reduce::Sum if step == 1 => total.plus(pairwise(&row[..count])),
+            Reduce::Sum => total.plus(pairwise_by(row, step, count)),
+            fold @ (Reduce::Max | Reduce::Min) if step == 1 && count >= LANES => {
                 let row = &row[..count];
                 let in_order = || row.iter().fold(total, |total, &x| fold.join(total, x));
                 side_by_side(fold, row).map_or_else(in_order, |found| fold.join(total, found))
@@ -310,8 +310,8 @@ const LANES: usize = 16;
 
 /// The extreme of a row of at least [`LANES`] numbers, the first of those that are equal; none
 /// where one is no number.
-fn side_by_side<T: Element>(fold: Reduction, row: &[T]) -> Option<T> {
-    if fold == Reduction::Max {
+fn side_by_side<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
+    if fold == Reduce::Max {
         extreme(row, |found, x| if x > found { x } else { found })
     } else {
         extreme(row, |found, x| if x < found { x } else { found })
@@ -401,7 +401,7 @@ mod tests {
     const SUM_OF_1000: u32 = 1_195_657_729;
     const SUM_OF_100: u32 = 1_141_063_680;
 
-    fn in_order(fold: Reduction, row: &[f32]) -> f32 {
+    fn in_order(fold: Reduce, row: &[f32]) -> f32 {
         row.iter().fold(row[0], |total, &x| fold.join(total, x))
     }
 
@@ -413,7 +413,7 @@ mod tests {
         broken[37] = f32::NAN;
         for (row, fold) in [&wave, &zeros, &broken]
             .into_iter()
-            .flat_map(|row| [Reduction::Max, Reduction::Min].map(|fold| (row, fold)))
+            .flat_map(|row| [Reduce::Max, Reduce::Min].map(|fold| (row, fold)))
         {
             let walk = Walk::new(fold, &Layout::new(&[row.len()]), &[0]);
             let mut out = [0.0];
@@ -444,11 +444,11 @@ mod tests {
     fn axes_between_others_are_folded() {
         let layout = Layout::new(&[2, 3, 4]);
         let x: Vec<i64> = (0..24).collect();
-        let walk = Walk::new(Reduction::Sum, &layout, &[0, 2]);
+        let walk = Walk::new(Reduce::Sum, &layout, &[0, 2]);
         let mut out = [0; 3];
         walk.run(&x, &mut out);
         assert_eq!(out, [60, 92, 124]);
-        let walk = Walk::new(Reduction::Max, &layout, &[1]);
+        let walk = Walk::new(Reduce::Max, &layout, &[1]);
         let mut out = [0; 8];
         walk.run(&x, &mut out);
         assert_eq!(out, [8, 9, 10, 11, 20, 21, 22, 23]);

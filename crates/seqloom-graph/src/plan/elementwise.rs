@@ -5,7 +5,7 @@
 
 use seqloom_fuse::shape::contiguous_strides;
 use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
-use seqloom_fuse::{InputSource, Target, run};
+use seqloom_fuse::{InputData, Target, run};
 
 use super::builder::{Kernel, Step, View, Work};
 use crate::Dtype;
@@ -53,7 +53,7 @@ impl Elementwise {
         let mut inputs = Vec::with_capacity(reads.len());
         for (read, layout) in reads.iter().zip(&self.inputs) {
             inputs.push(ProgramInput {
-                source: InputSource::Numbers(numbers(*read)?),
+                source: InputData::Numbers(numbers(*read)?),
                 strides: layout.strides.clone(),
             });
         }

@@ -10,8 +10,8 @@ use super::forward::exponentials;
 use super::head::{Head, queries_at_once};
 use crate::dropout::Dropout;
 use crate::machine::dispatch;
-use crate::matrix::{StridedMatrix, StridedMatrixMut};
-use crate::product::OutputMode;
+use crate::matrix::{MatrixMut, StridedMatrix};
+use crate::product::Update;
 use crate::softmax::dot;
 use crate::{Float, tuned};
 
@@ -26,9 +26,9 @@ pub(super) struct ForwardResult<'a, T> {
 /// The gradients by queries, keys and values, to be filled.
 #[derive(Debug)]
 pub(super) struct AttentionGrads<'a, T> {
-    pub(super) queries: StridedMatrixMut<'a, T>,
-    pub(super) keys: StridedMatrixMut<'a, T>,
-    pub(super) values: StridedMatrixMut<'a, T>,
+    pub(super) queries: MatrixMut<'a, T>,
+    pub(super) keys: MatrixMut<'a, T>,
+    pub(super) values: MatrixMut<'a, T>,
 }
 
 /// Fills a head's gradients, some queries at a time.
@@ -66,18 +66,8 @@ fn block<T: Float>(
     let (k, v) = (head.keys.rows(keys.clone()), head.values.rows(keys.clone()));
     let grad = result.grad.rows(queries.clone());
     let (one, scale) = (T::ONE, head.rule.scale);
-    StridedMatrixMut::new(weights, count, width, width).product(
-        OutputMode::Overwrite,
-        scale,
-        q,
-        k.transposed(),
-    );
-    StridedMatrixMut::new(slopes, count, width, width).product(
-        OutputMode::Overwrite,
-        one,
-        grad,
-        v.transposed(),
-    );
+    MatrixMut::new(weights, count, width, width).product(Update::Replace, scale, q, k.transposed());
+    MatrixMut::new(slopes, count, width, width).product(Update::Replace, one, grad, v.transposed());
     turn_scores(
         head,
         result,
@@ -87,16 +77,16 @@ fn block<T: Float>(
     let weights = StridedMatrix::new(weights, count, width, width).transposed();
     let slopes = StridedMatrix::new(slopes, count, width, width);
     let mut values = grads.values.rows(keys.clone());
-    values.product(OutputMode::Accumulate, one, weights, grad);
+    values.product(Update::Add, one, weights, grad);
     let into = if keys.start == 0 {
-        OutputMode::Overwrite
+        Update::Replace
     } else {
-        OutputMode::Accumulate
+        Update::Add
     };
     let mut by_queries = grads.queries.rows(queries);
     by_queries.product(into, scale, slopes, k);
     let mut by_keys = grads.keys.rows(keys);
-    by_keys.product(OutputMode::Accumulate, scale, slopes.transposed(), q);
+    by_keys.product(Update::Add, scale, slopes.transposed(), q);
 }
 
 /// Turns scores into weights, and gradients by weights into gradients by scores, of some

@@ -8,8 +8,8 @@ use seqloom_macros::vectorized;
 use super::{fused, head::Head};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::matrix::{StridedMatrix, StridedMatrixMut};
-use crate::product::OutputMode;
+use crate::matrix::{MatrixMut, StridedMatrix};
+use crate::product::Update;
 use crate::{Float, special};
 
 /// Answers some queries, and keeps the logarithm of each one's sum of exponentials.
@@ -19,7 +19,7 @@ use crate::{Float, special};
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
-    mut out: StridedMatrixMut<'_, T>,
+    mut out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     if fused::serves(head) {
@@ -59,7 +59,7 @@ struct KeyBlock<'a, 'b, T> {
     /// For each query the highest score so far, and the sum of exp(score - highest).
     highest: &'a mut [T],
     totals: &'a mut [T],
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
@@ -68,8 +68,8 @@ impl<T: Float> KeyBlock<'_, '_, T> {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows, keys.len());
         let transposed = head.keys.rows(keys.clone()).transposed();
-        StridedMatrixMut::new(self.scores, count, width, width).product(
-            OutputMode::Overwrite,
+        MatrixMut::new(self.scores, count, width, width).product(
+            Update::Replace,
             head.rule.scale,
             queries,
             transposed,
@@ -77,9 +77,9 @@ impl<T: Float> KeyBlock<'_, '_, T> {
         weigh_all(&mut self);
         let weights = StridedMatrix::new(self.scores, count, width, width);
         let into = if keys.start == 0 {
-            OutputMode::Overwrite
+            Update::Replace
         } else {
-            OutputMode::Accumulate
+            Update::Add
         };
         self.out
             .product(into, T::ONE, weights, head.values.rows(keys));
@@ -168,7 +168,7 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
 /// Divides answers by the sums of their weights, and turns the highest scores into the
 /// logarithms of the sums.
 #[vectorized]
-fn divide<T: Float>(factor: T, out: &mut StridedMatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
+fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
     for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {
         *lse = shift(*lse) + total.ln();
         let inverse = if total == T::ZERO {

@@ -13,7 +13,7 @@ use super::group::Group;
 use super::head::Head;
 use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
-use crate::matrix::{StridedMatrix, StridedMatrixMut};
+use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::transpose;
 use crate::{Float, parallel, tuned};
 
@@ -37,7 +37,7 @@ pub(super) fn queries_at_once(pieces: usize, threads: usize) -> usize {
 pub(super) fn answer<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,
-    out: StridedMatrixMut<'_, T>,
+    out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     let Registers { lanes, are_many } = Registers::of::<T>();
@@ -95,7 +95,7 @@ fn answer_groups<S: Simd, T: Float>(
     simd: S,
     pass: Pass<'_, '_, T>,
     scratch: &mut [T],
-    out: StridedMatrixMut<'_, T>,
+    out: MatrixMut<'_, T>,
     lse: &mut [T],
 ) {
     if machine::has_many_registers::<S>() {
@@ -112,7 +112,7 @@ impl<T: Float> Pass<'_, '_, T> {
         &self,
         simd: S,
         scratch: &mut [T],
-        mut out: StridedMatrixMut<'_, T>,
+        mut out: MatrixMut<'_, T>,
         lse: &mut [T],
     ) {
         let lanes = Lanes::<S, T>::COUNT;
@@ -135,7 +135,7 @@ impl<T: Float> Pass<'_, '_, T> {
         simd: S,
         queries: StridedMatrix<'_, T>,
         scratch: &mut [T],
-        (out, lse): (StridedMatrixMut<'_, T>, &mut [T]),
+        (out, lse): (MatrixMut<'_, T>, &mut [T]),
     ) {
         let size = V * Lanes::<S, T>::COUNT;
         let (panel, rest) = scratch.split_at_mut(size * queries.columns);
@@ -171,7 +171,7 @@ impl<T: Float> Pass<'_, '_, T> {
 }
 
 /// Puts answers, of which those of a column lie side by side, into rows.
-fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: StridedMatrixMut<'_, T>) {
+fn put<T: Float>(answers: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
     let transposed = &mut scratch[..rows * width];
     transpose(answers, size, width, width, transposed);

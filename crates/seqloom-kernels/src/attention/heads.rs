@@ -1,7 +1,7 @@
 //! Arrays (batch, head, row, column) whose memory may hold the axes in another order.
 
 use crate::Float;
-use crate::matrix::{StridedMatrix, StridedMatrixMut};
+use crate::matrix::{MatrixMut, StridedMatrix};
 
 /// An array to be read; its columns lie side by side.
 #[derive(Clone, Copy, Debug)]
@@ -39,14 +39,14 @@ impl<'a, T: Float> Heads<'a, T> {
 /// An array to be written.
 #[derive(Debug)]
 pub struct HeadsMut<'a, T> {
-    pub(super) matrices: Vec<StridedMatrixMut<'a, T>>,
+    pub(super) matrices: Vec<MatrixMut<'a, T>>,
     shape: [usize; 4],
 }
 
 impl<'a, T: Float> HeadsMut<'a, T> {
     /// The same; None also where two positions would be one.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
-        let matrices = StridedMatrixMut::grid(data, shape, steps)?;
+        let matrices = MatrixMut::grid(data, shape, steps)?;
         Some(Self { matrices, shape })
     }
 

@@ -16,7 +16,7 @@ mod mask;
 mod tests;
 pub mod varlen;
 
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 use backward::{AttentionGrads, ForwardResult};
 use head::{Head, queries_at_once};
@@ -92,14 +92,14 @@ pub fn forward<T: Float>(
 struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
-    out: StridedMatrixMut<'b, T>,
+    out: MatrixMut<'b, T>,
     lse: &'b mut [T],
 }
 
 /// Cuts the queries of a head, one of so many that are shared by so many threads, into blocks.
 fn blocks<'a, 'b, T: Float>(
     head: Head<'a, T>,
-    out: StridedMatrixMut<'b, T>,
+    out: MatrixMut<'b, T>,
     lse: &'b mut [T],
     (heads, threads): (usize, usize),
 ) -> Vec<QueryBlock<'a, 'b, T>> {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::backward::{self, AttentionGrads, ForwardResult};
 use super::head::Head;
 use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answers_to};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel};
 
 /// Fills the answers (1, head, position, width) and the logarithms of the sums (head, position).
@@ -101,10 +101,7 @@ fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A head's rows, by sequence.
-fn cut<'a, T: Float>(
-    rows: StridedMatrixMut<'a, T>,
-    bounds: &[usize],
-) -> Vec<StridedMatrixMut<'a, T>> {
+fn cut<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMut<'a, T>> {
     let mut rest = Some(rows);
     let part = |range: Range<usize>| {
         let (part, after) = rest.take()?.split(range.len());

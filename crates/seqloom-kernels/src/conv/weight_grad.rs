@@ -1,7 +1,7 @@
 //! The gradients of a convolution's weights and bias.
 
 use super::{Shape, direct, windows::ByTap};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::product::{self, Epilogue};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
@@ -36,7 +36,7 @@ pub fn weight_grad<T: Float>(
             image: shape.input(x, group),
             samples,
         };
-        let out = StridedMatrixMut::new(out, shape.group_outputs(), shape.taps(), shape.taps());
+        let out = MatrixMut::new(out, shape.group_outputs(), shape.taps(), shape.taps());
         product::fill(&left, &right, out, Epilogue::new(), within);
     });
     if let Some(out) = out_bias {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use seqloom_macros::compiled_once;
 
 use super::{LinearLayer, each_band, rows, start};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::norm::{self, NormRule};
 use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
 use crate::{Float, Instances, activation};
@@ -100,7 +100,7 @@ impl<T: Float> FeedForward<'_, T> {
                         normal,
                         bias,
                         hidden,
-                        StridedMatrixMut::new(out, count, width, width),
+                        MatrixMut::new(out, count, width, width),
                     );
                 }
             });
@@ -134,11 +134,11 @@ impl<T: Float> HiddenPart<'_, T> {
         normal: &Packed<'_, T>,
         bias: Option<&[T]>,
         hidden: &mut [T],
-        out: StridedMatrixMut<'_, T>,
+        out: MatrixMut<'_, T>,
     ) {
         let (count, width) = (out.rows_count(), self.hidden.len());
         let epilogue = Epilogue::with_bias(bias);
-        let made = StridedMatrixMut::new(hidden, count, width, width);
+        let made = MatrixMut::new(hidden, count, width, width);
         self.inner.multiply_packed(normal, made, epilogue);
         activation::replace_by_gelu(hidden);
         let epilogue = Epilogue {

@@ -1,7 +1,7 @@
 //! One linear layer.
 
 use super::{LinearLayer, each_band, rows, start};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
 use seqloom_macros::compiled_once;
@@ -53,7 +53,7 @@ impl<T: Float> Band<'_, '_, T> {
     fn multiply(&mut self, epilogue: Epilogue<'_, T>) {
         let outputs = self.layer.outputs();
         let count = self.out.len() / outputs;
-        let out = StridedMatrixMut::new(&mut *self.out, count, outputs, outputs);
+        let out = MatrixMut::new(&mut *self.out, count, outputs, outputs);
         self.weight
             .multiply(&rows(self.x, self.layer.inputs), out, epilogue);
     }

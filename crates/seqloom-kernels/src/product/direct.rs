@@ -15,7 +15,7 @@ use super::transpose::transpose;
 use super::{Epilogue, Lines};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::dispatch;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel, tuned};
 
 /// Fills `out` (left lines, right lines) if a factor's lines can be read; else gives it
@@ -23,10 +23,10 @@ use crate::{Float, machine, parallel, tuned};
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    mut out: StridedMatrixMut<'a, T>,
+    mut out: MatrixMut<'a, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
-) -> Option<StridedMatrixMut<'a, T>> {
+) -> Option<MatrixMut<'a, T>> {
     if suits_transposed(left, right) {
         DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
@@ -65,7 +65,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    fn fill(&self, out: &mut StridedMatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
+    fn fill(&self, out: &mut MatrixMut<'_, T>, epilogue: Epilogue<'_, T>, threads: usize) {
         let lines = self.panels.count * self.panels.width;
         T::with_scratch(lines * self.read.k(), |packed| {
             self.pack(packed, threads);
@@ -79,7 +79,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     /// Adds the products of one piece of the output, a part of K at a time.
     fn fill_piece(
         &self,
-        (row, column, mut out): (usize, usize, StridedMatrixMut<'_, T>),
+        (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
         packed: &[T],
         epilogue: Epilogue<'_, T>,
     ) {
@@ -125,9 +125,9 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
 /// Cuts an output along the lines that are read.
 fn pieces<'a, T: Float, const TRANSPOSED: bool>(
-    out: &'a mut StridedMatrixMut<'_, T>,
+    out: &'a mut MatrixMut<'_, T>,
     threads: usize,
-) -> Vec<(usize, usize, StridedMatrixMut<'a, T>)> {
+) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
     let (rows, columns) = (out.rows_count(), out.columns_count());
     let some = |count: usize| match threads {
         0 | 1 => count,
@@ -174,7 +174,7 @@ struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     first: usize,
     k: Range<usize>,
     epilogue: Epilogue<'a, T>,
-    out: StridedMatrixMut<'b, T>,
+    out: MatrixMut<'b, T>,
 }
 
 #[vectorized]

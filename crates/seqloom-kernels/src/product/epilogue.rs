@@ -4,7 +4,7 @@ use pulp::Simd;
 
 use crate::Float;
 use crate::lanes::Lanes;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 
 /// Each sum of products times `factor`, plus what stands in its position or plus a bias.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
     }
 
     /// What is left of it where there is nothing to sum.
-    pub(super) fn fill(self, out: &mut StridedMatrixMut<'_, T>) {
+    pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
         for row in 0..out.rows_count() {
             let row = out.row(row);
             if !self.adds {
@@ -75,7 +75,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         self,
         (row, column): (usize, usize),
         sums: &[[Lanes<S, T>; V]; R],
-        out: &mut StridedMatrixMut<'_, T>,
+        out: &mut MatrixMut<'_, T>,
     ) {
         let factor = sums[0][0].like(self.factor);
         let lanes = Lanes::<S, T>::COUNT;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::kernel::{Tiles, near, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel, tuned};
 
 /// The products of as many pairs of matrices as stand one after the other in memory: to
@@ -33,7 +33,7 @@ pub fn products<T: Float>(
     };
     parallel::chunks(out, rows * columns, between, |number, out| {
         let (left, right) = (left.nth(number), right.nth(number));
-        let out = StridedMatrixMut::new(out, rows, columns, columns);
+        let out = MatrixMut::new(out, rows, columns, columns);
         fill(&left, &right, out, epilogue, within);
     });
 }
@@ -42,7 +42,7 @@ pub fn products<T: Float>(
 pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    mut out: StridedMatrixMut<'_, T>,
+    mut out: MatrixMut<'_, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
@@ -71,10 +71,10 @@ pub(crate) fn fill<T: Float>(
 /// Cuts an output into pieces: the fewer lines of both factors a piece needs, the less its
 /// thread packs.
 fn cut<'a, T: Float>(
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
     panels: &Panels,
     threads: usize,
-) -> Vec<(usize, usize, StridedMatrixMut<'a, T>)> {
+) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
     let (rows, columns) = (out.rows_count(), out.columns_count());
     let wanted = if threads <= 1 {
         1
@@ -101,7 +101,7 @@ struct OutputPiece<'a, A, B, T> {
 }
 
 impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
-    fn fill(&self, mut out: StridedMatrixMut<'_, T>) {
+    fn fill(&self, mut out: MatrixMut<'_, T>) {
         for columns in ranges(out.columns_count(), tuned::ROW_BYTES / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
             for k in blocks(self.left.k()) {
@@ -131,7 +131,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         piece: &'a OutputPiece<'a, A, B, T>,
         column: usize,
         k: Range<usize>,
-        out: &StridedMatrixMut<'_, T>,
+        out: &MatrixMut<'_, T>,
     ) -> Self {
         let rows = out.rows_count();
         let bands = rows.div_ceil(tuned::BAND_BYTES / size_of::<T>());
@@ -147,7 +147,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
     }
 
     /// Adds the block's products.
-    fn add(&self, out: &mut StridedMatrixMut<'_, T>) {
+    fn add(&self, out: &mut MatrixMut<'_, T>) {
         let (rows, columns) = (out.rows_count(), out.columns_count());
         let kept = if self.keeps {
             columns
@@ -171,7 +171,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         &self,
         row: usize,
         (lefts, rights): (&mut [T], &mut [T]),
-        out: &mut StridedMatrixMut<'_, T>,
+        out: &mut MatrixMut<'_, T>,
     ) {
         let OutputPiece { left, panels, .. } = self.piece;
         let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.k.len()];

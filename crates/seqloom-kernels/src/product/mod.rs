@@ -32,5 +32,5 @@ pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use packed::{Packed, Side, pack_right, tiles};
 pub(crate) use panels::{Panels, blocks};
-pub(crate) use strided::OutputMode;
+pub(crate) use strided::Update;
 pub(crate) use transpose::transpose;

@@ -13,7 +13,7 @@ use seqloom_macros::vectorized;
 use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_CUT, PAGES_K};
 use crate::{Float, machine, parallel};
 
@@ -22,10 +22,10 @@ use crate::{Float, machine, parallel};
 pub(super) fn fill_narrow<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
-) -> Option<StridedMatrixMut<'a, T>> {
+) -> Option<MatrixMut<'a, T>> {
     let are_contiguous = left.line(0).is_some() && right.line(0).is_some();
     if are_contiguous && left.count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
@@ -60,10 +60,10 @@ pub(super) fn fill_narrow<'a, T: Float>(
 
 /// Cuts an output into pieces, which threads fill; one thread fills it whole.
 fn each_part<'a, T: Float>(
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
     threads: usize,
-    fill: impl Fn((usize, usize, StridedMatrixMut<'a, T>)) + Sync,
+    fill: impl Fn((usize, usize, MatrixMut<'a, T>)) + Sync,
 ) {
     if threads <= 1 {
         fill((0, 0, out));
@@ -80,7 +80,7 @@ struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     /// The index of the first of the many lines.
     first: usize,
     epilogue: Epilogue<'a, T>,
-    out: StridedMatrixMut<'b, T>,
+    out: MatrixMut<'b, T>,
 }
 
 impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T, LEFT> {
@@ -212,7 +212,7 @@ fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
 fn fill_adjacent<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
-    out: StridedMatrixMut<'_, T>,
+    out: MatrixMut<'_, T>,
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
@@ -243,7 +243,7 @@ struct AdjacentLines<'a, 'b, T> {
     right: &'a [T],
     step: usize,
     epilogue: Epilogue<'a, T>,
-    out: StridedMatrixMut<'b, T>,
+    out: MatrixMut<'b, T>,
 }
 
 #[vectorized]

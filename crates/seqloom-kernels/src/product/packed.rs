@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::kernel::{InMemory, TakeTile, Tiles, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, blocks};
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, parallel, tuned};
 
 /// The side of a product that a matrix is on. Left and right panels have different widths.
@@ -116,7 +116,7 @@ impl<'a, T: Float> Packed<'a, T> {
     pub(crate) fn multiply(
         &self,
         left: &impl Lines<T>,
-        out: StridedMatrixMut<'_, T>,
+        out: MatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
         Packed::pack(Side::Left, left, |left| {
@@ -128,7 +128,7 @@ impl<'a, T: Float> Packed<'a, T> {
     pub(crate) fn multiply_packed(
         &self,
         left: &Packed<'_, T>,
-        mut out: StridedMatrixMut<'_, T>,
+        mut out: MatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
         if self.k == 0 {

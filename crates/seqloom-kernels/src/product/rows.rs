@@ -5,12 +5,12 @@ use pulp::Simd;
 use super::Epilogue;
 use super::kernel::Take;
 use crate::lanes::Lanes;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::{Float, machine};
 
 /// A part of the output, and what becomes of its sums.
 pub(super) struct OutputRows<'a, T> {
-    pub(super) out: StridedMatrixMut<'a, T>,
+    pub(super) out: MatrixMut<'a, T>,
     pub(super) epilogue: Epilogue<'a, T>,
 }
 

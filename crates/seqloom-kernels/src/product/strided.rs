@@ -2,22 +2,22 @@
 
 use super::{Epilogue, Matrix, fill};
 use crate::Float;
-use crate::matrix::{StridedMatrix, StridedMatrixMut};
+use crate::matrix::{MatrixMut, StridedMatrix};
 
-/// What a product does to what stands there.
+/// How a product changes its output.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum OutputMode {
-    /// Takes its position.
-    Overwrite,
-    /// Is added to it.
-    Accumulate,
+pub(crate) enum Update {
+    /// The product replaces the output.
+    Replace,
+    /// The product is added to the output.
+    Add,
 }
 
-impl<T: Float> StridedMatrixMut<'_, T> {
+impl<T: Float> MatrixMut<'_, T> {
     /// Becomes `factor * a @ b`, or has it added.
     pub(crate) fn product(
         &mut self,
-        into: OutputMode,
+        update: Update,
         factor: T,
         a: StridedMatrix<'_, T>,
         b: StridedMatrix<'_, T>,
@@ -27,7 +27,7 @@ impl<T: Float> StridedMatrixMut<'_, T> {
         assert!(fits, "factors of the product's size");
         let epilogue = Epilogue {
             factor,
-            adds: matches!(into, OutputMode::Accumulate),
+            adds: matches!(update, Update::Add),
             bias: None,
         };
         fill(&lines(a), &lines(b.transposed()), self.lend(), epilogue, 1);
@@ -65,13 +65,13 @@ mod tests {
         let a: Vec<f64> = (0..15).map(f64::from).collect();
         let b: Vec<f64> = (0..35).map(|i| 3.0 - f64::from(i)).collect();
         let mut out = vec![7.0; 21];
-        let mut matrix = StridedMatrixMut::new(&mut out, 3, 7, 7);
+        let mut matrix = MatrixMut::new(&mut out, 3, 7, 7);
         let (left, right) = (
             StridedMatrix::new(&a, 3, 5, 5),
             StridedMatrix::new(&b, 5, 7, 7),
         );
-        matrix.product(OutputMode::Overwrite, 2.0, left, right);
-        matrix.product(OutputMode::Accumulate, -1.0, left, right);
+        matrix.product(Update::Replace, 2.0, left, right);
+        matrix.product(Update::Add, -1.0, left, right);
         assert_eq!(out, reference(&a, &b, [3, 5, 7]));
     }
 
@@ -82,9 +82,9 @@ mod tests {
             StridedMatrix::new(&[], 2, 0, 0),
             StridedMatrix::new(&[], 0, 2, 2),
         );
-        StridedMatrixMut::new(&mut out, 2, 2, 2).product(OutputMode::Accumulate, 1.0, left, right);
+        MatrixMut::new(&mut out, 2, 2, 2).product(Update::Add, 1.0, left, right);
         assert_eq!(out, vec![7.0; 4]);
-        StridedMatrixMut::new(&mut out, 2, 2, 2).product(OutputMode::Overwrite, 1.0, left, right);
+        MatrixMut::new(&mut out, 2, 2, 2).product(Update::Replace, 1.0, left, right);
         assert_eq!(out, vec![0.0; 4]);
     }
 }

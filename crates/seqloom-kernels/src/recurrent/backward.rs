@@ -8,7 +8,7 @@ use seqloom_macros::{compiled_once, vectorized};
 use super::RecurrentLayer;
 use super::cell::{Cell, CellStepBack, Gru, Lstm};
 use crate::machine::dispatch;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
@@ -122,7 +122,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
             adds: true,
             ..Epilogue::new()
         };
-        let out = StridedMatrixMut::new(self.by_states, rows, width, width);
+        let out = MatrixMut::new(self.by_states, rows, width, width);
         weight.multiply(&by_gates, out, epilogue);
     }
 

@@ -11,7 +11,7 @@ use seqloom_macros::{compiled_once, vectorized};
 use super::RecurrentLayer;
 use super::cell::{Cell, CellStep, Gru, Lstm};
 use crate::machine::dispatch;
-use crate::matrix::StridedMatrixMut;
+use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
@@ -256,7 +256,7 @@ impl<T: Float> ForwardRun<'_, T> {
         }
         if let Some(weight) = &self.shared.by_inputs {
             let rows = Matrix::contiguous(&*inputs, [active, features], false);
-            let out = StridedMatrixMut::new(out, active, columns, columns);
+            let out = MatrixMut::new(out, active, columns, columns);
             weight.multiply(&rows, out, Epilogue::with_bias(bias));
         }
     }
@@ -266,7 +266,7 @@ impl<T: Float> ForwardRun<'_, T> {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
         let states = Matrix::contiguous(state, [rows, layer.width], false);
-        let out = StridedMatrixMut::new(out, rows, columns, columns);
+        let out = MatrixMut::new(out, rows, columns, columns);
         let weight = &self.shared.by_states;
         weight.multiply(&states, out, Epilogue::with_bias(layer.bias));
     }

@@ -7,7 +7,7 @@ use pyo3::types::{PyFloat, PyInt, PyTuple};
 use seqloom_core::Result;
 use seqloom_fuse::shape::{broadcast, broadcast_strides, contiguous_strides};
 use seqloom_fuse::{
-    Description, Fold, InputSource, Op, Program, ProgramInput, ProgramOutput, Target, run,
+    Description, Fold, InputData, Op, Program, ProgramInput, ProgramOutput, Target, run,
 };
 use seqloom_macros::native;
 
@@ -168,12 +168,10 @@ impl ElementwiseProgram {
 impl InputValue<'_> {
     fn operand(&self, shape: &[usize]) -> ProgramInput<'_> {
         let (source, strides) = match self {
-            Self::Number(number) => (InputSource::Scalar(*number), vec![0; shape.len()]),
-            Self::Output(output, _) => {
-                (InputSource::Output(*output), contiguous_strides(shape, &[]))
-            }
+            Self::Number(number) => (InputData::Scalar(*number), vec![0; shape.len()]),
+            Self::Output(output, _) => (InputData::Output(*output), contiguous_strides(shape, &[])),
             Self::Array(array, own) => (
-                InputSource::Numbers(array.numbers()),
+                InputData::Numbers(array.numbers()),
                 broadcast_strides(shape, own, &array.strides),
             ),
         };

@@ -11,7 +11,7 @@ use crate::{
     Float,
     lanes::{Lanes, Registers},
     machine,
-    matrix::StridedMatrixMut,
+    matrix::MatrixMut,
     parallel, tuned,
 };
 
@@ -145,7 +145,7 @@ struct FilterJob<'a, T> {
 struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
 }
 
 impl<T: Float> FilterJob<'_, T> {
@@ -161,7 +161,7 @@ impl<T: Float> FilterJob<'_, T> {
         let outs = out.chunks_exact_mut(rows * plane).enumerate();
         let pieces = outs.flat_map(|(number, out)| {
             let sample = &x[number * input.sample()..][..input.sample()];
-            let pieces = StridedMatrixMut::new(out, rows, plane, plane).cut(rows, columns);
+            let pieces = MatrixMut::new(out, rows, plane, plane).cut(rows, columns);
             pieces
                 .into_iter()
                 .map(move |(_, start, out)| SamplePiece { sample, start, out })
@@ -251,7 +251,7 @@ struct WindowTile<'a, T> {
     scratch: &'a [T],
     /// The columns of `out` that are filled, and its rows.
     columns: Range<usize>,
-    out: StridedMatrixMut<'a, T>,
+    out: MatrixMut<'a, T>,
 }
 
 #[vectorized]
