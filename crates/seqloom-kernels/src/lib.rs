@@ -1,9 +1,9 @@
-//! Numbers to numbers: fused kernels for the NumPy backend.
+//! Fused kernels for the NumPy backend: they read arrays of numbers and fill arrays of numbers.
 //!
-//! One source serves `f32` and `f64` ([`Float`]) and every instruction set, which is
-//! chosen when a kernel is called. A kernel fills the slices that it is given, takes a
-//! number of `threads` last, and with more than one works in rayon's current pool. What
-//! it writes depends on its arguments only, the number of threads among them.
+//! One source serves `f32` and `f64` ([`Float`]) and every instruction set, which is chosen when a
+//! kernel is called. A kernel takes the number of `threads` last, and with more than one works in
+//! rayon's current pool. The result depends on the inputs only: the number of threads changes no
+//! bit of it.
 //!
 //! A public kernel of any [`Float`] has the attribute `compiled_once`: without it, every crate
 //! that calls the kernel would compile it again for each instruction set.
