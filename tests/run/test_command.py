@@ -174,7 +174,8 @@ def test_nobody_who_reads_on_is_no_error(program, exported, tmp_path):
     assert process.returncode == 1
 
 
-def test_a_signal_ends_the_work_and_leaves_no_part(program, exported, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_work_and_leaves_no_part(number, exported, tmp_path):
     _, export = exported("splice")
     (tmp_path / "out").mkdir()
     words = [PROGRAM, "predict", export, "-", "--out", tmp_path / "out" / "a.tsv"]
@@ -184,8 +185,23 @@ def test_a_signal_ends_the_work_and_leaves_no_part(program, exported, tmp_path):
         process.stdin.flush()
         while not list((tmp_path / "out").iterdir()):
             time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         assert process.stderr.read() == b"\nstopped\n"
+    assert process.returncode == 128 + number
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_signal_ends_the_writing_of_an_npz_of_long_ids(exported, tmp_path):
+    _, export = exported("splice")
+    # Each id takes as many letters as the longest: 1.6 GB.
+    rows = [f">r{row}\n{SIXTY}\n" for row in range(4_000)]
+    (tmp_path / "a.fa").write_text("".join([f">{'a' * 100_000}\n{SIXTY}\n", *rows]))
+    (tmp_path / "out").mkdir()
+    words = [PROGRAM, "predict", export, tmp_path / "a.fa", "--quiet"]
+    with subprocess.Popen([*words, "--out", tmp_path / "out" / "a.npz"]) as process:
+        while sum(part.stat().st_size for part in (tmp_path / "out").iterdir()) < 1e7:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
     assert process.returncode == 128 + signal.SIGTERM
     assert not list((tmp_path / "out").iterdir())
 

@@ -137,7 +137,8 @@ pub(crate) const ATTENTION_WIDTH: usize = 2;
 
 // Recurrent layers.
 
-/// Sequences that advance together: what their inputs add to the gates stays in an L2 cache.
+/// Sequences that advance together, or steps of fewer sequences whose inputs are multiplied
+/// together: what their inputs add to the gates stays in an L2 cache.
 pub(crate) const RECURRENT_SEQUENCES: usize = 48;
 /// Sequences of a thread for the gradient, at least: each thread packs the weights.
 pub(crate) const RECURRENT_GRAD_SEQUENCES: usize = 4;

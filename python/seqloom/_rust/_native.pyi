@@ -1052,13 +1052,12 @@ def read_pieces(path: builtins.str | os.PathLike[str] | pathlib.Path, start: bui
     Fills an array with bytes of a file, and gives the same hashes.
     """
 
-def recurrent(seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
+def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight_in: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias_in: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the states (n, l, w) of one layer of gated units, and what its gradient reads
-    (n, l, 4 w). `seen` (n, l, 3 w) is what the inputs add to the gates; `first` (n, w) are
-    the first states. With `cells` (n, w) it is long short-term memory: seen (n, l, 4 w) and
-    kept (n, l, 5 w), whose last part are the cells. A position that the mask (n, l) hides
-    leaves the state.
+    Fills the states (n, l, w) of a GRU, and what its gradient reads (n, l, 4 w). `x` (n, l, f)
+    are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w); `first` (n, w) are the first
+    states. With `cells` (n, w) it is an LSTM: 4 w instead of 3 w, and kept (n, l, 5 w), whose last
+    part are the cells. A position that the mask (n, l) hides leaves the state.
     """
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:

@@ -239,7 +239,7 @@ fn run<T: Float>(
     });
     let places = places.transpose()?;
     let mut reads = ReadIter::new(reads);
-    let inputs = RecurrentInputs::Features {
+    let inputs = RecurrentInputs {
         x: reads.take()?,
         weight: reads.take()?,
         bias: reads.take_if(sizes.has_input_bias)?,

@@ -4,6 +4,7 @@
 //! by their number of steps, longest first, so that each step multiplies the active ones only.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -15,23 +16,18 @@ use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// The inputs of a layer.
+/// The inputs of a layer. Their part of the gates is computed step by step, so that it stays in
+/// the cache.
 #[derive(Clone, Copy, Debug)]
-pub enum RecurrentInputs<'a, T> {
-    /// The input part of the gates `(batch, length, gates * width)`: `x @ w_ih.T + b_ih`.
-    Projected(&'a [T]),
-    /// The features. The input part of the gates is computed step by step, so that it stays in
-    /// the cache.
-    Features {
-        /// The features `(batch, length, features)`.
-        x: &'a [T],
-        /// Their weights `(gates * width, features)`.
-        weight: &'a [T],
-        /// The input bias.
-        bias: Option<&'a [T]>,
-        /// The number of features.
-        features: usize,
-    },
+pub struct RecurrentInputs<'a, T> {
+    /// The inputs `(batch, length, features)`.
+    pub x: &'a [T],
+    /// Their weights `(gates * width, features)`.
+    pub weight: &'a [T],
+    /// The input bias.
+    pub bias: Option<&'a [T]>,
+    /// The number of features.
+    pub features: usize,
 }
 
 /// The outputs of a layer.
@@ -71,26 +67,16 @@ fn fill<C: Cell, T: Float>(
     outputs: RecurrentOutputs<'_, T>,
     threads: usize,
 ) {
+    let columns = C::GATES * layer.width;
+    let by_inputs = Matrix::contiguous(inputs.weight, [columns, inputs.features], false);
     let by_states = layer.by_states();
-    let by_inputs = match inputs {
-        RecurrentInputs::Projected(_) => None,
-        RecurrentInputs::Features {
-            weight, features, ..
-        } => {
-            let columns = C::GATES * layer.width;
-            Some(Matrix::contiguous(weight, [columns, features], false))
-        }
-    };
-    let size = by_inputs
-        .as_ref()
-        .map_or(0, |weight| Side::Right.size(weight));
-    T::with_scratch(size + Side::Right.size(&by_states), |packed| {
-        let (first, second) = packed.split_at_mut(size);
+    let sizes = [&by_inputs, &by_states].map(|weight| Side::Right.size(weight));
+    T::with_scratch(sizes[0] + sizes[1], |packed| {
+        let (first, second) = packed.split_at_mut(sizes[0]);
         let shared = PackedLayer {
             layer,
             inputs,
-            by_inputs: by_inputs
-                .map(|weight| Packed::pack_into(Side::Right, &weight, first, threads)),
+            by_inputs: Packed::pack_into(Side::Right, &by_inputs, first, threads),
             by_states: Packed::pack_into(Side::Right, &by_states, second, threads),
         };
         match outputs {
@@ -106,7 +92,7 @@ fn fill<C: Cell, T: Float>(
 struct PackedLayer<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     inputs: RecurrentInputs<'a, T>,
-    by_inputs: Option<Packed<'a, T>>,
+    by_inputs: Packed<'a, T>,
     by_states: Packed<'a, T>,
 }
 
@@ -182,34 +168,38 @@ struct ForwardRun<'a, T> {
 }
 
 impl<T: Float> ForwardRun<'_, T> {
-    /// Takes the sequences through all their steps.
+    /// Takes the sequences through all their steps. With few sequences, the inputs of several
+    /// steps are multiplied together.
     fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
-        let (size, gates) = (rows * width, rows * C::GATES * width);
-        let (features, input_gates) = match self.shared.inputs {
-            RecurrentInputs::Projected(_) => (0, 0),
-            RecurrentInputs::Features { features, .. } => (rows * features, gates),
-        };
-        let total = features + 2 * size + input_gates + gates + C::KEPT * width;
+        let (size, gates) = (rows * width, C::GATES * width);
+        let block = (tuned::RECURRENT_SEQUENCES / rows).max(1);
+        let features = block * rows * self.shared.inputs.features;
+        let total = features + 2 * size + (block + 1) * rows * gates + C::KEPT * width;
         T::with_scratch(total, |scratch| {
             let (inputs, rest) = scratch.split_at_mut(features);
             let (state, rest) = rest.split_at_mut(size);
             let (cell, rest) = rest.split_at_mut(size);
-            let (input_gates, rest) = rest.split_at_mut(input_gates);
-            let (state_gates, discarded) = rest.split_at_mut(gates);
+            let (input_gates, rest) = rest.split_at_mut(block * rows * gates);
+            let (state_gates, discarded) = rest.split_at_mut(rows * gates);
             self.load_first_states(state, cell);
-            for step in 0..self.steps.first().copied().unwrap_or(0) {
+            let all = self.steps.first().copied().unwrap_or(0);
+            let mut block_rows = 0;
+            for step in 0..all {
                 let active = self.steps.partition_point(|&steps| steps > step);
-                let position = self.shared.layer.position(step);
-                self.multiply_inputs::<C>((active, position), inputs, input_gates);
+                if step % block == 0 {
+                    block_rows = active;
+                    let steps = step..all.min(step + block);
+                    self.multiply_inputs::<C>(steps, active, inputs, input_gates);
+                }
                 self.multiply_states::<C>(&state[..active * width], state_gates);
                 let step = RecurrentStep {
+                    position: self.shared.layer.position(step),
                     run: &mut self,
-                    position,
                     active,
                     state,
                     cell,
-                    input_gates,
+                    input_gates: &input_gates[step % block * block_rows * gates..],
                     state_gates,
                     discarded,
                 };
@@ -233,32 +223,30 @@ impl<T: Float> ForwardRun<'_, T> {
         }
     }
 
-    /// Computes the input part of the gates at one position, for the active sequences.
+    /// Computes the input part of the gates of the active sequences, for some steps.
     fn multiply_inputs<C: Cell>(
         &self,
-        (active, position): (usize, usize),
+        steps: Range<usize>,
+        active: usize,
         inputs: &mut [T],
         out: &mut [T],
     ) {
-        let RecurrentInputs::Features {
+        let PackedLayer { layer, .. } = self.shared;
+        let RecurrentInputs {
             x, bias, features, ..
-        } = self.shared.inputs
-        else {
-            return;
-        };
-        let (length, columns) = (self.shared.layer.length, C::GATES * self.shared.layer.width);
-        for (&row, out) in self.rows[..active]
-            .iter()
-            .zip(inputs.chunks_exact_mut(features))
-        {
-            let start = (row * length + position) * features;
+        } = self.shared.inputs;
+        let (rows, columns) = (steps.len() * active, C::GATES * layer.width);
+        let positions = steps.map(|step| layer.position(step));
+        let active = &self.rows[..active];
+        let each = positions.flat_map(|position| active.iter().map(move |row| (row, position)));
+        for ((row, position), out) in each.zip(inputs.chunks_exact_mut(features)) {
+            let start = (row * layer.length + position) * features;
             out.copy_from_slice(&x[start..start + features]);
         }
-        if let Some(weight) = &self.shared.by_inputs {
-            let rows = Matrix::contiguous(&*inputs, [active, features], false);
-            let out = MatrixMut::new(out, active, columns, columns);
-            weight.multiply(&rows, out, Epilogue::with_bias(bias));
-        }
+        let inputs = Matrix::contiguous(&*inputs, [rows, features], false);
+        let out = MatrixMut::new(out, rows, columns, columns);
+        let weight = &self.shared.by_inputs;
+        weight.multiply(&inputs, out, Epilogue::with_bias(bias));
     }
 
     /// Computes the recurrent part of the gates, for the active sequences.
@@ -299,12 +287,8 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _
             .as_deref_mut()
             .map(|kept| &mut kept[place * parts..][..parts]);
         if layer.is_real(row, position) {
-            let from_inputs = match run.shared.inputs {
-                RecurrentInputs::Projected(all) => &all[(row * layer.length + position) * gates..],
-                RecurrentInputs::Features { .. } => &at.input_gates[number * gates..],
-            };
             let step = CellStep {
-                from_inputs: &from_inputs[..gates],
+                from_inputs: &at.input_gates[number * gates..][..gates],
                 recurrent: &at.state_gates[number * gates..][..gates],
                 state: &mut *state,
                 cell,

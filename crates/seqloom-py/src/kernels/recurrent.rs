@@ -14,15 +14,16 @@ use super::booleans::Booleans;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the states (n, l, w) of one layer of gated units, and what its gradient reads
-/// (n, l, 4 w). `seen` (n, l, 3 w) is what the inputs add to the gates; `first` (n, w) are
-/// the first states. With `cells` (n, w) it is long short-term memory: seen (n, l, 4 w) and
-/// kept (n, l, 5 w), whose last part are the cells. A position that the mask (n, l) hides
-/// leaves the state.
+/// Fills the states (n, l, w) of a GRU, and what its gradient reads (n, l, 4 w). `x` (n, l, f)
+/// are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w); `first` (n, w) are the first
+/// states. With `cells` (n, w) it is an LSTM: 4 w instead of 3 w, and kept (n, l, 5 w), whose last
+/// part are the cells. A position that the mask (n, l) hides leaves the state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
-    seen: Floats<'_>,
+    x: Floats<'_>,
+    weight_in: Floats<'_>,
+    bias_in: Option<Floats<'_>>,
     first: Floats<'_>,
     cells: Option<Floats<'_>>,
     weight: Floats<'_>,
@@ -35,14 +36,23 @@ pub(crate) fn recurrent(
 ) -> PyResult<()> {
     let sizes = RecurrentSizes::new(&out_states, cells.is_some())?;
     let threads = seqloom_kernels::worth_waking(threads, sizes.cost());
-    by_dtype!(seen, T => {
+    let [_, _, features] = x.axes("x")?;
+    let columns = sizes.gates * sizes.width;
+    by_dtype!(x, T => {
         let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
-        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[sizes.gates * sizes.width])?;
+        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[columns])?;
         let layer = RecurrentLayer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
-        let seen = seen.read::<T>("seen", &sizes.of(sizes.gates))?;
+        let x = x.read::<T>("x", &[sizes.batch, sizes.length, features])?;
+        let weight_in = weight_in.read::<T>("weight_in", &[columns, features])?;
+        let bias_in = floats::read_if::<T>(bias_in.as_ref(), "bias_in", &[columns])?;
         let mut states = out_states.write::<T>("out_states", &sizes.of(1))?;
         let mut kept = out_kept.write::<T>("out_kept", &sizes.of(sizes.kept))?;
-        let inputs = RecurrentInputs::Projected(seen.as_slice()?);
+        let inputs = RecurrentInputs {
+            x: x.as_slice()?,
+            weight: weight_in.as_slice()?,
+            bias: floats::slice_if(bias_in.as_ref())?,
+            features,
+        };
         let outputs = RecurrentOutputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
         pool::run_kernel(py, threads, || forward(&layer, inputs, outputs, threads))
     })

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use seqloom_core::interrupt;
+#[cfg(unix)]
+use signal_hook::consts::SIGHUP;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -16,7 +18,13 @@ static AGAIN: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// Makes a signal cancel the work; a second one ends the process.
 pub(super) fn handle_signals() {
     interrupt::set_signal_check(check);
-    for signal in [SIGINT, SIGTERM] {
+    let signals = [
+        #[cfg(unix)]
+        SIGHUP,
+        SIGINT,
+        SIGTERM,
+    ];
+    for signal in signals {
         let number = usize::try_from(signal).unwrap_or_default();
         let came = Arc::clone(&CAME);
         // Where a signal cannot be had, it does what it always does.

@@ -6,12 +6,16 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
+use seqloom_core::interrupt::check_signals;
 use seqloom_core::{Error, Result};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use super::target::TargetFile;
 use crate::scores::Scores;
+
+/// Bytes of scores that are copied between two looks for a signal.
+const CHUNK: u64 = 8 << 20;
 
 /// An `.npz` file that is being written.
 pub(super) struct Npz {
@@ -68,10 +72,13 @@ impl Npz {
         let mut zip = ZipWriter::new(BufWriter::with_capacity(1 << 18, self.target));
         let shape = [self.rows, self.score_columns];
         start_array(&mut zip, "scores.npy", "<f4", &shape)?;
-        io::copy(&mut scores, &mut zip)?;
+        while io::copy(&mut (&mut scores).take(CHUNK), &mut zip)? > 0 {
+            check_signals()?;
+        }
         let dtype = format!("<U{}", self.id_width);
         start_array(&mut zip, "ids.npy", &dtype, &[self.rows])?;
         for _ in 0..self.rows {
+            check_signals()?;
             zip.write_all(&code_points(&read_text(&mut ids)?, self.id_width))?;
         }
         let widths = self.columns.iter().map(|name| name.chars().count());

@@ -1,4 +1,4 @@
-"""Recurrent layers: one product for all inputs, and a loop over time in Rust."""
+"""Recurrent layers: the loop over time is in Rust."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def gru(
     """Every state, the last one, and the gates, which the gradient reads."""
     if not _suits(x, h0, w_ih, w_hh, b_ih, b_hh):
         return Backend.gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
-    seen = b.linear(x, w_ih, b_ih)
-    states, kept = _run(b, seen, (h0, None), (w_hh, b_hh), mask, reverse=reverse)
+    inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
+    states, kept = _run(b, inputs, (h0, None), weights, mask, reverse=reverse)
     return states, states[:, _last(reverse=reverse)].copy(), kept
 
 
@@ -86,8 +86,8 @@ def lstm(
     """Every state, the last one, the last cell, and the gates and cells."""
     if not _suits(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
         return Backend.lstm(b, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
-    seen = b.linear(x, w_ih, b_ih)
-    states, kept = _run(b, seen, (h0, c0), (w_hh, b_hh), mask, reverse=reverse)
+    inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
+    states, kept = _run(b, inputs, (h0, c0), weights, mask, reverse=reverse)
     last = _last(reverse=reverse)
     cell = kept[:, last, 4 * h0.shape[-1] :].copy()
     return states, states[:, last].copy(), cell, kept
@@ -136,7 +136,7 @@ def _suits(x: Floats, *others: Floats | None) -> bool:
 
 def _run(
     b: Backend,
-    seen: Floats,
+    inputs: tuple[Floats, Floats, Floats | None],
     firsts: tuple[Floats, Floats | None],
     weights: tuple[Floats, Floats | None],
     mask: Floats | None,
@@ -144,15 +144,16 @@ def _run(
     reverse: bool,
 ) -> tuple[Floats, Floats]:
     """Every state, and what the gradient reads."""
-    (h0, c0), (w_hh, b_hh) = firsts, weights
-    shape = (*seen.shape[:2], h0.shape[-1])
+    x, h0, c0 = inputs[0], *firsts
+    shape = (*x.shape[:2], h0.shape[-1])
     parts = 4 if c0 is None else 5
-    states = fresh(shape, seen.dtype)
-    kept = fresh((*shape[:2], parts * shape[2]), seen.dtype)
-    given = to_contiguous(h0), None if c0 is None else to_contiguous(c0)
-    bias = None if b_hh is None else to_contiguous(b_hh)
-    layer = *given, to_contiguous(w_hh), bias, _truths(mask), reverse
-    _native.recurrent(to_contiguous(seen), *layer, states, kept, b.threads)
+    states = fresh(shape, x.dtype)
+    kept = fresh((*shape[:2], parts * shape[2]), x.dtype)
+    arrays = [
+        None if array is None else to_contiguous(array)
+        for array in (*inputs, *firsts, *weights)
+    ]
+    _native.recurrent(*arrays, _truths(mask), reverse, states, kept, b.threads)
     return states, kept
 
 
