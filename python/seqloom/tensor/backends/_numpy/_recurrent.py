@@ -144,17 +144,21 @@ def _run(
     reverse: bool,
 ) -> tuple[Floats, Floats]:
     """Every state, and what the gradient reads."""
-    x, h0, c0 = inputs[0], *firsts
+    (x, w_ih, b_ih), (h0, c0), (w_hh, b_hh) = inputs, firsts, weights
     shape = (*x.shape[:2], h0.shape[-1])
     parts = 4 if c0 is None else 5
     states = fresh(shape, x.dtype)
     kept = fresh((*shape[:2], parts * shape[2]), x.dtype)
-    arrays = [
-        None if array is None else to_contiguous(array)
-        for array in (*inputs, *firsts, *weights)
-    ]
-    _native.recurrent(*arrays, _truths(mask), reverse, states, kept, b.threads)
+    given = to_contiguous(x), to_contiguous(w_ih), _if_given(b_ih)
+    layer = to_contiguous(h0), _if_given(c0), to_contiguous(w_hh), _if_given(b_hh)
+    rest = _truths(mask), reverse, states, kept, b.threads
+    _native.recurrent(*given, *layer, *rest)
     return states, kept
+
+
+def _if_given(array: Floats | None) -> Floats | None:
+    """An array without gaps, where there is one."""
+    return None if array is None else to_contiguous(array)
 
 
 def _truths(mask: Floats | None) -> Floats | None:
