@@ -144,15 +144,14 @@ def _run(
     reverse: bool,
 ) -> tuple[Floats, Floats]:
     """Every state, and what the gradient reads."""
-    (x, w_ih, b_ih), (h0, c0), (w_hh, b_hh) = inputs, firsts, weights
-    shape = (*x.shape[:2], h0.shape[-1])
+    (x, w_ih, b_ih), (h0, c0) = inputs, firsts
+    states = fresh((*x.shape[:2], h0.shape[-1]), x.dtype)
     parts = 4 if c0 is None else 5
-    states = fresh(shape, x.dtype)
-    kept = fresh((*shape[:2], parts * shape[2]), x.dtype)
+    kept = fresh((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
     given = to_contiguous(x), to_contiguous(w_ih), _if_given(b_ih)
-    layer = to_contiguous(h0), _if_given(c0), to_contiguous(w_hh), _if_given(b_hh)
-    rest = _truths(mask), reverse, states, kept, b.threads
-    _native.recurrent(*given, *layer, *rest)
+    layer = to_contiguous(h0), _if_given(c0)
+    layer = *layer, to_contiguous(weights[0]), _if_given(weights[1])
+    _native.recurrent(*given, *layer, _truths(mask), reverse, states, kept, b.threads)
     return states, kept
 
 
