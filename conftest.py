@@ -52,7 +52,7 @@ PRINTED = "what was printed"
 
 
 def find_nothing(_name: str) -> None:
-    """Stands for find_spec where a library counts as missing."""
+    """Replaces find_spec: no library is found."""
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:

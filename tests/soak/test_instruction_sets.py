@@ -22,6 +22,10 @@ TESTS = [
     for each in ("io", "encode", "augment", "data", "nn", "optim", "tensor/backends")
 ] + ["tests/tensor/agreement", "tests/tensor/plan"]
 
+needs_cargo = pytest.mark.skipif(
+    shutil.which("cargo") is None, reason="cargo is not installed"
+)
+
 
 def assert_passes(command, cap):
     """Runs a command under a cap."""
@@ -38,22 +42,20 @@ def test_what_runs_in_kernels_passes_its_tests(cap):
     assert_passes([sys.executable, "-m", "pytest", "-q", *TESTS], cap)
 
 
+@needs_cargo
 @pytest.mark.parametrize("cap", NARROWER)
 def test_the_crates_pass_their_tests(cap):
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed")
     command = ["cargo", "test", "--profile", "bench", "--quiet"]
     command += ["--workspace", "--exclude", "seqloom-py"]
     assert_passes(command, cap)
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="looks for calls of x86-64")
+@needs_cargo
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 assembly")
 @pytest.mark.parametrize("crate", ["seqloom-kernels", "seqloom-fuse", "seqloom-encode"])
 def test_no_instruction_of_a_kernel_is_a_call(crate):
     # A closure that is not inlined into a kernel is compiled without AVX. It calls a
     # function for each instruction, which took 40 times as long.
-    if shutil.which("cargo") is None:
-        pytest.skip("cargo is not installed")
     target = HOME / "target" / "instructions"
     command = ["cargo", "rustc", "--release", "--lib", "--package", crate]
     subprocess.run(

@@ -73,7 +73,7 @@ impl<'a> Numbers<'a> {
         })
     }
 
-    /// So many of them, from the first on.
+    /// Returns `count` of them, from number `first` on.
     pub fn part(self, first: usize, count: usize) -> Option<Self> {
         let size = self.dtype().size();
         let bytes = self.bytes().get(first * size..)?.get(..count * size)?;

@@ -20,7 +20,7 @@ pub(crate) struct Memory {
 pub(crate) const LINE: usize = 64;
 
 impl Memory {
-    /// Allocates so many bytes; their values are not specified.
+    /// Allocates `length` bytes; their values are not specified.
     pub(crate) fn resize(&mut self, length: usize) -> Outcome {
         let words = length.div_ceil(8) + LINE / 8;
         if words > self.words.len() {

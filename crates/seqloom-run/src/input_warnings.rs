@@ -106,7 +106,7 @@ impl InputWarnings {
         } else {
             b"ACGTRYSWKMBDHVN"
         });
-        // X stands for any residue and is ignored.
+        // X means any residue, and is ignored.
         let counted = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
         let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * counted;
         let is_clear = total >= FEW || uracil > 0;

@@ -297,7 +297,7 @@ def _parse(line: str) -> OperationLine:
     return OperationLine(default, rule, shape, tuple(filter(None, overrides)), *cells[-3:])
 
 
-# Cells of a line behind its name: with one backend, and with three.
+# Cells of a line after its name: with one backend, and with three.
 _FEWEST, _MOST = 7, 9
 _KINDS = {"", "float", "bool", "row"}
 _LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]

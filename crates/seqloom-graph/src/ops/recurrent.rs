@@ -13,7 +13,7 @@ use crate::plan::{Builder, View};
 
 /// Sizes of sequences, positions and states, and how the layer runs.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "each is true for itself")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct LayerSizes {
     pub(super) batch: usize,
     pub(super) length: usize,

@@ -40,7 +40,7 @@ fn meet(one: &Need, other: &Need) -> bool {
     one.first <= other.last && other.first <= one.last
 }
 
-/// The lowest free place for so many bytes among occupied ranges, sorted by their start.
+/// The lowest free place for `bytes` bytes among occupied ranges, sorted by their start.
 fn lowest<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
     let mut start = 0_usize;
     for range in occupied {

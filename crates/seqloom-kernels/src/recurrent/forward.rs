@@ -269,7 +269,7 @@ struct RecurrentStep<'a, 'b, T> {
     cell: &'a mut [T],
     input_gates: &'a [T],
     state_gates: &'a [T],
-    /// Receives what a gradient needs if nobody asked for it.
+    /// Receives the values for a gradient if the caller does not keep them.
     discarded: &'a mut [T],
 }
 

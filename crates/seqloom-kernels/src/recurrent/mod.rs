@@ -1,8 +1,7 @@
 //! Recurrent layers: one direction over a batch of sequences, and its gradient.
 //!
 //! A thread takes some sequences through all their positions, and waits for no other thread. The
-//! weights are packed once for all steps. For a gradient the caller computes what the inputs add to
-//! the gates as one product; else it is computed step by step.
+//! weights are packed once for all steps.
 //!
 //! A position that a mask hides leaves the state as it is.
 

@@ -63,14 +63,14 @@ fn identity(columns: usize) -> Vec<f64> {
     weight
 }
 
-fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2] {
-    let [batch, length, width] = SIZES;
-    let mut states = vec![f64::NAN; batch * length * width];
-    let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
-    let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
-    let mask = mask();
-    let layer = layer(cell, arrays, &mask, reverse);
-    let columns = C::GATES * width;
+/// Runs a layer; the inputs are their own part of the gates.
+fn fill<C: Cell>(
+    cell: C,
+    arrays: &[Vec<f64>; 5],
+    reverse: bool,
+    outputs: RecurrentOutputs<'_, f64>,
+) {
+    let columns = C::GATES * SIZES[2];
     let identity = identity(columns);
     let inputs = RecurrentInputs {
         x: &arrays[0],
@@ -78,7 +78,16 @@ fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2]
         bias: None,
         features: columns,
     };
-    forward(&layer, inputs, outputs, 1);
+    let mask = mask();
+    forward(&layer(cell, arrays, &mask, reverse), inputs, outputs, 1);
+}
+
+fn run<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2] {
+    let [batch, length, width] = SIZES;
+    let mut states = vec![f64::NAN; batch * length * width];
+    let mut kept = vec![f64::NAN; batch * length * C::KEPT * width];
+    let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
+    fill(cell, arrays, reverse, outputs);
     [states, kept]
 }
 
@@ -151,24 +160,14 @@ fn a_hidden_position_keeps_the_state() {
     assert_eq!(&states[..width], last);
 }
 
-/// States at these positions: of all states, and of those that alone were wanted.
+/// States at these positions: taken from all states, and computed alone.
 fn both<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let arrays = arrays(cell);
     let [states, _] = run(cell, &arrays, reverse);
-    let columns = C::GATES * width;
-    let identity = identity(columns);
-    let inputs = RecurrentInputs {
-        x: &arrays[0],
-        weight: &identity,
-        bias: None,
-        features: columns,
-    };
-    let mask = mask();
-    let layer = layer(cell, &arrays, &mask, reverse);
     let mut found = vec![f64::NAN; batch * width];
     let outputs = RecurrentOutputs::At(positions, &mut found);
-    forward(&layer, inputs, outputs, 1);
+    fill(cell, &arrays, reverse, outputs);
     let rows = positions.iter().enumerate();
     let expected = rows.flat_map(|(row, at)| &states[(row * length + at) * width..][..width]);
     [expected.copied().collect(), found]

@@ -35,8 +35,8 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Makes a pass that counts each individual in its group, of which there are so many; who is
-    /// in none of them is left out.
+    /// Makes a pass that counts each individual in its group. An individual whose group is not below
+    /// `groups` is left out.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {
             let (found, wanted) = (group_of.len(), layout.individuals);

@@ -14,7 +14,7 @@ use zip::{CompressionMethod, ZipWriter};
 use super::target::TargetFile;
 use crate::scores::Scores;
 
-/// Bytes of scores that are copied between two looks for a signal.
+/// Bytes of scores that are copied between two checks for a signal.
 const CHUNK: u64 = 8 << 20;
 
 /// An `.npz` file that is being written.
