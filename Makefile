@@ -94,6 +94,7 @@ lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff check --quiet
 	basedpyright --warnings --threads 2
 	lint-imports --no-cache --no-logo
+	python tests/measure_code.py --check
 
 lint-rust: $(STAMPS)/base
 	cargo fmt --all --check
