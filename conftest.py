@@ -24,9 +24,6 @@ from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.markdown import CodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
 
-# No programs on disk: tests must not depend on each other. Tests of those use own folders.
-os.environ.setdefault("SEQLOOM_PROGRAMS", "0")
-
 HOME = Path(__file__).parent
 # If the cache of JAX and torch is larger than this at the start, it is emptied.
 COMPILED_BYTES = 2**30

@@ -27,7 +27,6 @@ def main(side: str, network: str, folder: str) -> None:
 def _keep_in(folder: str) -> None:
     """Has every library keep what it compiles in one folder, small things too."""
     os.environ.update(
-        SEQLOOM_CACHE=f"{folder}/seqloom",
         TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
         JAX_COMPILATION_CACHE_DIR=f"{folder}/jax",
         JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",

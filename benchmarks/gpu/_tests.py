@@ -169,7 +169,6 @@ def _make_environment(
     environment = {
         **os.environ,
         "SEQLOOM_TEST_DEVICE": results.device,
-        "SEQLOOM_PROGRAMS": "0",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # the default starts many in each process

@@ -48,9 +48,7 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     an argument tensor, but never with a NumPy array. At most 64 programs are kept; the ones
     that were not called lately go first.
 
-    The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere. On
-    NumPy, the layouts of programs are kept in the folder of ``SEQLOOM_CACHE`` for the next
-    process, unless ``SEQLOOM_PROGRAMS=0``.
+    The environment variable ``SEQLOOM_COMPILE=0`` switches compiling off everywhere.
 
     Args:
         function: The step. It takes and returns tensors, arrays, numbers, keys, modules,

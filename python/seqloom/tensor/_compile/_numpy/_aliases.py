@@ -53,11 +53,9 @@ _VIEWS: dict[str, Callable[..., Array]] = {
 class Aliases:
     """Knows for each value of a graph in which value's memory it lies."""
 
-    def __init__(self, graph: Graph, views: set[int] | None = None) -> None:
-        # views: numbers of the values that are views, where a kept layout says so
+    def __init__(self, graph: Graph) -> None:
         self.views: dict[int, Operation] = {}  # by the number of the view
         self.values: dict[int, Value] = {}  # by number
-        self._known_views = views
         self._overwritten: dict[int, Value] = {}  # by the number of an update's output
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
@@ -76,8 +74,6 @@ class Aliases:
 
     def _is_view(self, operation: Operation) -> bool:
         """Returns True if an operation gives a view."""
-        if self._known_views is not None:
-            return operation.outputs[0].number in self._known_views
         # Fused programs read memory forwards only.
         is_backward = operation.name == "index" and _flips(operation.args[-1])
         return is_alias(operation) and not is_backward and self._try_view(operation)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from seqloom.tensor._compile._numpy._aliases import Aliases
 from seqloom.tensor._compile._numpy._arena import Span, find_spans, place_spans
@@ -32,18 +32,6 @@ class Layout:
     def list_stored(self, group: OperationGroup) -> list[Value]:
         """Returns the values that a group writes into an array that it is passed."""
         return _list_stored(group, self.needed, self.backend)
-
-
-class LayoutFacts(TypedDict):
-    """A layout without its graph, as JSON; values have the numbers of `GraphText`."""
-
-    views: list[int]
-    groups: list[tuple[list[int], str | None, tuple[int, ...]]]
-    needed: list[int]
-    fresh: list[int]
-    copied: list[int]
-    spans: list[tuple[int, int, int, int, int, int | None]]
-    nbytes: int
 
 
 def lay_out(graph: Graph, backend: Backend) -> Layout:
@@ -97,54 +85,3 @@ def _choose_outputs(
             copied.add(position)
         seen.add(root)
     return fresh, copied
-
-
-def to_facts(layout: Layout, names: dict[int, int]) -> LayoutFacts:
-    """Returns a layout as JSON. `names` numbers the values equally in every process."""
-    positions = {id(operation): at for at, operation in enumerate(layout.graph.operations)}
-    return {
-        "views": [names[number] for number in layout.aliases.views],
-        "groups": [
-            ([positions[id(op)] for op in group.operations], group.dtype, group.shape)
-            for group in layout.groups
-        ],
-        "needed": [names[number] for number in sorted(layout.needed)],
-        "fresh": [names[number] for number in sorted(layout.fresh)],
-        "copied": sorted(layout.copied),
-        "spans": [
-            (
-                *(names[span.number], span.nbytes, span.first, span.last, span.offset),
-                None if span.over is None else names[span.over],
-            )
-            for span in layout.spans.values()
-        ],
-        "nbytes": layout.nbytes,
-    }
-
-
-def from_facts(
-    graph: Graph, backend: Backend, facts: LayoutFacts, names: dict[int, int]
-) -> Layout:
-    """Returns the layout of a graph from the facts about an equal graph."""
-    numbers: dict[int | None, int] = {name: number for number, name in names.items()}
-    groups = [
-        OperationGroup(
-            at, [graph.operations[position] for position in positions], dtype, tuple(shape)
-        )
-        for at, (positions, dtype, shape) in enumerate(facts["groups"])
-    ]
-    spans = [
-        Span(numbers[name], nbytes, first, last, numbers.get(over), offset)
-        for name, nbytes, first, last, offset, over in facts["spans"]
-    ]
-    return Layout(
-        graph,
-        backend,
-        Aliases(graph, {numbers[name] for name in facts["views"]}),
-        groups,
-        {numbers[name] for name in facts["needed"]},
-        {numbers[name] for name in facts["fresh"]},
-        set(facts["copied"]),
-        {span.number: span for span in spans},
-        facts["nbytes"],
-    )

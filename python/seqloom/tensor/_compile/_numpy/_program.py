@@ -9,8 +9,8 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._aliases import make_view
 from seqloom.tensor._compile._numpy._arena import CACHE_LINE
+from seqloom.tensor._compile._numpy._layout import lay_out
 from seqloom.tensor._compile._numpy._rewrite import rewrite
-from seqloom.tensor._compile._numpy._store import find_layout
 from seqloom.tensor._compile._numpy._writer import Writer
 from seqloom.tensor._memory import reserves
 
@@ -39,7 +39,7 @@ class NumPyProgram:
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
         # poison: tests fill memory with NaN as soon as nothing reads it any more
         graph = rewrite(graph)
-        self._layout = find_layout(graph, backend)
+        self._layout = lay_out(graph, backend)
 
         def make_inner(body: Graph) -> NumPyProgram:
             return NumPyProgram(body, backend, poison=poison)
