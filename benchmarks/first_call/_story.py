@@ -82,7 +82,7 @@ def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
 
 def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> list[str]:
     """One network's figures."""
-    ours = sum(calls["numpy compiled"], [])
+    ours = [*calls["numpy compiled"][0], *calls["numpy compiled"][1]]
     row = [_middle(ours, "trace"), _middle(ours, "plan"), _added(ours)]
     others = [pair for side, pair in calls.items() if side != "numpy compiled"]
     row += [_added(each) for pair in others for each in pair]

@@ -26,12 +26,9 @@ _LOOKED_AT = 8
 _EARLY = 0.05
 
 
-def write_atomic(
-    path: str | os.PathLike[str], data: bytes, *, durable: bool = True
-) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file so that a crash leaves the old one or the new one, never a part."""
-    # Without `durable` a crash of the machine may leave a part: nothing waits for the disk.
-    with atomic_paths([path], durable=durable) as (part,):
+    with atomic_paths([path]) as (part,):
         part.write_bytes(data)
 
 
@@ -47,10 +44,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 @contextmanager
 def atomic_paths(
-    paths: Sequence[str | os.PathLike[str]],
-    *,
-    commit: Commit | None = None,
-    durable: bool = True,
+    paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
 ) -> Generator[list[Path]]:
     """Yields temporary paths for several files; renames all when the block ends well."""
     # Each part is an empty file, to be written in place: a lock on it says that its writer
@@ -65,10 +59,10 @@ def atomic_paths(
             yield parts
             for part, final in zip(parts, finals, strict=True):
                 _keep_rights(part, final)
-            _sync_all(parts if durable else [])
+            _sync_all(parts)
             with signals_waiting():
                 (commit or _rename)(parts, finals)
-        _sync_all(dict.fromkeys(final.parent for final in finals) if durable else [])
+        _sync_all(dict.fromkeys(final.parent for final in finals))
     except FileError:
         raise
     except OSError as error:

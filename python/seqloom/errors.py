@@ -24,7 +24,6 @@ In parentheses stands the builtin that `except` may name too:
     ├── IdError (KeyError)                 an id that no record of a file has, or several
     ├── InternalError (RuntimeError)       a fault of seqloom itself
     ├── LabelError (ValueError)            labels are missing, double, or of the wrong kind
-    ├── LeakWarning (RuntimeWarning)       a tensor is still held when its scope ends
     ├── MemoryLimitError (MemoryError)     a request larger than the memory it may use
     ├── MissingExtraError (ImportError)    a library that an extra would install
     ├── NotFiniteError (ArithmeticError)   a result is NaN or infinite where none may be
@@ -189,10 +188,6 @@ class InternalError(SeqloomError, RuntimeError):
 
 class LabelError(SeqloomError, ValueError):
     """Labels are missing, double, or of the wrong kind."""
-
-
-class LeakWarning(SeqloomError, RuntimeWarning):  # noqa: N818 - it is warned, not raised
-    """A tensor is still held by something when the scope that it was made in ends."""
 
 
 class MemoryLimitError(SeqloomError, MemoryError):

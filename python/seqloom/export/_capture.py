@@ -20,7 +20,7 @@ from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._recorder import Recorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._defaults import to_sizes
-from seqloom.tensor._scope._origin import caller, current_line, is_internal
+from seqloom.tensor._origin import caller, current_line, is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

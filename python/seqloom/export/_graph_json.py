@@ -87,7 +87,8 @@ def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
 def _group(graph: Graph) -> list[list[Operation]]:
     """Orders the operations so that those of a group follow each other."""
     # A reduction stays alone: it adds in another order when it is fused.
-    grouping = Grouping(Aliases(graph, set()), _find_dtype, with_reductions=False)
+    aliases = Aliases(graph, with_views=False)
+    grouping = Grouping(aliases, _find_dtype, with_reductions=False)
     for operation in graph.operations:
         grouping.add(operation)
     return [it.operations for it in sort_groups(grouping.finish())]

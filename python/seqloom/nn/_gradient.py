@@ -19,7 +19,7 @@ from seqloom.tensor._derivatives._levels import (
     lower_result,
 )
 from seqloom.tensor._memory import memory_of
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 from seqloom.errors import BackendError, OutOfRangeError
 from seqloom.tensor._autocast import cast_arguments, casting
 from seqloom.tensor._native_error import translate
-from seqloom.tensor._scope._origin import caller
+from seqloom.tensor._origin import caller
 from seqloom.tensor._state import TensorState, fill, new
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.tensor._element_types import NATIVE
 from seqloom.tensor._native_error import translate
-from seqloom.tensor._scope._scope import Released
+from seqloom.tensor._scope import Released
 from seqloom.tensor._state import TensorState
 from seqloom.tensor._tape import TrackedArray
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._leaves import Leaf
-from seqloom.tensor._scope._origin import line_of
-from seqloom.tensor._scope._scope import Released
+from seqloom.tensor._origin import line_of
+from seqloom.tensor._scope import Released
 from seqloom.tensor._tape import Node, TrackedArray
 from seqloom.tensor._tensor import Gradients, Tensor
 

@@ -15,7 +15,7 @@ from seqloom.errors import (
     SeqloomError,
     ShapeError,
 )
-from seqloom.tensor._scope._scope import Released
+from seqloom.tensor._scope import Released
 
 # Words in libraries' messages about memory, indices, element types and shapes; the first
 # that occurs decides.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from seqloom.tensor._scope._origin import caller, user_files, user_frame
-from seqloom.tensor._scope._scope import innermost
+from seqloom.tensor._origin import caller, user_files, user_frame
+from seqloom.tensor._scope import innermost
 from seqloom.tensor._tape import TrackedArray, track
 
 if TYPE_CHECKING:

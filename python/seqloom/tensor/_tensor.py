@@ -20,7 +20,7 @@ from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._index import check_axis, join_axes, normalize_key
 from seqloom.tensor._operators import binary, differentiable, reflect, unary
 from seqloom.tensor._registry import find_backend
-from seqloom.tensor._scope._scope import move_outwards
+from seqloom.tensor._scope import move_outwards
 from seqloom.tensor._state import TensorState
 from seqloom.tensor._tape import TrackedArray
 

@@ -3,11 +3,9 @@
 import asyncio
 import contextlib
 
-import pytest
-
 import seqloom as sl
 from seqloom.errors import ReleasedError
-from seqloom.tensor._scope._scope import innermost
+from seqloom.tensor._scope import innermost
 
 B = sl.tensor.backend("numpy", num_threads=1)
 
@@ -31,8 +29,7 @@ def batches(made, count=3):
 
 def test_a_caller_keeps_what_it_makes_while_a_generator_waits_inside_a_scope():
     made, mine = {}, []
-    with pytest.warns(sl.errors.LeakWarning):
-        mine.extend(B.tensor([1.0]) * number for number in batches(made))
+    mine.extend(B.tensor([1.0]) * number for number in batches(made))
     assert [each.item() for each in mine] == [0, 1, 2]
     assert released(made["inside"])
 
@@ -49,7 +46,6 @@ def test_it_belongs_to_the_scope_of_the_caller():
     assert kept.item() == 2
 
 
-@pytest.mark.filterwarnings("ignore::seqloom.errors.LeakWarning")
 def test_a_generator_keeps_its_own_while_scopes_of_the_caller_come_and_go():
     def doubling():
         with sl.tensor.scope():
@@ -78,8 +74,7 @@ def test_a_function_that_a_generator_calls_is_inside_its_scope():
             helper()
             yield
 
-    with pytest.warns(sl.errors.LeakWarning):
-        list(generator())
+    list(generator())
     assert released(made[0])
 
 

@@ -24,8 +24,8 @@ from seqloom.tensor._compile._unsized import (
 from seqloom.tensor._graph import Value, values_in
 from seqloom.tensor._lower import flatten
 from seqloom.tensor._native_error import translate
-from seqloom.tensor._scope._origin import current_line
-from seqloom.tensor._scope._scope import suspend_scopes
+from seqloom.tensor._origin import current_line
+from seqloom.tensor._scope import suspend_scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqloom.tensor._leaves import identity_of
-from seqloom.tensor._scope._origin import PACKAGE
+from seqloom.tensor._origin import PACKAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

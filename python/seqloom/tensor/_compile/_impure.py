@@ -18,7 +18,7 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._code import STDLIB_FOLDERS
-from seqloom.tensor._scope._origin import is_internal
+from seqloom.tensor._origin import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
 from seqloom.tensor._graph import Graph, Operation, Value, values_in
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._system import after_fork
 from seqloom.errors import CaptureError
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

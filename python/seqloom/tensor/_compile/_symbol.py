@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from seqloom._key import counter_of
 from seqloom.errors import CaptureError
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._symbol import Symbol
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.errors import NotFiniteError
 from seqloom.tensor._dispatch import observers
-from seqloom.tensor._scope._origin import current_line
+from seqloom.tensor._origin import current_line
 from seqloom.tensor._tape import TrackedArray, is_differentiable
 
 if TYPE_CHECKING:

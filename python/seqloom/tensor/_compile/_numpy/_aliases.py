@@ -53,9 +53,11 @@ _VIEWS: dict[str, Callable[..., Array]] = {
 class Aliases:
     """Knows for each value of a graph in which value's memory it lies."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, with_views: bool = True) -> None:
+        # with_views: False if each operation of the graph makes a new array
         self.views: dict[int, Operation] = {}  # by the number of the view
         self.values: dict[int, Value] = {}  # by number
+        self._with_views = with_views
         self._overwritten: dict[int, Value] = {}  # by the number of an update's output
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
@@ -76,7 +78,8 @@ class Aliases:
         """Returns True if an operation gives a view."""
         # Fused programs read memory forwards only.
         is_backward = operation.name == "index" and _flips(operation.args[-1])
-        return is_alias(operation) and not is_backward and self._try_view(operation)
+        can_view = self._with_views and is_alias(operation) and not is_backward
+        return can_view and self._try_view(operation)
 
     def _try_view(self, operation: Operation) -> bool:
         """Returns True if the strides allow the view: a reshape may need a copy."""

@@ -8,8 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from seqloom.errors import ReleasedError
-from seqloom.tensor._scope._leak import report_leaks
-from seqloom.tensor._scope._origin import (
+from seqloom.tensor._origin import (
     caller,
     find_opener,
     line_of,
@@ -81,11 +80,6 @@ class Scope:
     def has_ended(self) -> bool:
         """Whether its block was left."""
         return self.limit < 0
-
-    def alive(self) -> list[Any]:
-        """Returns the tensors made inside that something still refers to."""
-        found = (reference() for reference in self.made)
-        return [tensor for tensor in found if tensor is not None]
 
     def remove(self, reference: weakref.ref[Any]) -> bool:
         """Removes one tensor; returns whether it was made inside."""
@@ -160,9 +154,8 @@ def scope() -> Generator[None]:
     """Releases every tensor that is made inside when it ends.
 
     The memory is freed at that moment, even if something still refers to such a tensor; a
-    later use of it raises a `ReleasedError` that names the line that made it. If a list, a
-    dict or an attribute outside still refers to a tensor, a `LeakWarning` reports it, once
-    for each line; a local variable is not reported. Scopes may be nested.
+    later use of it raises a `ReleasedError` that names the line that made it. Scopes may be
+    nested.
 
     These outlive a scope: tensors on which `Tensor.keep` was called, the arrays of
     parameters, buffers and optimisers, and exported values (``.numpy()``, ``np.asarray``,
@@ -192,7 +185,6 @@ def scope() -> Generator[None]:
     innermost.set(opened)
     try:
         yield
-        report_leaks(opened.alive())
     finally:
         # No token is reset: scopes may be left in any order, and by another thread.
         opened.close()

@@ -1,7 +1,8 @@
 """The user's code: the line that made a tensor, and the frame that opened a scope.
 
 A tensor keeps a code object and an offset of an instruction in it; the line is looked up
-when somebody needs it. Frames of this package's tensors, layers and optimisers are skipped.
+when a message needs it. Frames of this package's tensors, layers and optimisers are
+skipped.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import CodeType, FrameType
+    from types import FrameType
 
-# The frame so many calls up; the only way to a line without raising an exception.
+# The frame of a caller; the only way to a line without raising an exception.
 caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
 _INTERNAL = (
     *(f"{PACKAGE / folder}/" for folder in ("tensor", "nn", "optim", "export")),
     contextlib.__file__,
@@ -51,29 +52,21 @@ def is_internal(filename: str) -> bool:
     return verdict
 
 
-def origin_of(tensor: Any) -> tuple[CodeType, int]:
-    """Returns the code that made a tensor, and the offset of the instruction in it."""
-    return tensor._code, tensor._offset  # noqa: SLF001
-
-
 def line_of(tensor: Any) -> str:
     """Returns the line that made a tensor, as ``file:line``."""
-    code, offset = origin_of(tensor)
-    return f"{code.co_filename}:{_line(code, offset)}"
+    code, offset = tensor._code, tensor._offset  # noqa: SLF001
+    lines = (
+        line
+        for start, end, line in code.co_lines()
+        if start <= offset < end and line is not None
+    )
+    return f"{code.co_filename}:{next(lines, code.co_firstlineno)}"
 
 
 def current_line() -> str:
     """Returns the line of the user's code that is running now, as ``file:line``."""
     frame = user_frame(caller(1))
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-
-
-def _line(code: CodeType, offset: int) -> int:
-    """Returns the line of an instruction in a code object."""
-    for start, end, line in code.co_lines():
-        if start <= offset < end and line is not None:
-            return line
-    return code.co_firstlineno
 
 
 def find_opener(frame: FrameType) -> FrameType | None:
