@@ -98,6 +98,18 @@ def test_another_key_gives_other_parameters():
     )
 
 
+def test_visit_calls_a_function_with_each_path_and_parameter_once():
+    layer = sl.nn.Linear(2, 2)
+    model, visited = sl.nn.Sequential(layer, layer), {}
+
+    def note(path, param):
+        assert path not in visited
+        visited[path] = param
+
+    model.visit(note)
+    assert visited == {"layers.0.weight": layer.weight, "layers.0.bias": layer.bias}
+
+
 def test_a_shared_parameter_is_listed_once():
     layer = sl.nn.Linear(2, 2)
     assert len(sl.nn.Sequential(layer, layer).parameters()) == 2

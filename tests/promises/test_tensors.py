@@ -18,6 +18,7 @@ import torch
 import seqloom as sl
 from seqloom.errors import SeqloomError
 from seqloom.nn import functional as F
+from torch_engine import TorchEngine
 
 BACKENDS = ["numpy", "torch", "jax"]
 RNG = np.random.default_rng(5)
@@ -58,7 +59,7 @@ def test_autodiff_over_any_backend_has_the_gradient_of_torch(tracked):
 
 
 def test_torchs_own_engine_fits_the_same_interface():
-    engine = sl.tensor.TorchAutograd(sl.tensor.backend("torch"))
+    engine = TorchEngine(sl.tensor.backend("torch"))
     w = engine.tensor(W, requires_grad=True)
     gradients = network(engine.tensor(X), w).backward()
     np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)

@@ -14,7 +14,7 @@ from seqloom.nn import Buffer, Fill, Module, Param
 from seqloom.nn._state import require_mapping
 from seqloom.record import Record
 from seqloom.record._keys import rename
-from seqloom.tensor import Gradients, Tensor, TorchAutograd, backend as find_backend
+from seqloom.tensor import Gradients, Tensor, backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -187,10 +187,6 @@ class TorchModule(Module):
         """Computes torch's outputs as torch does: tensors of torch, on its own tape."""
         named = {name: to_torch(value) for name, value in options.items()}
         return self.module(*map(to_torch, args), **named)
-
-    def watch(self, outputs: Any) -> Tensor:
-        """Makes a tensor of ours of torch's, on which torch goes on to record."""
-        return Tensor(outputs, TorchAutograd(self.backend))
 
     def gradients_of(self, loss: Any) -> Gradients:
         """Computes the gradients of a loss of torch's by the trainable parameters."""

@@ -84,7 +84,6 @@ from seqloom.nn._running_values import AUPRC, AUROC, R2, Pearson, Spearman
 from seqloom.nn._state import LoadReport
 from seqloom.nn._stored import Buffer, Param
 from seqloom.nn._summary import Summary
-from seqloom.nn._visitor import Visitor
 
 __all__ = [
     "AUPRC",
@@ -163,7 +162,6 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "Upsample",
-    "Visitor",
     "accuracy",
     "add_lora",
     "auprc",

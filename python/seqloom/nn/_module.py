@@ -21,7 +21,7 @@ from seqloom.nn._hidden import (
     require_no_class_parts,
     require_visible_field,
 )
-from seqloom.nn._parts import Parts, list_fields, list_modules, list_parts, walk
+from seqloom.nn._parts import list_fields, list_modules, list_parts
 from seqloom.nn._replaced import require_part_again
 from seqloom.nn._state import (
     LoadReport,
@@ -32,14 +32,12 @@ from seqloom.nn._state import (
 )
 from seqloom.nn._static import describe_fields
 from seqloom.nn._stored import Param, Stored
-from seqloom.nn._visitor import show_parts
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from seqloom.nn._summary import Summary
-    from seqloom.nn._visitor import Visitor
     from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor import Tensor
@@ -367,26 +365,20 @@ class Module:
             part.assign(change(path, part.value))
         return twin
 
-    def visit(self, visitor: Visitor) -> None:
-        """Calls a visitor for each part; a module comes before its parts.
+    def visit(self, function: Callable[[str, Param], None]) -> None:
+        """Calls a function for each parameter; a shared parameter comes once.
 
         Args:
-            visitor: Visitor whose methods are called.
+            function: Function of the path and the parameter.
 
         Examples:
             >>> import seqloom as sl
-            >>> class Shapes(sl.nn.Visitor):
-            ...     def parameter(self, path, param):
-            ...         print(path, param.shape)
-            >>> sl.nn.Linear(2, 1).visit(Shapes())
+            >>> sl.nn.Linear(2, 1).visit(lambda path, param: print(path, param.shape))
             weight (1, 2)
             bias (1,)
         """
-        visitor.enter("", self)
-        parts: Parts = []
-        walk(self, "", parts)
-        show_parts(visitor, parts)
-        visitor.leave("", self)
+        for path, param in self.parameters():
+            function(path, param)
 
     def summary(self, *args: Any, method: str = "__call__", **options: Any) -> Summary:
         """Calls the module on a sample, and returns its layers with their figures.

@@ -38,7 +38,6 @@ from seqloom.tensor._standard_functions import (
     where,
 )
 from seqloom.tensor._tensor import Gradients, Tensor
-from seqloom.tensor._torch_autograd import TorchAutograd
 from seqloom.tensor._torch_functions import (
     chunk,
     cumprod,
@@ -57,7 +56,6 @@ __all__ = [
     "Memory",
     "Profile",
     "Tensor",
-    "TorchAutograd",
     "apply",
     "autocast",
     "backend",

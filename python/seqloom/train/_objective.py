@@ -112,7 +112,8 @@ class Objective:
             outputs = forward.call(model, _without_labels(arrays), key, name="compute")
         self._check_outputs(outputs)
         if self.task is not None:
-            loss = function(model.watch(outputs), arrays[_LABELS])
+            # The backend calls torch's functions, so torch records the loss too.
+            loss = function(Tensor(outputs, model.backend), arrays[_LABELS])
             return to_torch(loss), outputs
         labels = to_torch(to_tensor(model, as_array(arrays[_LABELS])))
         return function(outputs, labels), outputs

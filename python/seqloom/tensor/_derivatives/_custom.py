@@ -6,13 +6,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._derivatives._levels import outermost_level
+from seqloom.tensor._derivatives._levels import is_own_engine, outermost_level
 from seqloom.tensor._dispatch import apply, contains
 from seqloom.tensor._rules import ALL, Rule
 from seqloom.tensor._rules._keep import nothing
 from seqloom.tensor._tape import TrackedArray, node_on, record
 from seqloom.tensor._tensor import Tensor
-from seqloom.tensor._torch_autograd import is_own_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
 
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.tensor._autodiff import Autodiff
 from seqloom.tensor._tape import TrackedArray
 from seqloom.tensor._tensor import Tensor
-from seqloom.tensor._torch_autograd import TorchAutograd, is_own_engine
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -24,8 +23,32 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# A backend that records, on which derivatives are computed.
-Engine: TypeAlias = Autodiff | TorchAutograd
+
+class Engine(Protocol):
+    """A backend that records, on which derivatives are computed: `Autodiff`, or another.
+
+    An engine of another class, which records on a tape of its own, has an attribute
+    ``is_engine``. It is made with the backend to compute on.
+    """
+
+    inner: Any
+
+    def leaf(self, value: Array) -> Any:
+        """Makes a leaf: operations on it are recorded."""
+        ...
+
+    def gradients(self, raw: Any, seed: Array, *, retain: bool = False) -> dict[int, Array]:
+        """Computes the gradients of a result by all leaves."""
+        ...
+
+    def lower(self, raw: Any) -> Array:
+        """Returns the inner array of an array of this engine."""
+        ...
+
+    def leaf_number(self, raw: Any) -> int | None:
+        """Returns the number by which the gradient by an array is found."""
+        ...
+
 
 # The level of the innermost derivative that is being computed in this thread.
 _active: ContextVar[Engine | None] = ContextVar("active", default=None)
@@ -44,6 +67,12 @@ def level_over(backend: Backend) -> Engine:
         kind = type(inner) if is_own_engine(inner) else Autodiff
         state["differentiable"] = kind(inner)
     return state["differentiable"]
+
+
+def is_own_engine(backend: object) -> TypeGuard[Engine]:
+    """Whether a backend records gradients on a tape of its own, not by `Autodiff`."""
+    # Not getattr: backends over another one pass unknown names on to it.
+    return "is_engine" in vars(backend)
 
 
 def _lies_over(outer: object, inner: object) -> bool:

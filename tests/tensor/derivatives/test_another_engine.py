@@ -1,4 +1,4 @@
-"""TorchAutograd: torch's engine gives what ours gives, behind the same names."""
+"""Another engine than `Autodiff`: torch's gives the same gradients, by the same methods."""
 
 from typing import Any
 
@@ -8,10 +8,12 @@ import pytest
 import seqloom as sl
 
 pytest.importorskip("torch")
+from torch_engine import TorchEngine
+
 F = sl.nn.functional
 
 B = sl.tensor.backend("torch", num_threads=1)
-OURS, THEIRS = sl.tensor.Autodiff(B), sl.tensor.TorchAutograd(B)
+OURS, THEIRS = sl.tensor.Autodiff(B), TorchEngine(B)
 KEY = sl.Key(3)
 
 
@@ -91,6 +93,7 @@ def test_a_result_is_consumed():
         loss.backward()
 
 
-def test_only_the_torch_backend_can_be_tracked_by_it():
-    with pytest.raises(sl.errors.BackendError, match="numpy"):
-        sl.tensor.TorchAutograd(sl.tensor.backend("numpy"))
+def test_a_rule_of_custom_gradient_needs_autodiff():
+    double = sl.tensor.custom_gradient(lambda x: x * 2, lambda _args, _out, grad: (grad,))
+    with pytest.raises(sl.errors.GradientError, match=r"use sl\.tensor\.Autodiff"):
+        double(THEIRS.tensor([1.0], requires_grad=True))
