@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar
 
 from seqloom.errors import ArgumentError, GradientError
 from seqloom.tensor._autodiff import Autodiff
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Engine(Protocol):
-    """A backend that records, on which derivatives are computed: `Autodiff`, or another.
+class OwnEngine(Protocol):
+    """A backend that records on a tape of its own, with the methods of `Autodiff`.
 
-    An engine of another class, which records on a tape of its own, has an attribute
-    ``is_engine``. It is made with the backend to compute on.
+    It has an attribute ``is_engine``, and is made with the backend to compute on.
     """
 
     inner: Any
@@ -50,6 +49,9 @@ class Engine(Protocol):
         ...
 
 
+# A backend that records, on which derivatives are computed.
+Engine: TypeAlias = Autodiff | OwnEngine
+
 # The level of the innermost derivative that is being computed in this thread.
 _active: ContextVar[Engine | None] = ContextVar("active", default=None)
 
@@ -64,12 +66,12 @@ def level_over(backend: Backend) -> Engine:
         return inner  # which is its own level
     state: dict[str, Engine] = vars(inner)
     if "differentiable" not in state:
-        kind = type(inner) if is_own_engine(inner) else Autodiff
+        kind: type = type(inner) if is_own_engine(inner) else Autodiff
         state["differentiable"] = kind(inner)
     return state["differentiable"]
 
 
-def is_own_engine(backend: object) -> TypeGuard[Engine]:
+def is_own_engine(backend: object) -> TypeGuard[OwnEngine]:
     """Whether a backend records gradients on a tape of its own, not by `Autodiff`."""
     # Not getattr: backends over another one pass unknown names on to it.
     return "is_engine" in vars(backend)
