@@ -1,4 +1,4 @@
-"""A job for tests to start, kill and stop: python embed_job.py FILE OUT [SHARD_SIZE]."""
+"""A job for tests to start, kill and stop: python embed_job.py FILE OUT [SIZE [PART]]."""
 
 import errno
 import os
@@ -80,7 +80,7 @@ if os.environ.get("WITHOUT_LINKS"):
     refuse_links()
 
 if __name__ == "__main__":
-    lease = float(sys.argv[4]) if len(sys.argv) > 4 else 60.0
+    part = sys.argv[4] if len(sys.argv) > 4 else None
     begun = time.perf_counter()
-    summary = run(*sys.argv[1:4], lease=lease)
+    summary = run(*sys.argv[1:4], part=part)
     print(summary.computed, summary.sequences, time.perf_counter() - begun)  # noqa: T201

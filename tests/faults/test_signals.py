@@ -148,7 +148,7 @@ def is_stable(name):
 def judge(name, place, old, new):
     """Says what is wrong with what a stopped command left."""
     target, left = COMMANDS[name][1], listing(place)
-    hidden = [path for path in left if re.search(r"(^|/)\.|\.claim$|\.lock$", path)]
+    hidden = [path for path in left if re.search(r"(^|/)\.|\.lock$", path)]
     assert hidden == []
     for path, data in old.items():
         is_output = target is not None and path.startswith(target.removesuffix(".bed"))

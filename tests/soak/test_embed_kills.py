@@ -1,9 +1,10 @@
 """A million sequences through the whole loop under three hundred kills.
 
-A kill waits until the process has claimed a shard and until so many shards are published:
-the numbers are drawn from the whole job, so that it is killed from its first shard to its
-last. Then it waits a random part of the time of two shards. Each tenth kill, but for the
-last ones, comes at any time since the start of the process instead.
+Two processes compute a part each, and both are killed together. A kill waits until so many
+shards are published: the numbers are drawn from the whole job, so that it is killed from
+its first shard to its last. Then it waits a random part of the time of two shards. Each
+tenth kill, but for the last ones, comes at any time since the start of the processes
+instead. On Ray one worker is killed.
 """
 
 import hashlib
@@ -43,17 +44,26 @@ def fasta(tmp_path_factory):
     return path
 
 
-def start(fasta, out):
+def start(fasta, out, *part, **environment):
     return subprocess.Popen(
-        [sys.executable, SCRIPT, fasta, out, str(SHARD)],
+        [sys.executable, SCRIPT, fasta, out, str(SHARD), *part],
         stdout=subprocess.PIPE,
         text=True,
+        env=os.environ | environment,
     )
+
+
+def start_parts(fasta, out):
+    return [start(fasta, out, f"{number}/2") for number in (1, 2)]
+
+
+def start_as_torchrun(fasta, out):
+    return [start(fasta, out, RANK=rank, WORLD_SIZE="2") for rank in "01"]
 
 
 @pytest.fixture(scope="module")
 def whole(fasta):
-    """A job that nobody stopped: its sums, its seconds, and its memory over time."""
+    """A job that was not stopped: its sums, its seconds, and its memory over time."""
     out, sizes = fasta.parent / "whole", []
     with start(fasta, out) as process:
         is_over = threading.Event()
@@ -90,61 +100,58 @@ def test_memory_is_flat(whole, capsys):
     assert late <= 1.05 * early
 
 
-def has_claim(process, out):
-    """Whether a process has claimed a shard."""
-    for path in out.glob("*.claim"):
-        try:
-            values = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            continue
-        if values["pid"] == process.pid:
-            return True
-    return False
-
-
-def wait(process, is_so):
-    """Waits until something is so, or a process has ended."""
-    while process.poll() is None and not is_so():
+def wait(processes, is_so):
+    """Waits until something is so, or all processes have ended."""
+    while not is_so() and any(process.poll() is None for process in processes):
         time.sleep(0.003)
 
 
 class Kills:
     """The kills of one job, and what each left."""
 
-    def __init__(self, fasta, out, *, seconds, rng):
-        self.fasta, self.out, self.rng = fasta, out, rng
+    def __init__(self, launch, out, *, seconds, rng):
+        self.launch, self.out, self.rng = launch, out, rng
         self.step = seconds / SHARDS
         self.goals = np.sort(rng.integers(0, 97 * SHARDS // 100, KILLS))
-        self.published, self.left = [], dict.fromkeys(("part", "claim", "unmarked"), 0)
+        self.published, self.left = [], dict.fromkeys(("part", "unmarked"), 0)
 
     def run(self):
         """Kills the job again and again while it works."""
         for number, goal in enumerate(self.goals):
-            with start(self.fasta, self.out) as process:
-                if number % 10 or goal > 0.9 * SHARDS:
-                    self.wait_for_work(process, goal)
-                else:
-                    time.sleep(self.rng.uniform(0, STARTING))
+            processes = self.launch()
+            if number % 10 or goal > 0.9 * SHARDS:
+                self.wait_for_work(processes, goal)
+            else:
+                time.sleep(self.rng.uniform(0, STARTING))
+            for process in processes:
                 process.kill()
-            assert process.returncode == -signal.SIGKILL
+                process.communicate()
+            # The part of one may be finished; at least one was at work.
+            assert -signal.SIGKILL in {process.returncode for process in processes}
             self.look()
 
-    def wait_for_work(self, process, goal):
-        """Waits until a process is at work and so many shards are published."""
-        marker = self.out / f"shard-{goal:06d}.done"
-        wait(process, lambda: has_claim(process, self.out))
-        wait(process, marker.exists)
+    def wait_for_work(self, processes, goal):
+        """Waits until so many shards are published, and one more."""
+        marker, before = self.out / f"shard-{goal:06d}.done", self.count()
+        wait(processes, lambda: marker.exists() and self.count() > before)
         time.sleep(self.rng.uniform(0, 2 * self.step))
+
+    def count(self):
+        """Counts what is published."""
+        return sum(name.endswith(".done") for name in self.names())
+
+    def names(self):
+        """Lists the files of the folder."""
+        return [entry.name for entry in os.scandir(self.out)] if self.out.exists() else []
 
     def look(self):
         """Counts what is published, and the kinds of what a kill left."""
-        names = {path.name for path in self.out.glob("*")} if self.out.exists() else set()
+        names = self.names()
         shards = {name[:-12] for name in names if name.endswith(".safetensors")}
         done = {name[:-5] for name in names if name.endswith(".done")}
         assert done <= shards
         self.published.append(len(done))
-        for kind in ("part", "claim"):
-            self.left[kind] += any(name.endswith(f".{kind}") for name in names)
+        self.left["part"] += any(name.endswith(".part") for name in names)
         self.left["unmarked"] += shards != done
 
     def tell(self):
@@ -154,16 +161,9 @@ class Kills:
         return (
             f"{KILLS} kills; {self.published[-1]:,} of {SHARDS:,} shards were published "
             f"meanwhile (after each quarter of the kills: {quarters}), some of them before "
-            f"{(new > 0).sum()} of the kills. Left by kills: a claim {self.left['claim']} "
-            f"times, a part {self.left['part']}, a shard without its marker "
-            f"{self.left['unmarked']}"
+            f"{(new > 0).sum()} of the kills. Left by kills: a part {self.left['part']} "
+            f"times, a shard without its marker {self.left['unmarked']}"
         )
-
-
-def finish(fasta, out):
-    with start(fasta, out) as process:
-        process.communicate()
-    assert process.returncode == 0
 
 
 def check_every_record_once(out, expected):
@@ -175,39 +175,56 @@ def check_every_record_once(out, expected):
     assert found.ids == [f"s{n}" for n in range(RECORDS)]
 
 
+@pytest.mark.parametrize("launch", [start_parts, start_as_torchrun])
 def test_a_million_sequences_under_three_hundred_kills_are_those_of_one_run(
-    fasta, whole, tmp_path, capsys
+    fasta, whole, tmp_path, capsys, launch
 ):
     expected, seconds, _ = whole
     out = tmp_path / "e"
-    kills = Kills(fasta, out, seconds=seconds, rng=np.random.default_rng(0))
+    kills = Kills(
+        lambda: launch(fasta, out), out, seconds=seconds, rng=np.random.default_rng(0)
+    )
     kills.run()
     with capsys.disabled():
-        print(f"\n{kills.tell()}. Without kills: {seconds:.0f} s")  # noqa: T201
+        line = f"{launch.__name__}: {kills.tell()}. Without kills: {seconds:.0f} s"
+        print(f"\n{line}")  # noqa: T201
     assert kills.published[-1] > 0.95 * SHARDS
-    finish(fasta, out)
+    for process in launch(fasta, out):
+        process.communicate()
+        assert process.returncode == 0
     check_every_record_once(out, expected)
 
 
-CLAIM = """
+def test_a_million_sequences_on_ray_with_a_killed_worker_are_those_of_one_run(
+    fasta, whole, tmp_path
+):
+    pytest.importorskip("ray")
+    script, out = SCRIPT.with_name("embed_on_ray.py"), tmp_path / "e"
+    command = [sys.executable, script, fasta, out, str(SHARD), "0.001"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said == {"killed": 1, "shards": SHARDS, "done": RECORDS, "records": RECORDS}
+    check_every_record_once(out, whole[0])
+
+
+OPENED = """
 import sys, embed_job, seqloom
-from seqloom.infer.embedding import _claims
-take = _claims.Claims.take
+from seqloom.infer.embedding import _job
 opened = []
 def hear(event, arguments):
     if event == "open" and str(arguments[0]).endswith(".safetensors"):
         opened.append(arguments[0])
-def tell(self, shard):
-    if take(self, shard):
-        print(len(opened), flush=True)
-        raise SystemExit
-_claims.Claims.take = tell
+def tell(*arguments, **options):
+    print(len(opened), flush=True)
+    raise SystemExit
+_job.PackedStream = tell
 sys.addaudithook(hear)
 embed_job.run(*sys.argv[1:4])
 """
 
 
-def test_a_resumed_job_claims_its_first_shard_before_it_reads_a_finished_one(
+def test_a_resumed_job_begins_its_first_shard_before_it_reads_a_finished_one(
     fasta, whole, tmp_path
 ):
     del whole  # is there
@@ -219,7 +236,7 @@ def test_a_resumed_job_claims_its_first_shard_before_it_reads_a_finished_one(
     (out / "complete.json").unlink()
     path = os.pathsep.join([str(SCRIPT.parent), os.environ.get("PYTHONPATH", "")])
     opened = subprocess.run(
-        [sys.executable, "-c", CLAIM, fasta, out, str(SHARD)],
+        [sys.executable, "-c", OPENED, fasta, out, str(SHARD)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": path},

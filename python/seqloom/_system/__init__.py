@@ -16,7 +16,6 @@ after_fork       as on Linux                          not called: there is no fo
 without_signals  as on Linux                          Ctrl-C reaches child processes
 count_cores      all cores                            all cores
 memory           the machine's; the rest is 0         0: unknown
-boot, start      "": claims end with their lease      "": claims end with their lease
 follow_parent    left to the thread that watches      left to the thread that watches
 ready_files      as on Linux                          sockets only, see CAN_POLL
 ===============  ===================================  ====================================
@@ -43,11 +42,9 @@ from seqloom._system._machine import (
 from seqloom._system._process import (
     CAN_POLL,
     after_fork,
-    boot_identity,
     child_processes,
     follow_parent,
     is_running,
-    process_start,
     ready_files,
     resident_memory,
     without_signals,
@@ -58,7 +55,6 @@ __all__ = [
     "NOFOLLOW",
     "after_fork",
     "available_memory",
-    "boot_identity",
     "change_owner",
     "child_processes",
     "count_cores",
@@ -67,7 +63,6 @@ __all__ = [
     "load_average",
     "lock",
     "open_handle",
-    "process_start",
     "read_at",
     "read_fact",
     "ready_files",

@@ -66,23 +66,6 @@ def is_running(pid: int) -> bool:
     return True
 
 
-def boot_identity() -> tuple[str, str]:
-    """Reads what tells this start of the machine, and this container, from others."""
-    boot = read_fact("/proc/sys/kernel/random/boot_id") or ""
-    try:
-        # No path: a name such as pid:[4026531836].
-        return boot, os.readlink("/proc/self/ns/pid")  # noqa: PTH115
-    except OSError:
-        return boot, ""
-
-
-def process_start(pid: int) -> str:
-    """Reads when a process started, which tells it from a later one of its number."""
-    fields = (read_fact(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
-    # The 22nd field; a dead process whose parent has not asked for it yet is a zombie.
-    return "" if not fields or fields[0] in "ZX" else fields[19]
-
-
 def resident_memory(process: int | str) -> int:
     """Reads the resident bytes of a process, or of ``"self"``; 0 where it is unknown."""
     if sys.platform == "win32":

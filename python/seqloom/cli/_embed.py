@@ -62,6 +62,7 @@ def embed(
     ] = None,
     resume: Annotated[bool, Parameter(negative="--no-resume")] = True,
     dtype: Annotated[DType, Parameter(group=MACHINE)] = "float32",
+    part: Annotated[str | None, Parameter(group=MACHINE, show_default=False)] = None,
     devices: Annotated[Count | None, Parameter(group=MACHINE, show_default=False)] = None,
     engine: Annotated[Literal["processes", "ray"], Parameter(group=MACHINE)] = "processes",
     letters: TokenOptions = _TOKEN_DEFAULTS,
@@ -70,9 +71,9 @@ def embed(
 ) -> None:
     """Compute embeddings of sequences with ESM-2, each record exactly once.
 
-    The folder gets shards that appear whole. A command that was stopped or killed goes on
-    where it was when it is typed again. The same command, started several times or on
-    several machines with one folder, shares the work.
+    The folder gets shards that appear whole. A command that was stopped or killed is typed
+    again: it computes the shards that are missing. To share the work among machines, give
+    each process its --part; torchrun and SLURM arrays do that themselves.
 
     Example: seqloom embed proteins.fa --model esm2_t6_8M_UR50D --out embeddings
 
@@ -91,8 +92,10 @@ def embed(
         resume: Go on where the folder holds a part of this job; otherwise that is an error.
         dtype: The type in which the model computes; bfloat16 and float16 need --backend
             torch or jax.
-        devices: Start so many processes: one for each GPU (--backend torch:cuda), or with
-            a share of the threads each.
+        part: Compute one part of the shards only: 2/8 is the second of eight. By default
+            the part of the process in torchrun or in a SLURM array, otherwise all.
+        devices: Start so many processes, with a part each: one for each GPU (--backend
+            torch:cuda), or with a share of the threads each.
         engine: What starts them: this machine, or a cluster of Ray.
         letters: Which tokens letters become.
         machine: What computes.
@@ -100,7 +103,7 @@ def embed(
     """
     from seqloom.encode import Tokens
     from seqloom.infer import embed as run
-    from seqloom.infer.embedding._bar import embed_bar, summary_table
+    from seqloom.infer.embedding._summary import embed_bar, summary_table
     from seqloom.io._settings import replace_remedies
 
     console = open_console(quiet=shown.quiet)
@@ -109,7 +112,7 @@ def embed(
     network = _find_model(model, dtype, machine, is_alone=devices is None)
     options: dict[str, Any] = {"max_length": max_length, "overlap": overlap}
     options |= {"shard_size": shard_size, "resume": resume, "format": format}
-    options["engine"] = engine
+    options |= {"part": part, "engine": engine}
     options["devices"] = devices and list_devices(machine.backend, devices)
     with embed_bar(console) as tell, replace_remedies("seqloom convert {shell}"):
         summary = run(
@@ -129,7 +132,11 @@ def embed(
     console.print(summary.verdict)
     for note in summary.notes:
         console.print(f"note: {note}")
-    console.print(f"embeddings of {summary.records:,} records: {out}")
+    if summary.missing:
+        shards = f"{summary.missing:,} of {summary.shards:,} shards"
+        console.print(f"this part is finished; {shards} are left to other parts: {out}")
+    else:
+        console.print(f"embeddings of {summary.records:,} records: {out}")
 
 
 def list_devices(backend: str, count: int) -> list[str]:

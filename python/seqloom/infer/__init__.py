@@ -8,8 +8,7 @@ from seqloom.infer.embedding._embed import embed
 from seqloom.infer.embedding._load import Embeddings, load
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.monitor._gpus import GPUSample
-from seqloom.infer.monitor._monitor import GPUMonitor
-from seqloom.infer.monitor._verdict import Bottleneck
+from seqloom.infer.monitor._monitor import Bottleneck, GPUMonitor
 
 __all__ = [
     "Attributions",

@@ -317,7 +317,6 @@ def test_the_message_of_a_wrong_shape_names_the_remedy(files):
         ({"max_length": 10, "overlap": 10}, "overlap must be below"),
         ({"max_length": 5000}, "max_length must be at most 4094"),
         ({"shard_size": 0}, "shard_size"),
-        ({"lease": 0}, "lease"),
         ({"layers": (0, 3)}, "needs a model with a method embed"),
     ],
 )

@@ -14,10 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import cuda_device
 import embed_job
 import seqloom as sl
-from seqloom.infer.embedding import _model, _pinned
-from seqloom.infer.embedding._device import HostDevice
-from seqloom.infer.embedding._pinned import PinnedRing, Slab
-from seqloom.infer.embedding._torch_device import TorchDevice
+from seqloom.infer.embedding import _model, _torch_device
+from seqloom.infer.embedding._model import Device
+from seqloom.infer.embedding._torch_device import PinnedRing, Slab, TorchDevice
 from seqloom.tensor.backends._torch import _device_attention, _device_random
 
 
@@ -109,7 +108,7 @@ def streams(monkeypatch):
         assert non_blocking
         return self.clone()
 
-    monkeypatch.setattr(_pinned, "pin", pin)
+    monkeypatch.setattr(_torch_device, "pin", pin)
     monkeypatch.setattr(torch.Tensor, "to", to)
     return used, made
 
@@ -120,7 +119,7 @@ def test_memory_that_one_stream_made_is_kept_until_the_other_has_used_it(streams
     device.place({"x": np.arange(3)})
     assert used == [computing]
     assert computing.waits == 1
-    device.fetch(torch.ones(3)).wait()
+    device.fetch(torch.ones(3))()
     assert used[1] is not computing
     assert used[1].waits == 1
 
@@ -130,7 +129,7 @@ def test_batches_of_one_size_pin_memory_once(streams):
     device = TorchDevice("cpu")
     for _ in range(50):
         device.place({"x": np.arange(300), "y": np.zeros(4, bool)})
-        device.fetch(torch.ones(30, 8)).wait()
+        device.fetch(torch.ones(30, 8))()
     assert len(made) == 2
 
 
@@ -149,14 +148,14 @@ def test_pooling_by_torch_gives_what_pooling_on_the_host_gives(streams, pool, tm
     found = {}
     text = "".join(f">s{n}\n{'MKTAYIAKQR'[n % 9 :] * 9}\n" for n in range(70))
     (tmp_path / "a.fa").write_text(text)
-    for device in (HostDevice(), TorchDevice("cpu")):
+    for device in (Device(), TorchDevice("cpu")):
         out = tmp_path / type(device).__name__
         options: Any = {"max_tokens": 900, "shard_size": 30, "pool": pool}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_model, "device_of", lambda _, device=device: device)
             sl.infer.embed(Table(), tmp_path / "a.fa", out=out, **options)
         found[out.name] = sl.infer.load(out).to_numpy()
-    rows, expected = found["TorchDevice"], found["HostDevice"]
+    rows, expected = found["TorchDevice"], found["Device"]
     np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -174,7 +173,7 @@ def test_a_cold_device_computes_its_first_batch_twice_and_writes_it_once(
             raise MemoryError
         return embed_job.embed_tokens(batch)
 
-    monkeypatch.setattr(HostDevice, "is_cold", True)
+    monkeypatch.setattr(Device, "is_cold", True)
     summary = sl.infer.embed(embed_tokens, "a.fa", out="e", max_tokens=240)
     assert sizes[0] == sizes[1]
     assert summary.sequences == 60

@@ -1,4 +1,4 @@
-"""Several processes for one job: those of devices=, and those of torchrun."""
+"""Several processes for one job: those of devices=, of torchrun, and of a SLURM array."""
 
 import hashlib
 import os
@@ -51,26 +51,27 @@ def test_processes_of_an_option_and_of_torchrun_write_what_one_writes(folder):
     }
     for name, done in ways.items():
         assert done.returncode == 0, done.stderr
-        assert done.stdout.count(f"embeddings of 60 records: {name}") == 1, name
+        assert done.stdout.count("seqloom ") == 1, name  # one process prints
         assert sums_of(name) == sums_of("one"), name
+    assert "embeddings of 60 records: two" in ways["two"].stdout
 
 
 def embed_on_two(load, out):
     return sl.infer.embed(load, "p.fa", out=out, devices=["numpy", "numpy"], shard_size=5)
 
 
-def test_the_shards_of_a_process_that_dies_are_taken_over_and_it_is_named(
-    folder, monkeypatch
-):
+def test_a_process_that_dies_is_named_and_the_same_call_fills_the_gap(folder, monkeypatch):
     monkeypatch.setenv("KILL_ONCE", str(folder / "killed"))
+    named = r"process [01] \(numpy\) was killed by SIGKILL before its part was finished"
+    with pytest.raises(sl.errors.WorkerError, match=named):
+        embed_on_two(embed_job.load_and_die_once, "e")
+    assert len(sums_of("e")) == 6  # the part of the other process
     summary = embed_on_two(embed_job.load_and_die_once, "e")
-    (note,) = summary.notes
-    assert "was killed by SIGKILL; the others took over its shards" in note
+    assert (summary.computed, summary.missing) == (6, 0)
     assert len(sums_of("e")) == summary.shards == 12
-    assert not list(Path("e").glob("*.claim"))
 
 
-def test_where_no_process_comes_to_the_end_the_error_is_that_of_the_first(folder):
+def test_an_error_of_the_processes_is_raised_and_each_is_named(folder):
     with pytest.raises(sl.errors.BackendError, match="no such device") as caught:
         embed_on_two(embed_job.refuse, "e")
     assert len(caught.value.__notes__) == 2
@@ -89,7 +90,7 @@ def test_devices_and_loaders_that_are_none_are_refused(folder, model, devices, m
         sl.infer.embed(model, "p.fa", out="e", devices=devices)
 
 
-def test_a_signal_ends_all_processes_which_give_their_claims_back(folder):
+def test_a_signal_ends_all_processes(folder):
     text = Path("p.fa").read_text()
     Path("long.fa").write_text(text * 500)
     words = ["long.fa", *COMMAND[1:], "e", "--devices", "2"]
@@ -101,8 +102,8 @@ def test_a_signal_ends_all_processes_which_give_their_claims_back(folder):
         said = process.communicate()[1]
     assert process.returncode == 143, said
     assert "Traceback" not in said
-    assert not list(Path("e").glob("*.claim"))
     assert not Path("e/complete.json").exists()
+    assert not list(Path("e").glob("*.part"))
 
 
 def test_devices_under_torchrun_are_refused(folder, monkeypatch):
@@ -110,3 +111,100 @@ def test_devices_under_torchrun_are_refused(folder, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = type_command(*COMMAND, "e", "--devices", "2")
     assert (done.returncode, "give one of the two" in done.stderr) == (2, True)
+
+
+def embed_part(out, **options):
+    return sl.infer.embed(
+        embed_job.embed_tokens,
+        "p.fa",
+        out=out,
+        shard_size=5,
+        identity="table",
+        **options,
+    )
+
+
+def set_environment(monkeypatch, text):
+    for word in text.split():
+        name, _, value = word.partition("=")
+        monkeypatch.setenv(name.replace("TASK", "SLURM_ARRAY_TASK"), value)
+
+
+ARRAY = "TASK_ID={} TASK_MIN=2 TASK_MAX=8 TASK_STEP=3 TASK_COUNT=3"
+
+
+@pytest.mark.parametrize(
+    ("environments", "first"),
+    [
+        ([ARRAY.format(number) for number in (2, 5, 8)], [0, 3, 6, 9]),
+        ([f"RANK={number} WORLD_SIZE=3" for number in range(3)], [0, 3, 6, 9]),
+        (
+            [
+                f"{ARRAY.format(task)} RANK={rank} WORLD_SIZE=2"
+                for task in (2, 5, 8)
+                for rank in (0, 1)
+            ],
+            [0, 6],
+        ),
+    ],
+    ids=["SLURM", "torchrun", "torchrun in SLURM"],
+)
+def test_processes_of_a_scheduler_compute_a_part_each(
+    folder, monkeypatch, environments, first
+):
+    shards = []
+    for number, environment in enumerate(environments):
+        with monkeypatch.context() as patch:
+            set_environment(patch, environment)
+            embed_part(f"alone-{number}")
+            shards.append({int(name[6:12]) for name in sums_of(f"alone-{number}")})
+            summary = embed_part("e")
+    assert shards[0] == {*first}
+    assert sorted(number for part in shards for number in part) == [*range(12)]
+    embed_part("one")
+    assert sums_of("e") == sums_of("one")
+    assert (summary.computed, summary.missing, summary.notes) == (len(first), 0, ())
+    assert Path("e/complete.json").read_bytes() == Path("one/complete.json").read_bytes()
+
+
+def test_a_part_that_the_environment_names_is_noted_while_shards_are_missing(
+    folder, monkeypatch
+):
+    set_environment(monkeypatch, ARRAY.format(5))
+    (note,) = embed_part("e").notes
+    assert "part 2/3 of the shards, because SLURM_ARRAY_TASK_ID is set; 8 of 12" in note
+    assert embed_part("e", part="1/1").missing == 0
+
+
+def test_devices_divide_the_part_of_a_task(folder, monkeypatch):
+    set_environment(monkeypatch, ARRAY.format(5))
+    devices = ["numpy", "numpy"]
+    summary = sl.infer.embed(
+        embed_job.load_model, "p.fa", out="e", devices=devices, shard_size=5
+    )
+    assert {int(name[6:12]) for name in sums_of("e")} == {1, 4, 7, 10}
+    assert (summary.computed, summary.missing) == (4, 8)
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", (1, 2)])
+def test_a_part_that_is_none_is_refused(folder, part):
+    with pytest.raises(sl.errors.ArgumentError, match='part must be "i/n"'):
+        embed_part("e", part=part)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ("TASK_ID=7 TASK_MIN=3 TASK_MAX=7 TASK_STEP=1 TASK_COUNT=2", "2 tasks from 3 to 7"),
+        ("TASK_ID=1 TASK_MIN=1 TASK_MAX=2 TASK_STEP=1", "TASK_COUNT must be a number"),
+        ("RANK=x WORLD_SIZE=2", "variable RANK must be a number"),
+        ("RANK=0 WORLD_SIZE=two", "variable WORLD_SIZE must be a number"),
+    ],
+)
+def test_an_environment_that_names_no_part_is_refused(
+    folder, monkeypatch, environment, message
+):
+    set_environment(monkeypatch, environment)
+    with pytest.raises(sl.errors.ArgumentError, match=message):
+        embed_part("e")
+    assert not Path("e").exists()

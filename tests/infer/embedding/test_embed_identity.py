@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError
-from seqloom.infer.embedding._identity import identify
+from seqloom.infer.embedding._model import identify
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_functions_of_other_code_or_values_are_other_models(first, second):
 
 def test_a_function_has_the_same_name_in_another_process():
     program = (
-        "from seqloom.infer.embedding._identity import identify\n"
+        "from seqloom.infer.embedding._model import identify\n"
         "def make(n):\n"
         "    def f(batch):\n"
         "        return f if batch in {'a', 'b', 'c'} else n\n"

@@ -17,7 +17,7 @@ import pytest
 
 import embed_job
 import seqloom as sl
-from seqloom.infer.embedding import _name
+from seqloom.infer.embedding import _folder
 from seqloom.infer.embedding._folder import OutputFolder
 
 SCRIPT = Path(embed_job.__file__)
@@ -52,9 +52,9 @@ def sums_of(folder):
     }
 
 
-def start(fasta, out, lease=60.0, *, links=True):
+def start(fasta, out, part="1/1", *, links=True):
     return subprocess.Popen(
-        [sys.executable, SCRIPT, fasta, out, str(SHARD), str(lease)],
+        [sys.executable, SCRIPT, fasta, out, str(SHARD), part],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | ({} if links else {"WITHOUT_LINKS": "1"}),
@@ -112,7 +112,18 @@ def test_a_job_that_is_killed_again_and_again_ends_as_one_that_was_not(
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_two_processes_share_a_job_and_publish_nothing_twice(fasta, whole, tmp_path, links):
+def test_two_processes_compute_a_part_each_and_publish_nothing_twice(
+    fasta, whole, tmp_path, links
+):
+    out = tmp_path / "e"
+    both = [start(fasta, out, part, links=links) for part in ("1/2", "2/2")]
+    computed = [int(it.communicate()[0].split()[0]) for it in both]
+    assert computed == [RECORDS // SHARD / 2] * 2
+    check_every_record_once(out, whole)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_two_processes_of_one_part_publish_nothing_twice(fasta, whole, tmp_path, links):
     out = tmp_path / "e"
     both = [start(fasta, out, links=links), start(fasta, out, links=links)]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
@@ -120,15 +131,15 @@ def test_two_processes_share_a_job_and_publish_nothing_twice(fasta, whole, tmp_p
     check_every_record_once(out, whole)
 
 
-def test_a_process_that_was_stopped_and_wakes_after_its_takeover_publishes_nothing_twice(
+def test_a_process_that_was_stopped_and_wakes_at_the_end_publishes_nothing_twice(
     fasta, whole, tmp_path
 ):
     out = tmp_path / "e"
-    first = start(fasta, out, lease=0.5)
-    while not any(out.glob("*.claim")):
+    first = start(fasta, out)
+    while not any(out.glob("*.done")):
         time.sleep(0.01)
     os.kill(first.pid, signal.SIGSTOP)
-    second = start(fasta, out, lease=0.5)
+    second = start(fasta, out)
     taken = int(second.communicate(timeout=60)[0].split()[0])
     finished = {path: path.stat().st_mtime_ns for path in out.glob("*.done")}
     os.kill(first.pid, signal.SIGCONT)
@@ -138,25 +149,32 @@ def test_a_process_that_was_stopped_and_wakes_after_its_takeover_publishes_nothi
     check_every_record_once(out, whole)
 
 
-def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(tmp_path):
-    folder = OutputFolder(tmp_path)
+def test_a_part_that_was_removed_while_its_writer_was_stopped_is_written_again(
+    tmp_path, monkeypatch
+):
+    removed = []
 
-    def pieces():
-        yield b"first"
-        for part in tmp_path.glob(".*.part"):
-            part.unlink()  # as another process does that takes the writer for dead
-        yield b"second"
+    def sync_and_remove(_handle):
+        if not removed:  # as another process does that takes the writer for dead
+            removed.extend(tmp_path.glob(".*.part"))
+            removed[0].unlink()
 
-    class Once(list[bytes]):
-        tries = 0
-
-        def __iter__(self):
-            self.tries += 1
-            return pieces() if self.tries == 1 else iter([b"first", b"second"])
-
-    assert folder.create("shard", Once())
-    assert (tmp_path / "shard").read_bytes() == b"firstsecond"
+    monkeypatch.setattr(os, "fsync", sync_and_remove)
+    assert OutputFolder(tmp_path).create("shard", b"first and second")
+    assert (tmp_path / "shard").read_bytes() == b"first and second"
     assert [path.name for path in tmp_path.iterdir()] == ["shard"]
+    assert len(removed) == 1
+
+
+def test_parts_of_killed_writers_are_removed_once_they_are_old(fasta, tmp_path):
+    out = tmp_path / "e"
+    out.mkdir()
+    old, young = out / ".shard-000000.done.1.part", out / ".shard-000001.done.2.part"
+    for path in (old, young):
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    embed_job.run(fasta, out, SHARD)
+    assert [old.exists(), young.exists()] == [False, True]
 
 
 @pytest.mark.parametrize("links", [True, False])
@@ -170,7 +188,7 @@ def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
     with ThreadPoolExecutor(8) as threads:
         for turn in range(25):
             name, texts = f"shard-{turn}", [b"%d" % n * 1000 for n in range(8)]
-            made = threads.map(lambda text, name=name: folder.create(name, [text]), texts)
+            made = threads.map(lambda text, name=name: folder.create(name, text), texts)
             winners = [text for text, is_ours in zip(texts, made, strict=True) if is_ours]
             assert winners == [(tmp_path / name).read_bytes()]
     assert len([*tmp_path.iterdir()]) == 25
@@ -179,9 +197,9 @@ def test_of_many_writers_of_one_name_one_has_it_and_what_it_wrote_is_there(
 def test_a_disk_that_can_make_a_name_twice_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
-    monkeypatch.setattr(_name, "rename_new", lambda *_: errno.EINVAL)
+    monkeypatch.setattr(_folder, "rename_new", lambda *_: errno.EINVAL)
     with pytest.raises(sl.errors.FileError, match=r"neither hard links nor a rename.*URL"):
-        OutputFolder(tmp_path).create("shard", [b"x"])
+        OutputFolder(tmp_path).create("shard", b"x")
     assert not [*tmp_path.iterdir()]
 
 
@@ -192,18 +210,19 @@ def test_a_process_that_was_stopped_with_the_lock_of_an_index_holds_nobody_up(fa
     assert sum(batch["num_sequences"] for batch in found) == 10
 
 
-def test_a_killed_process_leaves_claims_that_the_next_one_takes_at_once(
+def test_a_part_ends_without_the_others_and_the_same_call_fills_the_gaps(
     fasta, whole, tmp_path
 ):
     out = tmp_path / "e"
-    with start(fasta, out, lease=3600) as process:
-        while not any(out.glob("*.claim")):
-            time.sleep(0.01)
-        process.kill()
-    assert any(out.glob("*.claim"))
-    embed_job.run(fasta, out, SHARD, lease=3600)
+    first = embed_job.run(fasta, out, SHARD, part="2/3")
+    assert (first.computed, first.missing) == (13, 27)
+    assert sums_of(out) == {
+        name: it for name, it in whole.items() if int(name[6:12]) % 3 == 1
+    }
+    assert not (out / "complete.json").exists()
+    rest = embed_job.run(fasta, out, SHARD)
+    assert (rest.computed, rest.missing) == (27, 0)
     check_every_record_once(out, whole)
-    assert not list(out.glob("*.claim"))
 
 
 def test_a_shard_without_its_marker_is_taken_as_it_is(fasta, whole, tmp_path):

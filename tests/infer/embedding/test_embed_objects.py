@@ -15,8 +15,7 @@ from moto.server import ThreadedMotoServer
 
 import embed_job
 import seqloom as sl
-from seqloom.infer.embedding._object_claims import ObjectClaims
-from seqloom.infer.embedding._object_folder import ObjectFolder
+from seqloom.infer.embedding._folder import ObjectFolder
 
 KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
 RECORDS, SHARD = 400, 50
@@ -58,9 +57,9 @@ def url(request):
     return f"s3://bucket/some folder/{request.node.name}"
 
 
-def start(fasta, url, options):
+def start(fasta, url, options, part="1/1"):
     environment = {**os.environ, **{name.upper(): it for name, it in options.items()}}
-    command = [sys.executable, embed_job.__file__, fasta, url, str(SHARD)]
+    command = [sys.executable, embed_job.__file__, fasta, url, str(SHARD), part]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
@@ -70,7 +69,7 @@ def check_every_record_once(url, options, whole):
     shards = {name for name in names if name.endswith(".safetensors")}
     found = {name: hashlib.sha256(folder.read(name)).hexdigest() for name in shards}
     assert found == whole
-    assert not [name for name in names if name.endswith((".claim", ".part"))]
+    assert not [name for name in names if name.endswith(".part")]
     loaded = sl.infer.load(url, cloud_options=options)
     assert loaded.ids == [f"s{n}" for n in range(RECORDS)]
 
@@ -84,8 +83,11 @@ def test_a_bucket_gets_the_bytes_that_a_folder_gets(fasta, whole, url, options):
     np.testing.assert_allclose(found["s0"], expected, rtol=1e-5)
 
 
-def test_two_processes_share_a_bucket_and_publish_nothing_twice(fasta, whole, url, options):
-    both = [start(fasta, url, options) for _ in range(2)]
+@pytest.mark.parametrize("parts", [("1/2", "2/2"), ("1/1", "1/1")])
+def test_two_processes_share_a_bucket_and_publish_nothing_twice(
+    fasta, whole, url, options, parts
+):
+    both = [start(fasta, url, options, part) for part in parts]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert sum(computed) == RECORDS // SHARD
     check_every_record_once(url, options, whole)
@@ -109,39 +111,11 @@ def test_a_killed_job_goes_on_in_its_bucket(fasta, whole, url, options):
     check_every_record_once(url, options, whole)
 
 
-def test_a_silent_claim_changes_hands_once_and_a_renewed_one_does_not(url, options):
-    folder = ObjectFolder(url, options)
-    folder.make("s.claim", b'{"not": "an owner"}')
-    first, second = ObjectClaims(folder, 0.2), ObjectClaims(folder, 0.2)
-    assert not first.take("s")
-    assert not second.take("s")
-    time.sleep(0.3)
-    assert [first.take("s"), second.take("s")] == [True, False]
-    time.sleep(0.3)
-    first.renew("s")
-    assert not second.take("s")
-    first.release("s")
-    assert second.take("s")
-
-
-def test_a_claim_that_was_taken_over_is_neither_renewed_nor_removed(url, options):
-    folder = ObjectFolder(url, options)
-    first, second = ObjectClaims(folder, 0.1), ObjectClaims(folder, 0.1)
-    assert first.take("s")
-    assert not second.take("s")
-    time.sleep(0.2)
-    assert second.take("s")
-    claim = folder.read("s.claim")
-    first.renew("s")
-    first.release("s")
-    assert folder.read("s.claim") == claim
-
-
 def test_a_store_that_creates_what_is_there_is_refused(url, options, monkeypatch):
-    monkeypatch.setattr(ObjectFolder, "put", lambda *_: "tag")
+    monkeypatch.setattr(ObjectFolder, "put", lambda *_: True)
     folder = ObjectFolder(url, options)
     with pytest.raises(sl.errors.RemoteError, match="heeds If-None-Match"):
-        folder.create("x", [b""])
+        folder.create("x", b"")
 
 
 def test_a_bucket_that_does_not_exist_is_named(fasta, options):

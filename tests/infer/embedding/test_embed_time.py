@@ -13,9 +13,9 @@ import pytest
 
 import embed_job
 import seqloom as sl
-from seqloom.infer.embedding import _course, _folder, _job
-from seqloom.infer.embedding._bar import _rates, _shorten
-from seqloom.infer.embedding._course import Course
+from seqloom.infer.embedding import _folder, _job, _report
+from seqloom.infer.embedding._report import Course
+from seqloom.infer.embedding._summary import _rates, _shorten
 from seqloom.infer.monitor import _clock
 from seqloom.infer.monitor._clock import Clock, Mark
 from waiting import FakeTime, wait_until
@@ -38,12 +38,13 @@ def note_waits(name):
 
     @contextmanager
     def wait(clock, *arguments):
+        block = " ".join([name, *arguments])
         with method(clock, *arguments):
-            WAITS.add(name)
+            WAITS.add(block)
             try:
                 yield
             finally:
-                WAITS.discard(name)
+                WAITS.discard(block)
 
     return wait
 
@@ -53,14 +54,9 @@ def fake(monkeypatch, without_pictures):
     """A clock that advances only where a test says so."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
-    for name in ("waiting_for_input", "having_nothing_left", "handing_over"):
+    for name in ("spending", "handing_over"):
         monkeypatch.setattr(Clock, name, note_waits(name))
     return clock
-
-
-def all_wait_for_the_writer():
-    """Whether the model waits for the writer, or the whole job does."""
-    return "handing_over" in WAITS or {"waiting_for_input", "having_nothing_left"} <= WAITS
 
 
 def sleepy(seconds):
@@ -88,7 +84,7 @@ def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
     class SlowStream(sl.data.PackedStream):
         def __iter__(self):
             for batch in super().__iter__():
-                wait_until(lambda: "waiting_for_input" in WAITS)
+                wait_until(lambda: "spending input" in WAITS)
                 fake.sleep(1)
                 yield batch
 
@@ -102,17 +98,17 @@ def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
 def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
     create = _folder.OutputFolder.create
 
-    def create_slowly(folder, name, pieces):
+    def create_slowly(folder, name, data):
         if name.endswith(".safetensors"):
             wait_until(
                 lambda: (
-                    all_wait_for_the_writer()
+                    "handing_over" in WAITS
                     and not time.sleep(0.01)
-                    and all_wait_for_the_writer()
+                    and "handing_over" in WAITS
                 )
             )
             fake.sleep(1)
-        return create(folder, name, pieces)
+        return create(folder, name, data)
 
     monkeypatch.setattr(_folder.OutputFolder, "create", create_slowly)
     summary = embed(shard_size=shard_size)
@@ -209,7 +205,7 @@ def test_shards_do_not_depend_on_the_report():
 @pytest.mark.parametrize("has_matplotlib", [True, False])
 def test_a_job_that_takes_longer_shows_its_course(monkeypatch, has_matplotlib):
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr(_course, "_LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(_report, "_LEAST_SECONDS", 0.1)
     if not has_matplotlib:
         monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
     embed(sleepy(0.06))

@@ -7,7 +7,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
-from seqloom.infer.monitor._nvml import is_installed
+from seqloom.infer.monitor._gpus import is_installed
 
 torch: Any = pytest.importorskip("torch")
 

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqloom.infer.monitor import _clock
-from seqloom.infer.monitor._clock import Clock
-from seqloom.infer.monitor._memory import resident_bytes, steady_growth
-from seqloom.infer.monitor._timeline import Timeline
-from seqloom.infer.monitor._verdict import judge
-from waiting import FakeTime
+from seqloom.infer.monitor._clock import Timeline, resident_bytes, steady_growth
+from seqloom.infer.monitor._monitor import judge
 
 MIB = 1 << 20
 
@@ -78,13 +74,3 @@ def test_the_memory_of_workers_counts():
 )
 def test_a_wait_above_a_tenth_decides_and_else_the_longer_work(shares, kind):
     assert judge(shares, 10.0).kind == kind
-
-
-def test_waiting_for_other_processes_is_no_waiting_for_input(monkeypatch):
-    fake = FakeTime()
-    monkeypatch.setattr(_clock, "time", fake)
-    clock = Clock()
-    with clock.waiting_for_input(), clock.having_nothing_left("rest"):
-        fake.sleep(2.0)
-    assert clock.seconds["input"] == 0
-    assert clock.shares["rest"] == 1

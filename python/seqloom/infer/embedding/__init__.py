@@ -1,8 +1,9 @@
-"""Embeddings of whole files: planned in shards, computed packed, published once.
+"""Embeddings of whole files: shards that are planned, computed packed, and published once.
 
-A `Call` holds the arguments. `agree` makes or reads ``plan.json``, which says which records
-make which shard. A `Job` knows what is left of the plan, and `Claims` who computes it. The
-`Loop` has three threads: one reads packed batches, one runs the model (`Embedder`) and
-pools its output (`reduce_batch`), one joins windows to records (`ShardRows`) and publishes
-shards with their markers (`encode_shard`, `publish`) in the `OutputFolder`.
+`Settings` holds the arguments of `embed`, the `Part` of the shards among them. `begin_plan`
+makes ``plan.json``, which says which records make which shard. A `Job` computes the shards
+of its part that are not published: one thread reads packed batches, one runs the model
+(`Embedder`) and reduces its output (`reduce_batch`), one joins windows to records
+(`ShardRows`) and publishes shards with their markers (`publish`) in the `OutputFolder`.
+`_processes` starts a job for each device, here or on a cluster of Ray.
 """

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import quote
+from seqloom._threads import count_threads
 from seqloom.data._path import expand
 from seqloom.errors import ArgumentError
 from seqloom.infer._doubts import warn_of_tokens
-from seqloom.infer.embedding._call import Call
-from seqloom.infer.embedding._claims import LEASE
+from seqloom.infer.embedding._job import Job
 from seqloom.infer.embedding._model import LAST
-from seqloom.infer.embedding._ray import run_on_ray
-from seqloom.infer.embedding._team import run_team
-from seqloom.infer.embedding._tokens import find_tokens
+from seqloom.infer.embedding._processes import run_on_ray, run_processes
+from seqloom.infer.embedding._settings import (
+    Settings,
+    check_layers,
+    find_part,
+    find_tokens,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +27,6 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._summary import EmbedSummary, Progress
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
-    Watch = Callable[[Progress], Any]
 
 
 def embed(
@@ -42,20 +46,20 @@ def embed(
     format: str = "safetensors",  # noqa: A002 - what users call it
     identity: str | None = None,
     resume: bool = True,
-    lease: float = LEASE,
     cloud_options: Mapping[str, str] | None = None,
     num_threads: int | None = None,
+    part: str | None = None,
     devices: Sequence[str] | None = None,
     engine: str = "processes",
-    progress: Watch | None = None,
+    progress: Callable[[Progress], Any] | None = None,
 ) -> EmbedSummary:
     """Computes an embedding of each sequence of files and writes them to a folder.
 
     Sequences are packed end to end, so that nothing is computed for padding. The records
-    are divided into shards. Each shard is a file that appears whole, with a ``.done`` file
-    that names its hash: every record is there exactly once, in input order. A call that was
-    killed is repeated: it goes on after the shards that are finished. Several processes, on
-    several machines, may be given the same call at once; they share the shards.
+    are divided into numbered shards. Each shard is a file that appears whole, with a
+    ``.done`` file that names its hash: every record is there exactly once, in input order.
+    A call that was killed is repeated: it computes the shards that are missing. To share
+    the work among processes and machines, give each its `part`.
 
     Args:
         model: `sl.models.ESM2`; `sl.models.packed_huggingface` of a network of
@@ -88,18 +92,21 @@ def embed(
             by the hash of its weights, a function by that of its code and of the arrays and
             numbers that it brings along; what else decides its results is not seen.
         resume: Whether to go on in a folder that holds a part of this job.
-        lease: Seconds without a sign of life after which a process's shard is taken over.
         cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``; keys
             are taken from the environment where none are given.
         num_threads: Threads that read, and that compute on a processor; default: all.
+        part: ``"i/n"``, such as ``"2/8"``: computes the second of eight parts of the shards
+            only. Default: the part that torchrun (``RANK``, ``WORLD_SIZE``) or a SLURM
+            array (``SLURM_ARRAY_TASK_ID``) gives this process; otherwise all shards.
         devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``: a process
-            is started for each, and they share the shards. ``model`` is then a function
+            is started for each, which computes a part. ``model`` is then a function
             that every process calls with ``backend=``, such as
             ``functools.partial(sl.models.ESM2.load, folder)``; the threads are divided. If
-            one process dies the others take over its shards, and ``notes`` say so.
+            a process dies the others finish their parts, and the call raises.
         engine: What starts the processes of ``devices``: ``"processes"`` on this machine,
             or ``"ray"`` (extra ``ray``): tasks of a cluster, each with a GPU or its share
-            of the cores, all of which see ``files`` and ``out``.
+            of the cores, all of which see ``files`` and ``out``. Ray repeats a task whose
+            process or machine died.
         progress: Called with a `Progress` after each batch.
 
     Returns:
@@ -115,7 +122,7 @@ def embed(
         NotFiniteError: An embedding is not finite.
         RunFolderError: The folder holds a job, and ``resume`` is False.
         ShapeError: A sequence fits into no batch, or the model returns another shape.
-        WorkerError: With ``devices``, no process came to the end, and none could say why.
+        WorkerError: With ``devices``, a process died; the message names it.
 
     Examples:
         >>> from pathlib import Path
@@ -130,43 +137,56 @@ def embed(
         >>> found["x"].shape, found["x"][20]
         ((33,), np.float32(0.25))
     """
-    options = {
-        "pool": pool,
-        "layers": layers,
-        "dtype": dtype,
-        "tokens": tokens,
-        "max_tokens": max_tokens,
-        "max_length": max_length,
-        "overlap": overlap,
-        "packing": packing,
-        "shard_size": shard_size,
-        "format": format,
-        "identity": identity,
-        "resume": resume,
-        "lease": lease,
-        "num_threads": num_threads,
-    }
-    call = Call(model, expand(files), os.fspath(out), options, cloud_options)
-    # With devices, `model` is a function, and the tokens of what it loads are not known.
+    settings = Settings(
+        files=expand(files),
+        out=os.fspath(out),
+        cloud_options=cloud_options,
+        pool=pool,
+        layers=check_layers(layers),
+        dtype=dtype,
+        tokens=tokens,
+        max_tokens=max_tokens,
+        max_length=max_length,
+        overlap=overlap,
+        packing=packing,
+        shard_size=shard_size,
+        format=format,
+        identity=identity,
+        resume=resume,
+        threads=count_threads(num_threads),
+        part=find_part(part),
+    )
+    # With devices `model` is a function, and the tokenizer of its result is not known.
     chosen = tokens if devices else find_tokens(model, tokens)
-    warn_of_tokens(chosen, call.paths, stacklevel=2)
+    warn_of_tokens(chosen, settings.files, stacklevel=2)
+    _check_engine(engine, has_devices=devices is not None)
     if devices is None:
-        check_engine(engine, has_devices=False)
-        return call.run(progress)
-    run = run_on_ray if check_engine(engine, has_devices=True) == "ray" else run_team
-    return run(call, devices, progress)
+        summary = Job(model, settings, progress).run()
+    else:
+        run = run_on_ray if engine == "ray" else run_processes
+        summary = run(model, devices, settings, progress=progress)
+    return _with_note(summary, settings)
 
 
-ENGINES = ("processes", "ray")
-
-
-def check_engine(engine: str, *, has_devices: bool) -> str:
-    """Refuses a scheduler that there is not, or that has nothing to schedule."""
-    if engine not in ENGINES:
+def _check_engine(engine: str, *, has_devices: bool) -> None:
+    """Raise if the engine is unknown, or has no devices to give tasks to."""
+    if engine not in ("processes", "ray"):
         raise ArgumentError(f'engine must be "processes" or "ray", got {quote(engine)}')
     if engine == "ray" and not has_devices:
         raise ArgumentError(
             'engine="ray" starts a task for each device: give devices= too, such as '
             'devices=["torch:cuda"] * 8 (--devices 8)'
         )
-    return engine
+
+
+def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
+    """Add a note if the environment chose the part, and shards are missing."""
+    part = settings.part
+    if not summary.missing or not part.variable:
+        return summary
+    note = (
+        f"this call computed part {part} of the shards, because {part.variable} is set; "
+        f"{summary.missing:,} of {summary.shards:,} shards are left to other parts; "
+        'part="1/1" (--part 1/1) computes all'
+    )
+    return replace(summary, notes=(*summary.notes, note))

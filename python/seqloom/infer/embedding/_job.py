@@ -1,64 +1,161 @@
-"""A job: which shards are left, who computes them, and whether all are there."""
+"""A job in one process: the shards of its part are read, computed and published.
+
+One thread reads packed batches, the caller's thread runs the model, and one thread joins
+rows to shards and writes them.
+"""
 
 from __future__ import annotations
 
 import json
-import threading
-from dataclasses import dataclass, field
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+from seqloom._threads import limit_blas
 from seqloom.data import PackedStream
-from seqloom.errors import FileError, InternalError
-from seqloom.infer.embedding._padded import PaddedBatches
-from seqloom.infer.embedding._shard_file import read_done
+from seqloom.errors import FileError, InternalError, MemoryLimitError
+from seqloom.infer.embedding._folder import open_folder
+from seqloom.infer.embedding._model import Embedder
+from seqloom.infer.embedding._plan import begin_plan
+from seqloom.infer.embedding._report import write_report
+from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
+from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
-from seqloom.infer.embedding._tokens import pad_value_of
 from seqloom.infer.monitor._clock import Clock
-from seqloom.infer.monitor._verdict import IDLE, judge
+from seqloom.infer.monitor._gpus import is_installed
+from seqloom.infer.monitor._monitor import IDLE, GPUMonitor, judge
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
-    from seqloom.infer.embedding._claims import Claims
-    from seqloom.infer.embedding._folder import OutputFolder
-    from seqloom.infer.embedding._model import Embedder
-    from seqloom.infer.embedding._plan import Plan, Shard
+    from numpy.typing import NDArray
+
+    from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._settings import Settings
-    from seqloom.infer.embedding._shard_file import Done
-    from seqloom.infer.monitor._monitor import GPUMonitor
 
-COMPLETE = "complete.json"
+    Batch = Mapping[str, Any]
+    # A batch of a shard; after the last one, without a batch, the hash of what was read.
+    Piece = tuple[Shard, Batch | None, str | None]
+    Rows = Callable[[], NDArray[Any]]
+
+_COMPLETE = "complete.json"
+_AHEAD = 4  # batches that are read, and rows that are computed, but not yet taken
 
 
-@dataclass(slots=True)
 class Job:
-    """The shards of a folder that this process computes, and their counts."""
+    """The shards of a part that one process computes, and what it counts meanwhile."""
 
-    plan: Plan
-    digest: str  # of plan.json
-    folder: OutputFolder
-    paths: Sequence[str]  # of the plan's sources, on this machine
-    embedder: Embedder
-    settings: Settings
-    progress: Callable[[Progress], Any] | None = None
-    clock: Clock = field(default_factory=Clock)
-    monitor: GPUMonitor | None = None
-    computed: int = 0  # shards that this process published
-    _claimed: int = 0  # shards that this process began
-    _written: int = 0  # and those of them that its writer is through with
-    _finished: set[str] = field(default_factory=set[str])  # shards, whoever published them
-    # Set when the writer is through with a shard; wakes `claim_shards`.
-    _news: threading.Event = field(default_factory=threading.Event)
-    stop: threading.Event = field(default_factory=threading.Event)
-    _indexes: dict[int, SequenceIndex] = field(default_factory=dict[int, SequenceIndex])
+    def __init__(
+        self,
+        model: Any,
+        settings: Settings,
+        progress: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.settings = settings = settings.for_model(model)
+        self.folder = open_folder(settings.out, settings.cloud_options)
+        self.embedder = Embedder(model, settings.layers)
+        name, width = self.embedder.name, self.embedder.width
+        self.plan = begin_plan(self.folder, settings, model=name, width=width)
+        is_gpu = self.embedder.device.name.startswith("cuda")
+        self._monitor = GPUMonitor() if is_gpu and is_installed() else None
+        self.clock = Clock()
+        self._progress = progress
+        self._shards = settings.part.of(self.plan.shards)
+        self._records = sum(map(len, self._shards))
+        self._skipped = 0  # records of shards that were published before
+        self._written = 0  # records of shards that this process is through with
+        self._computed = 0  # shards that this process published
+        self._notes: list[str] = []
+        self._limit: int | None = None  # tokens of a batch, once memory was full
+        # Of the thread that writes: the rows of its shard, and the index of each file.
+        self._rows: ShardRows | None = None
+        self._indexes: dict[int, SequenceIndex] = {}
 
-    def read(self, shard: Shard) -> Any:
-        """Opens the packed batches of a shard."""
-        self.check_source(shard)
+    def run(self) -> EmbedSummary:
+        """Compute the shards that no process has published."""
+        on_host = self.embedder.device.name == "cpu"
+        limit = limit_blas(self.settings.threads) if on_host else nullcontext()
+        with limit, self._monitor or nullcontext():
+            self._compute_shards()
+            missing = self._complete()
+            self._tell()
+            summary = self._summarise(missing)
+        write_report(self, summary)
+        return summary
+
+    def _compute_shards(self) -> None:
+        """Run the model over all batches, in their order."""
+        reader, writer = (
+            ThreadPoolExecutor(1, f"seqloom-{work}") for work in ("read", "write")
+        )
+        pieces = _read_ahead(self._read(), reader)
+        written: deque[Future[None]] = deque()
+        try:
+            while True:
+                with self.clock.spending("input"):
+                    piece = next(pieces, None)
+                if piece is None:
+                    break
+                shard, batch, content = piece
+                if batch is None:
+                    self._wait_for_writer(written, most=_AHEAD)
+                    written.append(writer.submit(self._publish, shard, content))
+                    continue
+                for part, rows in self._embed_batch(batch):
+                    self._wait_for_writer(written, most=_AHEAD)
+                    written.append(writer.submit(self._add, shard, part, rows))
+                self._tell()
+            self._wait_for_writer(written, most=0)
+        finally:
+            # What was computed is written, whatever ended the loop.
+            reader.shutdown(cancel_futures=True)
+            writer.shutdown()
+
+    def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
+        """Wait until at most so many results are not written; raise the writer's error."""
+        with self.clock.handing_over():
+            while written and (len(written) > most or written[0].done()):
+                written.popleft().result()
+
+    def _read(self) -> Iterator[Piece]:
+        """Read, tokenize and pack the records of one shard after the other."""
+        names = self.folder.names()
+        self._check_files(names)
+        left = [it for it in self._shards if f"{it.name}.done" not in names]
+        self._skipped = self._records - sum(map(len, left))
+        for shard in left:
+            # Another process may have been given the same part.
+            if self.folder.size(f"{shard.name}.done") is not None:
+                self._skipped += len(shard)
+                continue
+            source, path = self.plan.sources[shard.file], self.settings.files[shard.file]
+            source.check(path)
+            stream = self._open_stream(path, shard)
+            for batch in stream:
+                yield shard, batch, ""
+            source.check(path)
+            yield shard, None, stream.content
+
+    def _check_files(self, names: set[str]) -> None:
+        """Raise if there is a marker without its shard."""
+        for shard in self.plan.shards:
+            name = f"{shard.name}.{self.settings.format}"
+            # A list that is made while others write may lack what was there before the
+            # marker, so that the file itself is asked for.
+            is_listed = name in names or f"{shard.name}.done" not in names
+            if not is_listed and self.folder.size(name) is None:
+                raise FileError(
+                    f"{self.folder.where(name)}: is gone, but its .done file "
+                    "is there; delete that, and the same command computes the shard again"
+                )
+
+    def _open_stream(self, path: str, shard: Shard) -> PackedStream | PaddedBatches:
+        """Open the batches of a shard."""
         settings = self.settings
         stream = PackedStream(
-            self.paths[shard.file],
+            path,
             settings.tokens,
             max_tokens=settings.max_tokens,
             max_length=settings.max_length,
@@ -68,48 +165,148 @@ class Job:
         )
         if settings.packing:
             return stream
-        return PaddedBatches(stream, settings.max_tokens, pad_value_of(settings.tokens))
+        return PaddedBatches(stream, settings.max_tokens, settings.pad)
 
-    def check_source(self, shard: Shard) -> None:
-        """Refuses a file that is no longer the one of the plan."""
-        self.plan.sources[shard.file].check(self.paths[shard.file])
+    def _embed_batch(self, batch: Batch) -> Iterator[tuple[Batch, dict[int, Rows]]]:
+        """Embed a batch; if memory does not hold it, its halves."""
+        if self.embedder.device.is_cold:
+            self._warm_up(batch)
+        tokens, number = int(batch["cu_seqlens"][-1]), int(batch["num_sequences"])
+        if self._limit is None or tokens <= self._limit or number == 1:
+            try:
+                rows = self._embed_whole(batch)
+            except Exception as error:
+                if not self.embedder.device.is_full(error):
+                    raise
+                self._lower_limit(batch, error)
+            else:
+                self.clock.count(tokens, number)
+                yield batch, rows
+                return
+        yield from self._embed_batch(cut_batch(batch, 0, number // 2))
+        yield from self._embed_batch(cut_batch(batch, number // 2, number))
 
-    def lengths(self, shard: Shard) -> Any:
-        """Looks up the letters of a shard's records."""
-        if shard.file not in self._indexes:
-            path = self.paths[shard.file]
-            self._indexes[shard.file] = SequenceIndex(path)
-        return self._indexes[shard.file].lengths[shard.start : shard.stop]
+    def _warm_up(self, batch: Batch) -> None:
+        """Compute a batch in advance: the first call loads kernels and takes memory."""
+        device = self.embedder.device
+        device.is_cold = False
+        try:
+            with device.computing():
+                for values in self.embedder(device.place(batch)).values():
+                    device.fetch(values[:1])()
+        except Exception as error:
+            # A batch that memory does not hold is halved when it is computed.
+            if not device.is_full(error):
+                raise
 
-    def finish(self, shard: Shard, *, is_ours: bool) -> None:
-        """Notes that a shard was published, by this process or by another one."""
-        self.computed += is_ours
-        self._written += 1
-        self._finished.add(shard.name)
-        self._news.set()
+    def _embed_whole(self, batch: Batch) -> dict[int, Rows]:
+        """Embed a batch and begin to copy its rows back."""
+        device, pool, before = (
+            self.embedder.device,
+            self.settings.pool,
+            self.settings.ends[0],
+        )
+        with self.clock.spending("host"):
+            placed = device.place(batch)
+        with self.clock.spending("device"):
+            outputs = self.embedder(placed)
+        with self.clock.spending("host"), device.computing():
+            return {
+                layer: device.fetch(
+                    reduce_batch(device, values, batch, pool=pool, before=before)
+                )
+                for layer, values in outputs.items()
+            }
 
-    def tell(self) -> None:
-        """Tells the caller how far the job is."""
-        if self.progress is not None:
-            self.progress(self._progress())
-
-    def _progress(self) -> Progress:
-        """Counts what is done."""
-        clock = self.clock
-        return Progress(
-            records=self.plan.records,
-            done=self._count_finished(),
-            sequences=clock.sequences,
-            tokens=clock.tokens,
-            seconds=clock.wall,
-            fill=self._fill,
-            waiting=clock.seconds["input"] / max(clock.wall, 1e-9),
+    def _lower_limit(self, batch: Batch, error: Exception) -> None:
+        """Lower the limit after memory was full; a single sequence cannot be halved."""
+        tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
+        if batch["num_sequences"] == 1:
+            cut = min(1022, max(tokens // 2, 1))
+            raise MemoryLimitError(
+                f"record {int(batch['ordinals'][0])} of its file "
+                f"({batch['sequence_ids'][0]!r}): {tokens:,} tokens are too many for the "
+                f"memory of {device.name}; embed long records in windows: "
+                f"max_length={cut}, overlap={cut // 5} "
+                f"(--max-length {cut} --overlap {cut // 5})"
+            ) from error
+        self._limit = max(tokens // 2, 1)
+        self._notes.append(
+            f"the memory of {device.name} was full with a batch of "
+            f"{tokens:,} tokens: batches have {self._limit:,} at most from here on; "
+            f"max_tokens={self._limit} (--max-tokens {self._limit}) begins with that"
         )
 
-    def _count_finished(self) -> int:
-        """Counts the records in finished shards."""
-        finished = self._finished.copy()  # the writer adds to it meanwhile
-        return sum(len(shard) for shard in self.plan.shards if shard.name in finished)
+    def _add(self, shard: Shard, batch: Batch, rows: dict[int, Rows]) -> None:
+        """Join the rows of a batch to its shard, in the thread that writes."""
+        with self.clock.waiting_for_device():
+            arrays = {layer: wait() for layer, wait in rows.items()}
+        if self._rows is None:
+            path = self.settings.files[shard.file]
+            if shard.file not in self._indexes:
+                self._indexes[shard.file] = SequenceIndex(path)
+            lengths = self._indexes[shard.file].lengths[shard.start : shard.stop]
+            self._rows = ShardRows(shard, self.plan.rules, lengths)
+        self._rows.add(batch, arrays)
+
+    def _publish(self, shard: Shard, content: str | None) -> None:
+        """Write a shard and its marker, in the thread that writes."""
+        rows, self._rows = self._rows, None
+        if rows is None:
+            raise InternalError(f"{shard.name}: no batch was read")
+        kind = self.settings.format
+        data = encode_shard(rows, self.settings.layers, kind)
+        self._computed += publish(
+            self.folder,
+            shard,
+            data,
+            name=f"{shard.name}.{kind}",
+            content=content or "",
+            plan=self.plan.digest,
+        )
+        self._written += len(shard)
+
+    def _complete(self) -> int:
+        """Record that each record is there once; return the number of missing shards."""
+        names, shards = self.folder.names(), self.plan.shards
+        if missing := sum(f"{it.name}.done" not in names for it in shards):
+            return missing
+        at, sums = 0, dict[str, str]()
+        for shard in shards:
+            marker = read_done(self.folder, shard)
+            expected = (at, len(shard), self.plan.digest)
+            if (marker.first, marker.records, marker.plan) != expected:
+                raise InternalError(f"{shard.name}: its .done file is of another plan")
+            if (size := self.folder.size(marker.file)) != marker.bytes:
+                state = "is gone" if size is None else f"has {size:,} bytes"
+                raise FileError(
+                    f"{self.folder.where(marker.file)}: {state}, but its .done file says "
+                    f"{marker.bytes:,}; delete both, and the same command computes the "
+                    "shard again"
+                )
+            at += marker.records
+            sums[marker.file] = marker.sha256
+        if _COMPLETE not in names:
+            values = {"records": at, "plan": self.plan.digest, "sha256": sums}
+            self.folder.create(_COMPLETE, json.dumps(values, indent=1).encode())
+        self.folder.remove_stale_parts()
+        return 0
+
+    def _tell(self) -> None:
+        """Tell the caller how far the job is."""
+        clock = self.clock
+        if self._progress is not None:
+            self._progress(
+                Progress(
+                    records=self._records,
+                    done=self._skipped + self._written,
+                    sequences=clock.sequences,
+                    tokens=clock.tokens,
+                    seconds=clock.wall,
+                    fill=self._fill,
+                    waiting=clock.seconds["input"] / max(clock.wall, 1e-9),
+                )
+            )
 
     @property
     def _fill(self) -> float:
@@ -117,104 +314,31 @@ class Job:
         room = self.clock.batches * self.settings.max_tokens
         return self.clock.tokens / room if room else 0.0
 
-    def claim_shards(self, claims: Claims) -> Iterator[Shard]:
-        """Claims one shard after the other; waits for those that others work on."""
-        while not self.stop.is_set():
-            open_shards = self._open_shards()
-            if not open_shards:
-                return
-            taken = 0
-            for shard in open_shards:
-                if self._claim(shard, claims):
-                    taken += 1
-                    self._claimed += 1
-                    yield shard
-            if not taken:
-                # The rest is at work in other processes, or behind in our own writer. Then
-                # look again: the shard of a process that died becomes free.
-                kind = "output" if self._claimed > self._written else "rest"
-                with self.clock.having_nothing_left(kind):
-                    self._news.wait(self.folder.poll)
-                    self._news.clear()
-
-    def _open_shards(self) -> list[Shard]:
-        """Lists the shards that nobody has finished, as the folder has them now."""
-        names = self.folder.names()
-        self._finished = {it.name for it in self.plan.shards if f"{it.name}.done" in names}
-        self._check_files(names)
-        return [it for it in self.plan.shards if it.name not in self._finished]
-
-    def _check_files(self, names: set[str]) -> None:
-        """Refuses a marker whose shard is gone."""
-        kind = self.settings.format
-        for shard in self.plan.shards:
-            name = f"{shard.name}.{kind}"
-            # A list that is made while others write may lack what was there before the
-            # marker, so that the file itself is asked for.
-            is_listed = name in names or shard.name not in self._finished
-            if not is_listed and self.folder.size(name) is None:
-                raise FileError(
-                    f"{self.folder.where(name)}: is gone, but its .done file "
-                    "is there; delete that, and the same command computes the shard again"
-                )
-
-    def _claim(self, shard: Shard, claims: Claims) -> bool:
-        """Claims a shard, unless another process has it or has just finished it."""
-        if not claims.take(shard.name):
-            return False
-        if self.folder.size(f"{shard.name}.done") is not None:
-            claims.release(shard.name)
-            return False
-        return True
-
-    def _tidy(self) -> None:
-        """Removes what killed processes left: parts, and claims of what is finished."""
-        self.folder.remove_old_parts(self.settings.lease)
-        for name in self.folder.names():
-            if name.endswith(".claim"):
-                self.folder.remove(name)
-
-    def complete(self) -> None:
-        """Makes sure that each record is there once, and writes that down."""
-        done = [read_done(self.folder, shard) for shard in self.plan.shards]
-        at = 0
-        for shard, marker in zip(self.plan.shards, done, strict=True):
-            if (marker.first, marker.records, marker.plan) != (at, len(shard), self.digest):
-                raise InternalError(f"{shard.name}: its .done file is of another plan")
-            at += marker.records
-            self._check_size(marker)
-        sums = {marker.file: marker.sha256 for marker in done}
-        text = json.dumps({"records": at, "plan": self.digest, "sha256": sums}, indent=1)
-        if self.folder.size(COMPLETE) is None:
-            self.folder.create(COMPLETE, [text.encode()])
-        self._tidy()
-
-    def _check_size(self, marker: Done) -> None:
-        """Refuses a shard that was cut after it was published; `load` compares more."""
-        if (size := self.folder.size(marker.file)) != marker.bytes:
-            name = self.folder.where(marker.file)
-            raise FileError(
-                f"{name}: has {size:,} bytes, but its .done file says {marker.bytes:,}; "
-                "delete both, and the same command computes the shard again"
-            )
-
-    def summary(self, notes: tuple[str, ...]) -> EmbedSummary:
-        """Says what this process did."""
+    def _summarise(self, missing: int) -> EmbedSummary:
+        """Return what this process did."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
-        seen = {} if self.monitor is None else self.monitor.get_summary()
+        seen = {} if self._monitor is None else self._monitor.get_summary()
         verdict = judge(shares, seconds, seen.get("evidence", ""))
-        verdict = verdict if clock.batches else IDLE
-        grown = filter(None, [clock.memory.note])
+        notes = [*self._notes, clock.memory.note, *seen.get("notes", ())]
         return EmbedSummary(
             records=self.plan.records,
             shards=len(self.plan.shards),
-            computed=self.computed,
+            computed=self._computed,
             sequences=clock.sequences,
             tokens=clock.tokens,
             seconds=seconds,
             shares=shares,
             fill=self._fill,
-            verdict=verdict.sentence,
-            notes=tuple(dict.fromkeys([*notes, *grown, *seen.get("notes", ())])),
+            verdict=(verdict if clock.batches else IDLE).sentence,
+            notes=tuple(dict.fromkeys(filter(None, notes))),
+            missing=missing,
         )
+
+
+def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
+    """Take pieces in another thread, a few before they are asked for."""
+    ahead = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
+    while (piece := ahead.popleft().result()) is not None:
+        ahead.append(thread.submit(next, pieces, None))
+        yield piece

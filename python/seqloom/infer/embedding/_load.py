@@ -17,10 +17,14 @@ from seqloom.errors import (
     MissingFileError,
     OutOfRangeError,
 )
-from seqloom.infer.embedding._agree import read_plan
-from seqloom.infer.embedding._held import HeldShard, open_shard
-from seqloom.infer.embedding._place import open_folder
-from seqloom.infer.embedding._shard_file import name_of_array, read_done
+from seqloom.infer.embedding._folder import open_folder
+from seqloom.infer.embedding._plan import read_plan
+from seqloom.infer.embedding._shard_file import (
+    HeldShard,
+    name_of_array,
+    open_shard,
+    read_done,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -65,7 +69,7 @@ class Embeddings:
 
     def __init__(self, folder: OutputFolder, *, partial: bool = False) -> None:
         self._folder = folder
-        plan, _ = read_plan(folder)
+        plan = read_plan(folder)
         names = folder.names()
         shards = [it for it in plan.shards if f"{it.name}.done" in names]
         if len(shards) < len(plan.shards) and not partial:

@@ -1,31 +1,36 @@
-"""Whatever embeds, seen in one way: a batch in, an array of rows for each layer out."""
+"""A model as a job sees it: how it is called, on which device, and its name in a plan."""
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import MISSING, fields, is_dataclass
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from seqloom._ragged import offsets_of
 from seqloom.errors import ArgumentError
-from seqloom.infer.embedding._device import HostDevice
-from seqloom.infer.embedding._identity import identify
 from seqloom.nn import Module
+from seqloom.record._checksum import checksum_of
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from seqloom.infer.embedding._device import Device
+    from numpy.typing import NDArray
 
 LAST = (-1,)
-_WIDTH = 1024  # of a model that does not say its own
+_WIDTH = 1024  # of a model without `config.width`
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_SIMPLE = (bool, int, float, str)
 
 
 class Embedder:
-    """A model or a function, as the loop calls it.
+    """A model or a function, called with a batch: an array of rows for each layer.
 
     A model with a method ``embed(batch, layers=...)`` gives a dict of arrays by layer.
     Another module is called with the arrays of a batch that its ``forward`` or
@@ -45,46 +50,86 @@ class Embedder:
             evaluate()
 
     def __call__(self, batch: Mapping[str, Any]) -> dict[int, Any]:
-        """Computes the embeddings of a batch that is on the device."""
+        """Compute the embeddings of a batch that is on the device."""
         with self.device.computing():
             return self._call(batch)
 
     @property
     def name(self) -> str:
-        """What a plan calls the model."""
+        """The name of the model in a plan."""
         return identify(_unwrap(self.model))
 
     @property
     def width(self) -> int:
-        """The features of a row, as far as the model says."""
+        """The features of a row, by the configuration of the model."""
         width = getattr(getattr(self.model, "config", self.model), "width", _WIDTH)
         return width if isinstance(width, int) else _WIDTH
 
 
 def device_of(model: Any) -> Device:
-    """Finds where a model computes."""
-    place = _place_of(model)
-    if place.startswith("cuda"):
+    """Return the device of the model's weights."""
+    name = "cpu"
+    if isinstance(model, Module):
+        name = str(model.backend.device)
+    elif hasattr(model, "parameters"):
+        first = next(iter(model.parameters()), None)
+        name = str(getattr(first, "device", "cpu"))
+    if name.startswith("cuda"):
         from seqloom.infer.embedding._torch_device import TorchDevice
 
-        return TorchDevice(place)
-    return HostDevice()
+        return TorchDevice(name)
+    return Device()
 
 
-def _place_of(model: Any) -> str:
-    """Names the device of a model's weights."""
-    if isinstance(model, Module):
-        return str(model.backend.device)
-    if hasattr(model, "parameters"):
-        first = next(iter(model.parameters()), None)
-        return str(getattr(first, "device", "cpu"))
-    return "cpu"
+class Device:
+    """A processor; a device with memory of its own overrides all methods."""
+
+    name = "cpu"
+    is_cold = False  # True until the first batch, which would take longer than the others
+
+    def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Copy the arrays of a batch to the device, without waiting for it."""
+        return dict(batch)
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Return a block in which torch, if it is loaded, records no gradients."""
+        torch: Any = sys.modules.get("torch")
+        return nullcontext() if torch is None else torch.inference_mode()
+
+    def take(self, values: Any, rows: NDArray[np.int64]) -> Any:
+        """Select rows."""
+        return to_numpy(values)[rows]
+
+    def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
+        """Sum consecutive rows, `counts` of them for each result."""
+        firsts = offsets_of(counts)[:-1]
+        return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
+
+    def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:
+        """Begin to copy rows back; return a function that waits for them."""
+        rows = to_numpy(values)
+        return lambda: rows
+
+    def is_full(self, error: BaseException) -> bool:
+        """Return whether an error means that memory is full; free unused memory then."""
+        return isinstance(error, MemoryError)
+
+
+def to_numpy(values: Any) -> NDArray[Any]:
+    """Read an array of any library; NumPy has no bfloat16, so that becomes float32."""
+    raw = getattr(values, "raw", values)
+    if hasattr(raw, "detach"):
+        raw = raw.detach()
+        raw = raw.float() if "bfloat16" in str(raw.dtype) else raw
+        return raw.cpu().numpy()
+    array = np.asarray(raw)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _find_call(
     model: Any, layers: tuple[int, ...]
 ) -> Callable[[Mapping[str, Any]], dict[int, Any]]:
-    """Chooses how a model is called."""
+    """Choose how a model is called."""
     if hasattr(model, "embed"):
         return lambda batch: model.embed(batch, layers=layers)
     if layers != LAST:
@@ -98,42 +143,127 @@ def _find_call(
 
 
 def _unwrap(model: Any) -> Any:
-    """Returns the module that torch.compile has wrapped, or the model itself."""
+    """Return the module that torch.compile has wrapped, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Mapping[str, Any]) -> Any:
-    """Calls a module with what it asks for; transformers return several results."""
+    """Call a module with the arrays that it asks for by name."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
-    asked = inspect.signature(method).parameters.values()
+    parameters = inspect.signature(method).parameters.values()
     values = {**batch, "inputs": batch["input_ids"], "x": batch["input_ids"]}
     options = {
         it.name: _to_model(model, values[it.name])
-        for it in asked
+        for it in parameters
         if it.kind not in _VARIABLE and it.name in values
     }
     if not options:
+        asked = ", ".join(it.name for it in parameters)
         raise ArgumentError(
-            f"{type(model).__name__} asks for {', '.join(it.name for it in asked)}, but a "
-            f"batch has {', '.join(batch)}; name a parameter as one of these, or pass a "
+            f"{type(model).__name__} asks for {asked}, but a batch has "
+            f"{', '.join(batch)}; name a parameter as one of these, or pass a "
             "function of the batch"
         )
-    found = model(**options)
-    return getattr(found, "last_hidden_state", found)
+    output = model(**options)
+    return getattr(output, "last_hidden_state", output)  # of a network of transformers
 
 
 def _to_model(model: Any, value: Any) -> Any:
-    """Makes an array one of the module's library."""
+    """Convert an array to one of the module's library."""
     if not hasattr(value, "dtype"):
         return value
     if isinstance(model, Module):
         return Tensor(model.backend.asarray(value), model.backend)
-    if isinstance(value, np.ndarray):
-        return _torch().from_numpy(value)
-    return value
+    # A module of torch exists, so that torch is loaded.
+    is_array = isinstance(value, np.ndarray)
+    return sys.modules["torch"].from_numpy(value) if is_array else value
 
 
-def _torch() -> Any:
-    """Returns torch, which whoever has made a tensor has loaded."""
-    return sys.modules["torch"]
+def identify(model: Any) -> str:
+    """Name a model by class, weights and settings, or a function by its code."""
+    kind = getattr(model, "__qualname__", type(model).__qualname__)
+    if isinstance(model, FunctionType):
+        words = "\n".join(_describe(model, set()))
+        content = hashlib.sha256(words.encode()).hexdigest()[:16]
+    else:
+        content = _hash_weights(model)
+    return ":".join(filter(None, (kind, content, _list_settings(model))))
+
+
+def _describe(value: Any, visited: set[int]) -> Iterator[str]:
+    """Describe a value of a function in words that are the same in another process."""
+    if id(value) in visited:
+        return  # a function that calls itself contains itself
+    parts = _parts_of(value)
+    if parts is not None:
+        visited.add(id(value))
+        for part in parts:
+            yield from _describe(part, visited)
+    elif isinstance(value, np.ndarray):
+        yield checksum_of({"": value})
+    elif isinstance(value, (*_SIMPLE, bytes, complex, type(None))):
+        yield repr(value)
+    else:
+        yield f"{type(value).__qualname__} {_hash_weights(value)}"
+
+
+def _parts_of(value: Any) -> Iterable[Any] | None:
+    """List the parts of a function, its code or a container; None of other values."""
+    if isinstance(value, FunctionType):
+        return value.__code__, value.__defaults__, *_closure_of(value)
+    if isinstance(value, CodeType):
+        return value.co_code, value.co_names, value.co_consts
+    if isinstance(value, frozenset):
+        return sorted(map(repr, cast("frozenset[Any]", value)))
+    return cast("list[Any]", value) if isinstance(value, (tuple, list)) else None
+
+
+def _closure_of(function: FunctionType) -> Iterator[Any]:
+    """List the values of the closure; None for one that is not set yet."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:
+            yield None
+
+
+def _hash_weights(model: Any) -> str:
+    """Hash the weights of a module of seqloom or torch; empty for another object."""
+    if isinstance(model, Module):
+        identity = getattr(model, "identity", "")
+        if isinstance(identity, str) and identity:
+            return identity
+        # A record leaves out the layers under adapters.
+        beneath = {
+            path: param.value.numpy()
+            for path, param in model.parameters()
+            if not param.is_recorded
+        }
+        return checksum_of({**model.to_record(), **beneath})
+    if hasattr(model, "state_dict"):
+        state = model.state_dict().items()
+        return checksum_of({path: _bits_of(it) for path, it in state})
+    return ""
+
+
+def _bits_of(tensor: Any) -> Any:
+    """Read the bits of a tensor of torch, bfloat16 too."""
+    tensor = tensor.detach().cpu().contiguous()
+    if "bfloat16" in str(tensor.dtype):
+        tensor = tensor.view(sys.modules["torch"].uint16)
+    return tensor.numpy()
+
+
+def _list_settings(model: Any) -> str:
+    """List the settings of a model that are not their defaults, such as its heads."""
+    # A field that a later version adds changes nothing as long as it has its default.
+    config = getattr(model, "config", None)
+    if not is_dataclass(config):
+        return ""
+    given = {
+        field.name: getattr(config, field.name)
+        for field in fields(config)
+        if field.default is MISSING or getattr(config, field.name) != field.default
+    }
+    return ",".join(f"{name}={it}" for name, it in given.items() if isinstance(it, _SIMPLE))

@@ -1,9 +1,14 @@
-"""The plan of a job: which records make which shard, and what every shard agrees on."""
+"""The plan of a job, `plan.json`: its settings, its files, and the records of each shard.
+
+Every process makes the same plan from the same files and settings. The first one writes it
+into the folder; each other one compares its own settings and files with it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -16,30 +21,32 @@ from seqloom.errors import (
     FileError,
     FormatError,
     MissingFileError,
+    RunFolderError,
     ShapeError,
 )
+from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from seqloom.infer.embedding._folder import OutputFolder
+    from seqloom.infer.embedding._settings import Settings
 
-    from seqloom.io import SequenceIndex
-
-VERSION = 1
-# Bytes of a shard's embeddings, and records of a shard, where nobody says how many.
+PLAN = "plan.json"
+_VERSION = 1
+# Bytes and records of a shard at most, without `shard_size`.
 _SHARD_BYTES = 256 << 20
-_MOST_RECORDS = 1 << 16
+_SHARD_RECORDS = 1 << 16
 # A number of files or records: two of them make one that an array holds.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 _NO_PLAN = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
-# Residues of a window where nothing else is known: what ESM-2 was trained on.
+# Residues of the window that an error suggests: ESM-2 was trained on as many.
 _USUAL_WINDOW = 1022
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What decides the numbers of an output: two jobs with equal rules agree."""
+    """The settings on which the numbers of an output depend."""
 
     model: str  # names the weights
     tokens: str  # names the tokenizer
@@ -63,7 +70,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str) -> Self:
-        """Looks at a file."""
+        """Read the size and the time of change of a file."""
         try:
             stat = Path(path).stat()
         except FileNotFoundError as error:
@@ -71,7 +78,7 @@ class Source:
         return cls(path, stat.st_size, stat.st_mtime_ns)
 
     def check(self, path: str) -> None:
-        """Refuses the file, as another name of it may be here, once it has changed."""
+        """Raise if the file, of which `path` is the name here, has changed."""
         now = Source.of(path)
         if (now.size, now.modified) != (self.size, self.modified):
             raise FileError(
@@ -83,7 +90,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What ``plan.json`` says."""
+    """The content of ``plan.json``."""
 
     rules: Rules
     sources: tuple[Source, ...]
@@ -116,6 +123,7 @@ class Plan:
     rules: Rules
     sources: tuple[Source, ...]
     shards: tuple[Shard, ...]
+    digest: str = ""  # of the text of `plan.json`
 
     @property
     def records(self) -> int:
@@ -123,19 +131,18 @@ class Plan:
         return sum(map(len, self.shards))
 
     def to_json(self) -> str:
-        """Writes the plan; shards as lists, because there may be many."""
-        shards = [[s.file, s.start, s.stop] for s in self.shards]
+        """Write the plan as text; a shard as a list, because there may be many."""
         values: dict[str, Any] = {
-            "version": VERSION,
+            "version": _VERSION,
             "rules": asdict(self.rules),
             "sources": [asdict(source) for source in self.sources],
-            "shards": shards,
+            "shards": [[it.file, it.start, it.stop] for it in self.shards],
         }
         return json.dumps(values, indent=1)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Reads what `to_json` wrote."""
+        """Read what `to_json` wrote."""
         try:
             values = json.loads(text)
             _check_version(values["version"])
@@ -150,37 +157,33 @@ class Plan:
         return cls(written.rules, written.sources, _number(written.shards))
 
     def differences(self, rules: Rules, sources: Sequence[Source]) -> list[str]:
-        """Names what a call asks for otherwise, with both values."""
+        """List the settings and files in which a call differs, with both values."""
+        given = asdict(rules)
         facts = [
-            *_pair(asdict(self.rules), asdict(rules)),
+            *((name, value, given[name]) for name, value in asdict(self.rules).items()),
             ("number of files", len(self.sources), len(sources)),
             *_compare_sources(self.sources, sources),
         ]
         return [
-            f"{name}: {planned!r} in plan.json, {given!r} now"
-            for name, planned, given in facts
-            if planned != given
+            f"{name}: {planned!r} in plan.json, {now!r} now"
+            for name, planned, now in facts
+            if planned != now
         ]
 
 
 def _check_version(version: object) -> None:
-    """Refuses a plan of another layout."""
-    if version != VERSION:
+    """Raise if a plan has another layout."""
+    if version != _VERSION:
         raise ConfigError(
-            f"the plan has version {version}, this seqloom reads {VERSION}; use the "
+            f"the plan has version {version}, this seqloom reads {_VERSION}; use the "
             "seqloom that wrote it, or another folder"
         )
-
-
-def _pair(planned: dict[str, Any], given: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Puts the values of each rule side by side."""
-    return ((name, planned[name], given[name]) for name in planned)
 
 
 def _compare_sources(
     planned: Sequence[Source], given: Sequence[Source]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Puts files side by side, by their positions: a shard knows its file by that."""
+    """Pair the facts of files by their positions, by which a shard names its file."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
         # The folder may have another name on another machine.
         name = Path(new.path).name
@@ -189,18 +192,80 @@ def _compare_sources(
         yield f"time of the last change of {name} (ns)", old.modified, new.modified
 
 
-def make_plan(
-    rules: Rules, sources: Sequence[Source], indexes: Sequence[SequenceIndex], *, width: int
+def begin_plan(folder: OutputFolder, settings: Settings, *, model: str, width: int) -> Plan:
+    """Write the plan of a job into its folder, or compare the one that is there."""
+    rules = settings.rules(model)
+    sources = [Source.of(path) for path in settings.files]
+    names = folder.names()
+    if PLAN not in names:
+        _check_free(folder, names)
+        plan = _make_plan(rules, sources, settings, width=width)
+        # If another process is first, its plan is compared with ours.
+        folder.create(PLAN, plan.to_json().encode())
+    elif not settings.resume:
+        raise RunFolderError(
+            f"{folder.path}: holds embeddings already; leave out resume=False "
+            "(--no-resume) to go on with them, or give another folder"
+        )
+    plan = read_plan(folder)
+    if differences := plan.differences(rules, sources):
+        listed = "; ".join(differences[:5])
+        raise ConfigError(
+            f"{folder.path}: holds embeddings of another plan: {listed}. Give the same "
+            "settings and files, or another folder"
+        )
+    return plan
+
+
+def _check_free(folder: OutputFolder, names: set[str]) -> None:
+    """Raise if a folder holds other things, such as the model."""
+    others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
+    # Another process may have begun this job since the folder was listed.
+    if others and PLAN not in folder.names():
+        raise RunFolderError(
+            f"{folder.path}: holds {others[0]}, but no {PLAN}: it is no folder of "
+            "embeddings; give another one as out"
+        )
+
+
+def read_plan(folder: OutputFolder) -> Plan:
+    """Read the plan of a folder that a job has begun."""
+    try:
+        text = folder.read(PLAN)
+    except MissingFileError as error:
+        raise MissingFileError(
+            f"{folder.path}: no embeddings: there is no {PLAN}, which `embed` writes"
+        ) from error
+    path = folder.where(PLAN)
+    try:
+        plan = Plan.from_json(text)
+    except FormatError as error:
+        raise FormatError(f"{path}: cannot be read: {error}", path=path) from None
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    return replace(plan, digest=hashlib.sha256(text).hexdigest())
+
+
+def _make_plan(
+    rules: Rules, sources: Sequence[Source], settings: Settings, *, width: int
 ) -> Plan:
-    """Cuts the records of each file into shards; it knows nothing of processes."""
-    shards: list[tuple[int, int, int]] = []
-    for file, index in enumerate(indexes):
-        shards += [(file, *bounds) for bounds in _bounds(index, rules, width)]
+    """Cut the records of each file into shards; each must fit into a batch."""
+    indexes = [*map(SequenceIndex, settings.files)]
+    is_limited = settings.pool != "model" and settings.max_length is None
+    for index in indexes:
+        _check_empty(index)
+        if is_limited:
+            _check_long(index, settings.letters)
+    shards = [
+        (file, *bounds)
+        for file, index in enumerate(indexes)
+        for bounds in _bounds(index, rules, width)
+    ]
     return Plan(rules, tuple(sources), _number(shards))
 
 
 def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
-    """Numbers shards, and counts the records before each."""
+    """Number shards, and count the records before each."""
     sizes = (stop - start for _, start, stop in shards)
     firsts = accumulate(sizes, initial=0)
     return tuple(
@@ -212,7 +277,7 @@ def _number(shards: Sequence[tuple[int, int, int]]) -> tuple[Shard, ...]:
 
 
 def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[int, int]]:
-    """Cuts the records of one file: so many, or so many bytes of embeddings."""
+    """Cut the records of one file by number, or by the bytes of their embeddings."""
     if (shard_size := rules.shard_size) is not None:
         starts = range(0, len(index), shard_size)
         yield from ((start, min(start + shard_size, len(index))) for start in starts)
@@ -224,24 +289,14 @@ def _bounds(index: SequenceIndex, rules: Rules, width: int) -> Iterator[tuple[in
     while start < len(index):
         before = int(ends[start - 1]) if start else 0
         stop = int(np.searchsorted(ends, before + _SHARD_BYTES, side="right"))
-        stop = min(max(stop, start + 1), start + _MOST_RECORDS, len(index))
+        stop = min(max(stop, start + 1), start + _SHARD_RECORDS, len(index))
         yield start, stop
         start = stop
 
 
-def check_records(
-    indexes: Sequence[SequenceIndex], *, most: int | None, max_length: int | None
-) -> None:
-    """Refuses records that cannot be embedded, before anything is computed."""
-    for index in indexes:
-        lengths = index.lengths
-        _check_empty(index, lengths)
-        if max_length is None and most is not None:
-            _check_long(index, lengths, most)
-
-
-def _check_empty(index: SequenceIndex, lengths: NDArray[np.int64]) -> None:
-    """Refuses a file without records, and records without letters."""
+def _check_empty(index: SequenceIndex) -> None:
+    """Raise if a file has no records, or a record has no letters."""
+    lengths = index.lengths
     if not lengths.size:
         raise FormatError(f"{index.path}: the file has no records", path=index.path)
     empty = np.flatnonzero(lengths == 0)
@@ -255,8 +310,9 @@ def _check_empty(index: SequenceIndex, lengths: NDArray[np.int64]) -> None:
         )
 
 
-def _check_long(index: SequenceIndex, lengths: NDArray[np.int64], most: int) -> None:
-    """Refuses records that no batch holds, where nobody asked for windows."""
+def _check_long(index: SequenceIndex, most: int) -> None:
+    """Raise if a batch does not hold a record."""
+    lengths = index.lengths
     long = np.flatnonzero(lengths > most)
     if long.size:
         first, cut = int(long[0]), min(_USUAL_WINDOW, most)
@@ -273,5 +329,5 @@ def _check_long(index: SequenceIndex, lengths: NDArray[np.int64], most: int) -> 
 
 
 def _id_of(index: SequenceIndex, row: Any) -> str:
-    """Returns the id of a record, for a message."""
+    """Return the id of a record, for a message."""
     return index.fetch_many([int(row)])[0].id

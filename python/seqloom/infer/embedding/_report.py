@@ -1,62 +1,68 @@
-"""report.html: what a job computed, and where its time went."""
+"""report.html: what a job computed, where its time went, and how that changed with time."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom.infer.embedding._course import course_panels, course_table
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
-from seqloom.report import Report, Table, Tile, make_page, percent
+from seqloom.infer.monitor._clock import KINDS
+from seqloom.report import Areas, Lines, Report, Table, Tile, make_page, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from seqloom.infer.embedding._job import Job
     from seqloom.infer.embedding._summary import EmbedSummary
+    from seqloom.infer.monitor._clock import Mark
 
-REPORT = "report.html"
-# With more shards or files than this a table of them is no reading.
+_REPORT = "report.html"
+# A table with more rows is too long to read.
 _MOST_ROWS = 50
+# A shorter job has no pictures: they would take longer than the job.
+_LEAST_SECONDS = 5.0
+_MOST_SPANS, _SPAN_ROWS = 150, 15
+_FROM_BELOW = ("device", "host", "input", "output")
 
 
 def write_report(job: Job, summary: EmbedSummary) -> None:
-    """Writes the report, once; a call that computed nothing has nothing to tell."""
-    if summary.computed and REPORT not in job.folder.names():
-        job.folder.create(REPORT, [make_page(make_report(job, summary))])
+    """Write the report, once: by the call that computed the last shard of the job."""
+    is_last = summary.computed and not summary.missing
+    if is_last and _REPORT not in job.folder.names():
+        job.folder.create(_REPORT, make_page(_make_report(job, summary)))
 
 
-def make_report(job: Job, summary: EmbedSummary) -> Report:
-    """Says what was computed and how long it took."""
-    plan = job.plan
-    files = f"{len(plan.sources)} files" if len(plan.sources) > 1 else "one file"
-    whole = "" if summary.computed == summary.shards else _part(summary)
+def _make_report(job: Job, summary: EmbedSummary) -> Report:
+    """Describe what was computed and how long it took."""
+    number = len(job.plan.sources)
+    files = f"{number} files" if number > 1 else "one file"
+    whole = ""
+    if summary.computed != summary.shards:
+        whole = (
+            f"This page is about {summary.computed:,} of the {summary.shards:,} shards: "
+            "those that one process computed in one go. The others were there before, or "
+            "other processes made them."
+        )
     return Report(
         title=f"Embeddings: {Path(job.folder.where('')).absolute().name}",
         lead=f"{summary.records:,} records of {files}, each embedded once. {whole}".strip(),
         tiles=tuple(_tiles(summary)),
         notes=(summary.verdict, *summary.notes),
-        course=course_panels(job),
-        course_table=course_table(job),
+        course=_draw_course(job),
+        course_table=_course_table(job),
         tables=tuple(_tables(job, summary)),
         facts=_facts(job),
     )
 
 
-def _part(summary: EmbedSummary) -> str:
-    """Says that this page is about a part of the work."""
-    return (
-        f"This page is about {summary.computed:,} of the {summary.shards:,} shards: those "
-        "that one process computed in one go. The others were there before, or other "
-        "processes made them."
-    )
-
-
 def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
-    """Picks the key figures."""
+    """Return the key figures."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
     yield Tile("tokens/s", f"{summary.tokens_per_second:,.0f}", note=speed)
@@ -67,7 +73,7 @@ def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
 
 
 def _spell_time(seconds: float) -> str:
-    """Spells a time as a person says it."""
+    """Write a time in a unit for a person."""
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.1f} s"
     minutes, hours = round(seconds / 60), seconds / 3600
@@ -75,7 +81,7 @@ def _spell_time(seconds: float) -> str:
 
 
 def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
-    """Makes the tables."""
+    """Return the tables."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
@@ -87,7 +93,7 @@ def _tables(job: Job, summary: EmbedSummary) -> Iterator[Table]:
 
 
 def _table_of_files(job: Job) -> Table:
-    """Lists the files, with their records."""
+    """List the files, with their records."""
     sources, shards = job.plan.sources, job.plan.shards
     counts = np.zeros(len(sources), np.int64)
     np.add.at(counts, [shard.file for shard in shards], [len(shard) for shard in shards])
@@ -100,7 +106,7 @@ def _table_of_files(job: Job) -> Table:
 
 
 def _table_of_shards(job: Job) -> Table:
-    """Lists the shards, whoever computed them."""
+    """List the shards, of all processes."""
     done = [read_done(job.folder, shard) for shard in job.plan.shards]
     rows = [(it.file, it.records, f"{it.first:,}", it.bytes, it.sha256[:12]) for it in done]
     names = ("file", "records", "first ordinal", "bytes", "sha256 begins")
@@ -108,7 +114,7 @@ def _table_of_shards(job: Job) -> Table:
 
 
 def _facts(job: Job) -> dict[str, str]:
-    """Lists what another person needs to run it again."""
+    """List what another person needs to run it again."""
     rules, settings = job.plan.rules, job.settings
     windows = f"windows of {rules.max_length} letters, {rules.overlap} of them shared"
     return {
@@ -122,5 +128,93 @@ def _facts(job: Job) -> dict[str, str]:
         + ("packed" if rules.packing else "padded"),
         "device": job.embedder.device.name,
         "threads": str(settings.threads),
-        "plan": job.digest,
+        "plan": job.plan.digest,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Time, speed, fill and memory of a job between each moment and the next."""
+
+    edges: NDArray[np.float64]
+    shares: dict[str, NDArray[np.float64]]
+    speed: NDArray[np.float64]  # tokens/s
+    fill: NDArray[np.float64]
+    memory: NDArray[np.float64]  # MiB
+
+    @classmethod
+    def of(cls, marks: Sequence[Mark], *, spans: int, max_tokens: int) -> Course:
+        """Divide the time of a job into spans, as equal as its batches allow."""
+        kept = _thin(marks, spans)
+        edges = np.array([mark.seconds for mark in kept])
+        spent = np.diff([mark.spent for mark in kept], axis=0)
+        tokens = np.diff([mark.tokens for mark in kept])
+        batches = np.diff([mark.batches for mark in kept])
+        seconds = np.maximum(np.diff(edges), 1e-9)
+        # A wait counts at its end, so that a span may have more of it than seconds.
+        whole = np.maximum(seconds, spent.sum(axis=1))
+        return cls(
+            edges=edges,
+            shares={kind: spent[:, i] / whole for i, kind in enumerate(KINDS)},
+            speed=tokens / seconds,
+            fill=tokens / np.maximum(batches * max_tokens, 1),
+            memory=np.array([mark.memory for mark in kept[1:]]) / 2**20,
+        )
+
+
+def _thin(marks: Sequence[Mark], spans: int) -> list[Mark]:
+    """Return the first and the last mark, and between them the nearest to equal steps."""
+    seconds = [mark.seconds for mark in marks]
+    wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
+    places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
+    return [marks[place] for place in places]
+
+
+def _course(job: Job, spans: int) -> Course | None:
+    """Return the course of a job; None if the job was short."""
+    marks = job.clock.timeline.rows
+    if len(marks) < 3 or marks[-1].seconds < _LEAST_SECONDS:  # noqa: PLR2004 - a course
+        return None
+    return Course.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
+
+
+def _draw_course(job: Job) -> tuple[Areas | Lines, ...]:
+    """Return charts of where the time went, the speed, the fill and the memory."""
+    course = _course(job, _MOST_SPANS)
+    if course is None:
+        return ()
+    shares = {SPENT_ON[kind]: course.shares[kind].tolist() for kind in _FROM_BELOW}
+    middles = ((course.edges[1:] + course.edges[:-1]) / 2).tolist()
+    seconds = "seconds"
+    return (
+        Areas("Shares of the time", course.edges.tolist(), shares, axis=seconds),
+        Lines("Tokens/s", middles, {"": course.speed.tolist()}, axis=seconds),
+        Lines(
+            "Fill of the batches",
+            middles,
+            {"": course.fill.tolist()},
+            axis=seconds,
+            top=1.05,
+            is_share=True,
+        ),
+        Lines("Memory (MiB)", middles, {"": course.memory.tolist()}, axis=seconds),
+    )
+
+
+def _course_table(job: Job) -> Table | None:
+    """Return the course in a few rows."""
+    course = _course(job, _SPAN_ROWS)
+    if course is None:
+        return None
+    shares = [(course.shares[kind] * 100).round().astype(int) for kind in KINDS]
+    columns = [
+        [f"{edge:,.1f} s" for edge in course.edges[1:]],
+        *(share.tolist() for share in shares),
+        course.speed.astype(int).tolist(),
+        (course.fill * 100).round().astype(int).tolist(),
+        course.memory.astype(int).tolist(),
+    ]
+    shown = ("input (%)", "host (%)", "model (%)", "output (%)")
+    names = ("until", *shown, "tokens/s", "fill (%)", "memory (MiB)")
+    rows = list(zip(*columns, strict=True))
+    return Table("Shares, speed, fill and memory by time", names, rows)

@@ -1,20 +1,162 @@
-"""The rows of a shard: what batches give, joined by record."""
+"""From packed batches to the rows of a shard: padding, halving, pooling and joining."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._ragged import offsets_of
-from seqloom.errors import InternalError, NotFiniteError
+from seqloom.errors import InternalError, NotFiniteError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from seqloom.infer.embedding._model import Device
     from seqloom.infer.embedding._plan import Rules, Shard
+
+_BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")
+_BY_TOKEN = ("input_ids", "position_ids")
+_SORTED = 16  # packed batches whose sequences are sorted by length together
+
+
+class PaddedBatches:
+    """Make padded batches, of sequences of similar lengths, from packed ones.
+
+    Args:
+        stream: Packed batches.
+        max_tokens: Tokens in a batch at most, the padding counted.
+        pad: The number of the padding token.
+    """
+
+    def __init__(self, stream: Any, max_tokens: int, pad: int) -> None:
+        self._stream, self._max_tokens, self._pad = stream, max_tokens, pad
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        batches: Iterator[Any] = iter(self._stream)
+        while group := list(islice(batches, _SORTED)):
+            yield from self._cut(_join(group))
+
+    @property
+    def content(self) -> str:
+        """The hash of what was read."""
+        return self._stream.content
+
+    def _cut(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Cut sequences, the shortest first, into batches of at most `max_tokens`."""
+        sizes = np.diff(whole["cu_seqlens"])
+        order = np.argsort(sizes, kind="stable")
+        start = 0
+        for stop in range(1, order.size + 1):
+            is_last = stop == order.size
+            if is_last or (stop + 1 - start) * sizes[order[stop]] > self._max_tokens:
+                yield self._pad_rows(whole, order[start:stop], sizes)
+                start = stop
+
+    def _pad_rows(
+        self, whole: dict[str, Any], rows: NDArray[np.int64], sizes: NDArray[Any]
+    ) -> dict[str, Any]:
+        """Make a padded batch of some sequences."""
+        lengths = sizes[rows]
+        mask = np.arange(int(lengths.max())) < lengths[:, None]
+        ids = np.full(mask.shape, self._pad, np.int32)
+        begins = whole["cu_seqlens"][rows]
+        pieces = zip(begins.tolist(), lengths.tolist(), strict=True)
+        ids[mask] = np.concatenate([whole["input_ids"][a : a + n] for a, n in pieces])
+        chosen = {name: whole[name][rows] for name in _BY_SEQUENCE}
+        return {
+            **chosen,
+            "input_ids": ids,
+            "mask": mask,
+            "attention_mask": mask.astype(np.int64),
+            "cu_seqlens": offsets_of(lengths).astype(np.int32),
+            "max_seqlen": int(lengths.max()),
+            "num_sequences": len(rows),
+            "sequence_ids": [whole["sequence_ids"][row] for row in rows.tolist()],
+        }
+
+
+def _join(group: list[Any]) -> dict[str, Any]:
+    """Join packed batches."""
+    names = ("input_ids", *_BY_SEQUENCE)
+    joined: dict[str, Any] = {
+        name: np.concatenate([batch[name] for batch in group]) for name in names
+    }
+    sizes = np.concatenate([np.diff(batch["cu_seqlens"]) for batch in group])
+    joined["cu_seqlens"] = offsets_of(sizes)
+    joined["sequence_ids"] = [name for batch in group for name in batch["sequence_ids"]]
+    return joined
+
+
+def cut_batch(batch: Mapping[str, Any], first: int, stop: int) -> dict[str, Any]:
+    """Make a batch of some of the sequences of a packed or padded batch."""
+    bounds = np.asarray(batch["cu_seqlens"])[first : stop + 1]
+    part = {name: batch[name][first:stop] for name in _BY_SEQUENCE}
+    if "mask" in batch:
+        part |= {name: batch[name][first:stop] for name in ("input_ids", "mask")}
+    else:
+        part |= {name: batch[name][bounds[0] : bounds[-1]] for name in _BY_TOKEN}
+    cu_seqlens = bounds - bounds[0]
+    return {
+        **part,
+        "cu_seqlens": cu_seqlens,
+        "max_seqlen": int(np.diff(cu_seqlens).max()),
+        "num_sequences": stop - first,
+        "sequence_ids": list(batch["sequence_ids"])[first:stop],
+    }
+
+
+def reduce_batch(
+    device: Device, values: Any, batch: Mapping[str, Any], *, pool: str, before: int
+) -> Any:
+    """Reduce the output of a model to sums over windows, first tokens, or residues."""
+    # `before` counts the tokens before the letters of a window.
+    _check_shape(values, batch, pool)
+    if pool == "model":
+        return values
+    starts = np.asarray(batch["cu_seqlens"])[:-1].astype(np.int64)
+    if "mask" in batch:  # padded: each sequence begins a row
+        starts = np.arange(len(starts)) * values.shape[1]
+        values = values.reshape(-1, values.shape[-1])
+    if pool == "cls":
+        return device.take(values, starts)
+    keep = np.asarray(batch["keep"]).astype(np.int64)
+    counts = keep[:, 1] - keep[:, 0]
+    kept = device.take(values, _join_ranges(starts + before + keep[:, 0], counts))
+    return kept if pool == "none" else device.sum_rows(kept, counts)
+
+
+def _check_shape(values: Any, batch: Mapping[str, Any], pool: str) -> None:
+    """Raise if an output has another number of rows than the batch."""
+    if not hasattr(values, "shape"):
+        raise ShapeError(
+            "the model must return an array with a row for each token (or with pool="
+            f'"model" for each sequence), it returned {type(values).__name__}'
+        )
+    number, shape = int(batch["num_sequences"]), tuple(values.shape)
+    if pool == "model":
+        expected: tuple[int, ...] = (number,)
+    elif "mask" in batch:
+        expected = tuple(batch["mask"].shape)
+    else:
+        expected = (int(batch["cu_seqlens"][-1]),)
+    if shape[:-1] != expected:
+        wanted = ", ".join([*map(str, expected), "width"])
+        is_pooled = pool != "model" and shape[:-1] == (number,)
+        remedy = '; pool="model" takes one row for each sequence' if is_pooled else ""
+        raise ShapeError(
+            f"the model must return ({wanted}) for this batch with pool={pool!r}, it "
+            f"returned {shape}{remedy}"
+        )
+
+
+def _join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
+    """List the numbers of several ranges, one after the other."""
+    firsts = offsets_of(counts)[:-1]
+    return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
 
 
 class ShardRows:
@@ -26,8 +168,8 @@ class ShardRows:
 
     def __init__(self, shard: Shard, rules: Rules, lengths: NDArray[np.int64]) -> None:
         self.shard, self._rules = shard, rules
-        # The index counts what stands in the file; a tokenizer may leave letters out, such
-        # as a final stop (*), and each batch says how many letters its records have.
+        # The index counts the letters in the file. A tokenizer may leave letters out, such
+        # as a final stop (*), so that each batch has the lengths of its records.
         self._room, self._begins = lengths, offsets_of(lengths)
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
@@ -40,7 +182,7 @@ class ShardRows:
         return self._rules.pool == "none"
 
     def add(self, batch: Mapping[str, Any], found: Mapping[int, NDArray[Any]]) -> None:
-        """Puts the pooled outputs of one batch where they belong."""
+        """Add the reduced outputs of one batch to the rows of its records."""
         rows = self._rows_of(batch)
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
         self._set_lengths(rows, batch)
@@ -56,11 +198,11 @@ class ShardRows:
                 array[rows[first]] = values[first]
 
     def _rows_of(self, batch: Mapping[str, Any]) -> NDArray[Any]:
-        """Finds the rows of a batch's records; the stream counts them in their file."""
+        """Return the rows of a batch's records; the stream counts them in their file."""
         return np.asarray(batch["ordinals"]) - self.shard.start
 
     def _set_lengths(self, rows: NDArray[Any], batch: Mapping[str, Any]) -> None:
-        """Takes the lengths of a batch's records from it."""
+        """Set the lengths of a batch's records."""
         lengths = np.asarray(batch["lengths"])
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
@@ -68,7 +210,7 @@ class ShardRows:
         self.lengths[rows] = lengths
 
     def _note(self, rows: NDArray[Any], kept: NDArray[Any], ids: list[str]) -> None:
-        """Counts residues, so that none comes twice and none is missed."""
+        """Count residues, so that none comes twice and none is missed."""
         np.subtract.at(self._missing, rows, kept)
         if (self._missing[rows] < 0).any():
             raise InternalError(f"{self.shard.name}: a record came twice")
@@ -76,10 +218,10 @@ class ShardRows:
             self.ids[row] = name
 
     def _array_of(self, layer: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Returns the array of a layer, made when its width is known."""
+        """Return the array of a layer, made when its width is known."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
-            # Sums are kept as float32; only what is written may be shorter.
+            # Sums are float32; the numbers that are written may be float16.
             kind = self._rules.dtype if self.is_by_residue else "float32"
             self._arrays[layer] = np.zeros((count, values.shape[1]), kind)
         return self._arrays[layer]
@@ -92,7 +234,7 @@ class ShardRows:
         batch: Mapping[str, Any],
         kept: NDArray[Any],
     ) -> None:
-        """Writes the rows of each residue."""
+        """Write the rows of each residue."""
         rows = self._rows_of(batch)
         begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
         at = 0
@@ -101,13 +243,13 @@ class ShardRows:
             at += count
 
     def arrays(self) -> dict[int, NDArray[Any]]:
-        """Returns the finished arrays by layer; refuses to while a record is missing."""
+        """Return the finished arrays by layer; raise if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
         return {layer: self._finish(array) for layer, array in self._arrays.items()}
 
     def _finish(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Divides sums, checks the numbers, and gives them their type."""
+        """Divide sums, convert the numbers, and raise if one is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
             array = array[self._is_taken()]
         if self._rules.pool == "mean":
@@ -119,17 +261,17 @@ class ShardRows:
         return finished
 
     def _is_taken(self) -> NDArray[np.bool]:
-        """Marks the rows that residues took of those that the index made room for."""
+        """Mark the rows that residues took, of those for the letters in the index."""
         at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
         return at < np.repeat(self.lengths, self._room)
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where the residues of each record begin, and how many there are."""
+        """The first residue of each record, and the number of all."""
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: NDArray[Any], finished: NDArray[Any]) -> NotFiniteError:
-        """Names the first record whose embedding is no number."""
+        """Return the error of the first record whose embedding is not finite."""
         row = int(np.flatnonzero(~np.isfinite(finished).all(axis=1))[0])
         record = row
         if self.is_by_residue:
@@ -146,7 +288,7 @@ class ShardRows:
 
 
 def _add_at(array: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> None:
-    """Adds rows; a record may have several, which are added in their order."""
+    """Add rows; several of one record are added in their order."""
     if np.unique(rows).size == rows.size:
         array[rows] += values
     else:

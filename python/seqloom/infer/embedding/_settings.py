@@ -1,28 +1,38 @@
-"""The settings of a job, checked."""
+"""The arguments of `embed`, checked: settings, tokenizer, and the part of the shards."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from seqloom._arguments import as_flag, as_integer, quote
-from seqloom._threads import count_threads
+from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError
+from seqloom.infer.embedding._model import identify
 from seqloom.infer.embedding._plan import Rules
-from seqloom.infer.embedding._pool import check_cls, check_pool
-from seqloom.infer.embedding._shard_file import check_format
-from seqloom.infer.embedding._tokens import count_ends, name_of_tokens
+from seqloom.infer.embedding._shard_file import FORMATS, import_arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
+Value = TypeVar("Value")
+_POOLS = ("mean", "cls", "none", "model")
 _DTYPES = ("float32", "float16")
+_PROBES = (b"A", b"AC", b"CA")
+_ARRAY = ("ID", "MIN", "MAX", "STEP", "COUNT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The arguments of `embed` but for the model, the files and the folder."""
+    """The arguments of `embed` but for the model and for who is told of progress."""
 
+    files: Sequence[str]
+    out: str
+    cloud_options: Mapping[str, str] | None
     pool: str
     layers: tuple[int, ...]
     dtype: str
@@ -35,63 +45,63 @@ class Settings:
     format: str
     identity: str | None
     resume: bool
-    lease: float
     threads: int
-    before: int  # tokens before the letters of a sequence
-    behind: int
+    part: Part
+    # Tokens before and after the letters of a sequence, by `for_model`.
+    ends: tuple[int, int] = (0, 0)
 
-    @classmethod
-    def of(
-        cls, *, num_threads: int | None, layers: Iterable[int], tokens: Any, **options: Any
-    ) -> Settings:
-        """Checks the arguments, one by one and together."""
-        pool = check_pool(options["pool"])
-        ends = (0, 0) if pool == "model" else count_ends(tokens)
-        if pool == "cls":
-            check_cls(ends[0])
-        settings = cls(
-            **options,
-            tokens=tokens,
-            layers=_check_layers(layers),
-            threads=count_threads(num_threads),
-            before=ends[0],
-            behind=ends[1],
-        )
+    def for_model(self, model: Any) -> Settings:
+        """Choose the tokenizer, and check the arguments, one by one and together."""
+        if self.pool not in _POOLS:
+            raise ArgumentError(
+                f'pool must be "mean", "cls", "none" (each residue) or "model" (the model '
+                f"gives one row for each sequence), got {self.pool!r}"
+            )
+        tokens = find_tokens(model, self.tokens)
+        ends = (0, 0) if self.pool == "model" else _count_ends(tokens)
+        if self.pool == "cls" and not ends[0]:
+            raise ArgumentError(
+                'pool="cls" takes the token before the letters, but tokens= makes none; '
+                'give pool="mean"'
+            )
+        settings = replace(self, tokens=tokens, ends=ends)
         settings.check()
         return settings
 
     def check(self) -> None:
-        """Refuses what is no value of a setting, or does not go with another one."""
-        check_format(self.format)
+        """Raise if a value is no setting, or does not fit another one."""
+        if self.format not in FORMATS:
+            raise ArgumentError(
+                f'format must be "safetensors" or "parquet", got {self.format!r}'
+            )
+        if self.format == "parquet":
+            import_arrow()
         if self.dtype not in _DTYPES:
             raise ArgumentError(
                 f'dtype must be "float32" or "float16", got {quote(self.dtype)}'
             )
-        as_integer("max_tokens", self.max_tokens, least=self.before + self.behind + 1)
+        as_integer("max_tokens", self.max_tokens, least=sum(self.ends) + 1)
         as_integer("overlap", self.overlap, least=0)
         if self.shard_size is not None:
             as_integer("shard_size", self.shard_size, least=1)
         as_flag("packing", self.packing)
         as_flag("resume", self.resume)
-        if not self.lease > 0:
-            raise ArgumentError(f"lease must be seconds above 0, got {self.lease!r}")
-        self._check_windows()
+        if self.max_length is not None:
+            self._check_windows(self.max_length)
+        elif self.overlap:
+            raise ArgumentError("overlap= is of windows: give max_length= too")
 
-    def _check_windows(self) -> None:
-        """Refuses windows that a batch does not hold, or that do not move on."""
-        if self.max_length is None:
-            if self.overlap:
-                raise ArgumentError("overlap= is of windows: give max_length= too")
-            return
-        as_integer("max_length", self.max_length, least=1)
-        if self.max_length > self.letters:
+    def _check_windows(self, max_length: int) -> None:
+        """Raise if a batch does not hold a window, or if windows do not advance."""
+        as_integer("max_length", max_length, least=1)
+        if max_length > self.letters:
             raise ArgumentError(
                 f"max_length must be at most {self.letters}, what a batch of max_tokens="
-                f"{self.max_tokens} holds, got {self.max_length}"
+                f"{self.max_tokens} holds, got {max_length}"
             )
-        if self.overlap >= self.max_length:
+        if self.overlap >= max_length:
             raise ArgumentError(
-                f"overlap must be below max_length={self.max_length}, got {self.overlap} "
+                f"overlap must be below max_length={max_length}, got {self.overlap} "
                 "(--overlap, --max-length)"
             )
         if self.pool == "model":
@@ -103,13 +113,21 @@ class Settings:
     @property
     def letters(self) -> int:
         """The letters of one sequence that a batch holds."""
-        return self.max_tokens - self.before - self.behind
+        return self.max_tokens - sum(self.ends)
+
+    @property
+    def pad(self) -> int:
+        """The number of the padding token."""
+        for name in ("pad_value", "pad_token_id"):
+            if (value := getattr(self.tokens, name, None)) is not None:
+                return int(value)
+        return 0
 
     def rules(self, model: str) -> Rules:
-        """Picks what decides the numbers of the output."""
+        """Return the settings on which the numbers of the output depend."""
         return Rules(
             model=self.identity or model,
-            tokens=name_of_tokens(self.tokens),
+            tokens=_name_of_tokens(self.tokens),
             pool=self.pool,
             layers=self.layers,
             dtype=self.dtype,
@@ -121,13 +139,128 @@ class Settings:
         )
 
 
-def _check_layers(layers: Iterable[int]) -> tuple[int, ...]:
-    """Refuses no layers, and one twice."""
+def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
+    """Raise if there are no layers, or one twice."""
     if isinstance(layers, (str, bytes)) or not hasattr(layers, "__iter__"):
         raise ArgumentError(f"layers must be integers such as (-1,), got {quote(layers)}")
-    found = tuple(as_integer("layers", layer, least=-99) for layer in layers)
-    if not found or len(set(found)) != len(found):
+    numbers = tuple(as_integer("layers", layer, least=-99) for layer in layers)
+    if not numbers or len(set(numbers)) != len(numbers):
         raise ArgumentError(
-            f"layers must be one layer or several different ones, got {list(found)}"
+            f"layers must be one layer or several different ones, got {list(numbers)}"
         )
-    return found
+    return numbers
+
+
+def find_tokens(model: Any, tokens: Any) -> Any:
+    """Choose the tokenizer: the caller's, the model's, or ESM-2's."""
+    if tokens is not None:
+        if not callable(tokens):
+            raise ArgumentError(
+                "tokens must be sl.encode.Tokens(...), a tokenizer of transformers or a "
+                f"function of one sequence, got {tokens!r}"
+            )
+        return tokens
+    return getattr(model, "tokens", None) or Tokens("esm2")
+
+
+def _name_of_tokens(tokens: Any) -> str:
+    """Name a tokenizer, so that another one makes another plan."""
+    if isinstance(tokens, Tokens):
+        return tokens.to_json()
+    source = getattr(tokens, "name_or_path", "")
+    return ":".join(filter(None, (identify(tokens), source)))
+
+
+def _count_ends(tokens: Any) -> tuple[int, int]:
+    """Count the tokens before and after the letters; each letter must be one token."""
+    if isinstance(tokens, Tokens):
+        added = 2 if tokens.add_special_tokens else 0
+        before, is_single = added // 2, tokens.k == 1
+    else:
+        one, two, other = (_tokenize(tokens, probe) for probe in _PROBES)
+        added = one.size - 1
+        # A token with which both orders of the letters begin belongs to no letter.
+        before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2
+    if not is_single:
+        raise ArgumentError(
+            f"tokens={_name_of_tokens(tokens)} does not make one token of each letter, so "
+            'that tokens are no residues; give pool="model" and a model that pools its '
+            "tokens itself"
+        )
+    return before, added - before
+
+
+def _tokenize(tokens: Any, letters: bytes) -> Any:
+    """Tokenize a few letters."""
+    text = letters.decode() if hasattr(tokens, "pad_token_id") else letters
+    result = tokens(text)
+    return np.asarray(getattr(result, "input_ids", result)).reshape(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of `count` parts of the shards of a job: every `count`-th one from `number` on.
+
+    Shards are numbered in the order of the records, so that parts of files that are sorted
+    by length take equally long.
+    """
+
+    number: int = 0
+    count: int = 1
+    variable: str = ""  # of the environment, if it names the part
+
+    def __str__(self) -> str:
+        return f"{self.number + 1}/{self.count}"
+
+    def split(self, number: int, count: int, variable: str = "") -> Part:
+        """Return a part of this part."""
+        names = " and ".join(filter(None, (self.variable, variable)))
+        return Part(self.number + number * self.count, self.count * count, names)
+
+    def of(self, shards: Sequence[Value]) -> Sequence[Value]:
+        """Return the shards of this part."""
+        return shards[self.number :: self.count]
+
+
+def find_part(text: str | None) -> Part:
+    """Read the part from an argument, or from what torchrun and SLURM set."""
+    if text is None:
+        part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
+        if "RANK" not in os.environ or ranks == 1:
+            return part
+        return part.split(_read_number("RANK"), ranks, "RANK")
+    match = re.fullmatch(r"(\d+)/(\d+)", str(text))
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise ArgumentError(
+            'part must be "i/n" with i from 1 to n, such as part="2/8" (--part 2/8) for '
+            f"the second of eight parts, got {quote(text)}"
+        )
+    return Part(number - 1, count)
+
+
+def _read_slurm_array() -> Part:
+    """Read the part of a task of a SLURM array; outside of one, all is one part."""
+    if "SLURM_ARRAY_TASK_ID" not in os.environ:
+        return Part()
+    names = [f"SLURM_ARRAY_TASK_{name}" for name in _ARRAY]
+    task, first, last, step, tasks = map(_read_number, names)
+    count = (last - first) // max(step, 1) + 1
+    if tasks != count:
+        raise ArgumentError(
+            f"the SLURM array has {tasks} tasks from {first} to {last} in steps of {step}: "
+            f"of {count} parts some would be left out; give an array without gaps, or the "
+            "part of each task: part= (--part i/n)"
+        )
+    return Part((task - first) // max(step, 1), count, names[0])
+
+
+def _read_number(name: str, *, default: str = "") -> int:
+    """Read a number that torchrun or SLURM has set."""
+    text = os.environ.get(name, default)
+    if not text.isdecimal():
+        raise ArgumentError(
+            f"the variable {name} must be a number, as torchrun and SLURM set it, got "
+            f"{quote(text)}; or give part= (--part i/n)"
+        )
+    return int(text)

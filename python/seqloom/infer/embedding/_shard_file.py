@@ -1,4 +1,4 @@
-"""Shards as files, safetensors or Parquet, and the markers that say they are finished."""
+"""Shards as files, safetensors or Parquet, with a marker for each finished one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from seqloom._ragged import Ragged
-from seqloom.errors import ArgumentError, FormatError, MissingExtraError
-from seqloom.record import Record, Safetensors
+from seqloom._files import check_uncut
+from seqloom._ragged import Ragged, offsets_of
+from seqloom.errors import (
+    FileError,
+    FormatError,
+    MissingExtraError,
+    RecordError,
+)
+from seqloom.record import Record, Safetensors, load as load_record
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
     from seqloom.infer.embedding._folder import OutputFolder
     from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._rows import ShardRows
@@ -25,7 +36,7 @@ FORMATS = ("safetensors", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a ``.done`` file says of its shard."""
+    """The marker of a shard, its ``.done`` file."""
 
     file: str
     sha256: str
@@ -37,22 +48,13 @@ class Done:
     plan: str  # the hash of plan.json
 
 
-def check_format(name: str) -> str:
-    """Refuses a format that there is not, or that needs a package that is not there."""
-    if name not in FORMATS:
-        raise ArgumentError(f'format must be "safetensors" or "parquet", got {name!r}')
-    if name == "parquet":
-        import_arrow()
-    return name
-
-
 def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
-    """Names the array of a layer: the only one needs no number."""
+    """Return the name of the array of a layer; a single layer needs no number."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
-    """Writes a shard to memory; the same rows give the same bytes."""
+    """Encode a shard; the same rows give the same bytes."""
     arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
@@ -68,7 +70,7 @@ def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
 def _encode_parquet(
     columns: dict[str, Any], *, ids: list[str], arrays: dict[str, Any], rows: ShardRows
 ) -> bytes:
-    """Writes a table with a row for each record."""
+    """Encode a table with a row for each record."""
     arrow = import_arrow()
     singular = {name.removesuffix("s"): array for name, array in columns.items()}
     table = {"id": ids, **singular}
@@ -87,7 +89,7 @@ def _encode_parquet(
 
 
 def import_arrow() -> Any:
-    """Imports pyarrow."""
+    """Import pyarrow."""
     try:
         import pyarrow as pa
     except ImportError as error:
@@ -100,10 +102,10 @@ def import_arrow() -> Any:
 def publish(
     folder: OutputFolder, shard: Shard, data: bytes, *, name: str, content: str, plan: str
 ) -> bool:
-    """Makes the file of a shard and then its marker; False if another process was first."""
-    if not folder.create(name, [data]):
-        # Another process, or one that was killed before it wrote the marker, made it:
-        # the marker describes the file that is there, which is whole.
+    """Create a shard and then its marker; return False if another process was first."""
+    if not folder.create(name, data):
+        # Another process made it, or one that was killed before it wrote the marker. The
+        # marker describes that file, which is whole.
         data = folder.read(name)
     done = Done(
         file=name,
@@ -116,11 +118,11 @@ def publish(
         plan=plan,
     )
     marker = json.dumps(asdict(done), indent=1).encode()
-    return folder.create(f"{shard.name}.done", [marker])
+    return folder.create(f"{shard.name}.done", marker)
 
 
 def read_done(folder: OutputFolder, shard: Shard) -> Done:
-    """Reads the marker of a shard."""
+    """Read the marker of a shard."""
     name = f"{shard.name}.done"
     try:
         done = msgspec.convert(json.loads(folder.read(name)), Done)
@@ -134,8 +136,107 @@ def read_done(folder: OutputFolder, shard: Shard) -> Done:
 
 
 def _check_same(done: Done, shard: Shard) -> None:
-    """Refuses the marker of another shard, or of a file elsewhere."""
+    """Raise if a marker is of another shard, or of a file elsewhere."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
     if not is_here or (done.first, done.last) != (shard.ordinal, last):
         raise ValueError("it is of another shard")
+
+
+@dataclass(slots=True)
+class HeldShard:
+    """The columns of one shard; arrays of safetensors are views of the file."""
+
+    ids: list[str]
+    lengths: NDArray[np.int64]
+    arrays: Mapping[str, NDArray[Any]]
+    is_by_residue: bool
+    path: Path | None = None  # of the file that is mapped
+    size: int = 0
+
+    def check(self) -> None:
+        """Raise if the file was cut since it was opened."""
+        if self.path is not None:
+            check_uncut(self.path, self.size)
+
+    def rows(self, name: str, record: int) -> NDArray[Any]:
+        """Return the row of a record, or the rows of its residues."""
+        array = self.arrays[name]
+        if not self.is_by_residue:
+            return array[record]
+        offsets = offsets_of(self.lengths)
+        return array[int(offsets[record]) : int(offsets[record + 1])]
+
+
+def open_shard(
+    folder: OutputFolder, done: Done, layers: Sequence[str], *, is_by_residue: bool
+) -> HeldShard:
+    """Open the file of a shard and compare it with its checksums."""
+    where, size = folder.where(done.file), folder.size(done.file)
+    if size != done.bytes:
+        found = "is gone" if size is None else f"has {size:,} bytes"
+        raise FileError(
+            f"{where}: {found}, its .done file says {done.bytes:,}; delete both, and the "
+            "same `embed` computes the shard again"
+        )
+    shard = _open(folder, done, is_by_residue=is_by_residue)
+    if missing := next((name for name in layers if name not in shard.arrays), None):
+        raise FormatError(f"{where}: has no {missing}, which plan.json names", path=where)
+    return shard
+
+
+def _open(folder: OutputFolder, done: Done, *, is_by_residue: bool) -> HeldShard:
+    """Open a table, or arrays of safetensors."""
+    if done.file.endswith(".parquet"):
+        return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
+    where = folder.where(done.file)
+    try:
+        arrays = _read_arrays(folder, done.file)
+    except RecordError as error:
+        stem = done.file.partition(".")[0]
+        raise FormatError(
+            f"{where}: {error}; delete {done.file} and {stem}.done, and the same `embed` "
+            "computes the shard again",
+            path=where,
+        ) from error
+    ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
+    names = [name.decode() for name in ids]
+    path = folder.local(done.file)
+    return HeldShard(names, arrays["lengths"], arrays, is_by_residue, path, done.bytes)
+
+
+def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
+    """Read and check the arrays of safetensors; those of a local file are views of it."""
+    if (path := folder.local(name)) is not None:
+        record = load_record(path, mapped=True)
+    else:
+        record = Safetensors().from_bytes(folder.read(name))
+    record.verify()
+    return {name: np.asarray(array) for name, array in record.items()}
+
+
+def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> HeldShard:
+    """Read a table."""
+    import_arrow()
+    from pyarrow import parquet
+
+    read_table = cast("Any", parquet).read_table
+    table: Any = read_table(io.BytesIO(folder.read(name)))
+    names = [name for name in table.column_names if name.startswith("embedding")]
+    arrays = {
+        name.replace("embedding", "embeddings", 1): _flatten(
+            table[name], is_by_residue=is_by_residue
+        )
+        for name in names
+    }
+    lengths = table["length"].to_numpy()
+    return HeldShard(table["id"].to_pylist(), lengths, arrays, is_by_residue)
+
+
+def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
+    """Read a column of lists as one array of rows."""
+    values = column.combine_chunks()
+    if is_by_residue:
+        values = values.flatten()
+    width = values.type.list_size
+    return values.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)

@@ -1,19 +1,28 @@
-"""Where the time of a loop goes: input, host, device, output."""
+"""Where the time of a loop goes (input, host, device, output), and its memory by time."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from seqloom.infer.monitor._memory import MemoryWatch
-from seqloom.infer.monitor._timeline import Timeline
+import numpy as np
+
+from seqloom._system import child_processes, resident_memory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from numpy.typing import ArrayLike
+
 KINDS = ("input", "host", "device", "output")
+# Memory grows steadily if each quarter of the time after the first fifth has more than the
+# one before, and the last more than the first by both of these.
+_LEAST_SHARE, _LEAST_BYTES = 0.10, 64 << 20
+_LEAST_SAMPLES = 40
+_QUARTERS = 4
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +48,6 @@ class Clock:
         self.seconds: dict[str, float] = dict.fromkeys(KINDS, 0.0)
         self.begun = time.perf_counter()
         self.device_wait = 0.0  # of the thread that writes, for rows of the device
-        # Of the thread that reads, which has nothing left: for our writer, for others.
-        self.nothing_left = {"output": 0.0, "rest": 0.0}
         self.timeline, self.memory = Timeline[Mark](), MemoryWatch()
         self.batches = self.tokens = self.sequences = 0
 
@@ -54,32 +61,8 @@ class Clock:
             self.seconds[kind] += time.perf_counter() - begun
 
     @contextmanager
-    def waiting_for_input(self) -> Generator[None]:
-        """Counts the seconds of waiting for a batch, while there is any left to read."""
-        begun, before = time.perf_counter(), dict(self.nothing_left)
-        try:
-            yield
-        finally:
-            left = time.perf_counter() - begun
-            for kind, waited in self.nothing_left.items():
-                part = min(left, waited - before[kind])
-                left -= part
-                if kind in self.seconds:
-                    self.seconds[kind] += part
-            self.seconds["input"] += left
-
-    @contextmanager
-    def having_nothing_left(self, kind: str) -> Generator[None]:
-        """Counts seconds in which all is read: ``output``, our writer; ``rest``, others."""
-        begun = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.nothing_left[kind] += time.perf_counter() - begun
-
-    @contextmanager
     def handing_over(self) -> Generator[None]:
-        """Counts the seconds of handing rows over: the device's, while the writer waits."""
+        """Counts seconds of waiting for the writer, or for the device that it waits for."""
         begun, waited = time.perf_counter(), self.device_wait
         try:
             yield
@@ -125,3 +108,81 @@ class Clock:
         wall = max(self.wall, 1e-9)
         shares = {kind: seconds / wall for kind, seconds in self.seconds.items()}
         return {**shares, "rest": max(0.0, 1 - sum(shares.values()))}
+
+
+def resident_bytes() -> int:
+    """Reads the resident memory of this process and its children; 0 where nobody tells."""
+    return sum(map(resident_memory, ("self", *child_processes())))
+
+
+class MemoryWatch:
+    """The memory of a loop by time."""
+
+    def __init__(self) -> None:
+        self._timeline: Timeline[tuple[float, int]] = Timeline()
+        self.maximum = 0
+
+    def sample(self, seconds: float) -> int:
+        """Looks at the memory now."""
+        memory = resident_bytes()
+        self.maximum = max(self.maximum, memory)
+        self._timeline.add(seconds, (seconds, memory))
+        return memory
+
+    @property
+    def note(self) -> str:
+        """Says that memory grew all the time; empty if it did not."""
+        rows = self._timeline.rows
+        growth = steady_growth([memory for _, memory in rows])
+        if not growth:
+            return ""
+        return (
+            f"the memory of this process and its workers grew steadily, by "
+            f"{growth / 2**20:,.0f} MiB in {rows[-1][0]:,.0f} s, "
+            f"to {rows[-1][1] / 2**20:,.0f} MiB: unless that is meant, something leaks"
+        )
+
+
+def steady_growth(memory: ArrayLike) -> int:
+    """Finds by how many bytes memory grew, if it did so from quarter to quarter."""
+    values = np.asarray(memory, np.float64)
+    if len(values) < _LEAST_SAMPLES:
+        return 0
+    settled = values[len(values) // 5 :]
+    means = [float(part.mean()) for part in np.array_split(settled, _QUARTERS)]
+    steps = np.diff(means)
+    growth = means[-1] - means[0]
+    # A pool that fills up once is no leak: the last step is over half of the mean step.
+    is_steady = bool((steps > 0).all() and steps[-1] > steps.mean() / 2)
+    is_much = growth > max(_LEAST_BYTES, _LEAST_SHARE * means[0])
+    return int(growth) if is_steady and is_much else 0
+
+
+class Timeline(Generic[Row]):
+    """Rows of a job of any length: once there are too many, every second one goes.
+
+    Rows that count from the beginning lose nothing by that: their differences are the sums
+    of the differences that were there.
+    """
+
+    def __init__(self, step: float = 0.05, *, most: int = 600) -> None:
+        self.rows: list[Row] = []
+        self._step, self._most = step, most
+        self._first, self._last = 0.0, -step
+
+    def is_due(self, seconds: float) -> bool:
+        """Says whether the last row is old enough."""
+        return seconds - self._last >= self._step
+
+    def add(self, seconds: float, row: Row) -> None:
+        """Adds a row, if it is due."""
+        if not self.is_due(seconds):
+            return
+        self._first = self._first if self.rows else seconds
+        self._last = seconds
+        self.rows.append(row)
+        if len(self.rows) > self._most:
+            self.rows = self.rows[::2]
+            # Rows that come further apart than the step make it theirs.
+            apart = (self._last - self._first) / (len(self.rows) - 1)
+            self._step = max(2 * self._step, apart)

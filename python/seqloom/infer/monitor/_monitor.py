@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from seqloom._arguments import as_choice, as_number
 from seqloom.errors import ArgumentError
-from seqloom.infer.monitor._clock import KINDS, Clock
+from seqloom.infer.monitor._clock import KINDS, Clock, MemoryWatch
 from seqloom.infer.monitor._gpus import GPUs, GPUTally, Spread
-from seqloom.infer.monitor._memory import MemoryWatch
-from seqloom.infer.monitor._nvml import is_installed
-from seqloom.infer.monitor._verdict import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from types import TracebackType
 
     from seqloom.infer.monitor._gpus import GPUSample
-    from seqloom.infer.monitor._verdict import Bottleneck
 
 Batch = TypeVar("Batch")
+# Waiting for more than this share of the time is worth a person's attention.
+WAITING = 0.10
+_SOUND = {"device-bound", "idle"}
+_WORDS = {
+    "input": "the model waited for batches",
+    "output": "the model waited for what writes its results",
+    "host": "the processor prepared batches and joined results",
+    "device": "the model computed",
+}
 
 
 class GPUMonitor:
@@ -271,14 +277,65 @@ class GPUMonitor:
         )
 
 
-def watch_device(device: str) -> GPUMonitor | None:
-    """Makes a monitor for a loop on a GPU, if a library that reads GPUs is installed."""
-    return GPUMonitor() if device.startswith("cuda") and is_installed() else None
-
-
 def _above_zero(name: str, value: float) -> float:
     """Checks a number that must be above 0."""
     number = as_number(name, value)
     if number <= 0:
         raise ArgumentError(f"{name} must be above 0, got {number}")
     return number
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """What a loop spends its time on, and so what would make it quicker.
+
+    In a condition it is true if something other than the model takes the time: its kind is
+    neither ``"device-bound"`` nor ``"idle"``.
+
+    Attributes:
+        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for that took over 10 %
+            of the time (the larger of both); otherwise ``"host-bound"`` if preparing and
+            joining took longer than the model, else ``"device-bound"``. ``"idle"`` if
+            an embedding job had nothing left to compute.
+        share: The share of the time that this took.
+        sentence: The same for a person, with its number; also what ``str`` gives.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> with sl.infer.GPUMonitor() as monitor:
+        ...     monitor.record_dataloader_wait(0.0)
+        >>> bottleneck = monitor.check_bottleneck()
+        >>> bottleneck.kind, bool(bottleneck)
+        ('device-bound', False)
+    """
+
+    kind: str
+    share: float
+    sentence: str
+
+    def __bool__(self) -> bool:
+        return self.kind not in _SOUND
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
+
+
+def judge(shares: Mapping[str, float], seconds: float, evidence: str = "") -> Bottleneck:
+    """Names what takes the time; evidence of other kinds stands beside it."""
+    kind = _find_kind(shares)
+    share = shares[kind]
+    sentence = f"{kind}-bound: {_WORDS[kind]} in {share:.1%} of {seconds:,.1f} s"
+    if kind != "input":
+        sentence += f"; it waited for batches in {shares['input']:.1%}"
+    return Bottleneck(f"{kind}-bound", share, "; ".join(filter(None, (sentence, evidence))))
+
+
+def _find_kind(shares: Mapping[str, float]) -> str:
+    """Finds a wait that is too long, or else what computes longer."""
+    wait = max(("input", "output"), key=shares.__getitem__)
+    if shares[wait] > WAITING:
+        return wait
+    return max(("device", "host"), key=shares.__getitem__)
