@@ -12,6 +12,7 @@ import torch
 from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
 from seqloom.tensor._derivatives._levels import is_own_engine
+from seqloom.tensor._families import _attention, _random
 from seqloom.tensor._tensor import Tensor
 
 _leaf_numbers = count(1)
@@ -55,7 +56,7 @@ class TorchEngine(Backend):
 
     def dropout(self, x: Array, key: Any, rate: float) -> Array:
         """Computes in pieces, because torch cannot differentiate our own kernel."""
-        return Backend.dropout(self, x, key, rate)
+        return _random.dropout(self, x, key, rate)
 
     def attention(
         self,
@@ -68,7 +69,7 @@ class TorchEngine(Backend):
     ) -> Any:
         """Computes in pieces if there is dropout, as `dropout` does."""
         if options.get("dropout") and key is not None:
-            return Backend.attention(self, q, k, v, mask, key, **options)
+            return _attention.attention(self, q, k, v, mask, key, **options)
         return self.inner.attention(q, k, v, mask, None, **options)
 
     def leaf(self, value: Array) -> Array:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import seqloom as sl
 from seqloom.tensor import Backend
-from seqloom.tensor._defaults._window import Windows
+from seqloom.tensor._families._windows import Windows
 from seqloom.tensor._operations import OPERATIONS
 
 STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()

@@ -15,11 +15,11 @@ from seqloom.export._symbolic_size import (
     polynomial_of,
     to_plain,
 )
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._recorder import Recorder
 from seqloom.tensor._compile._symbol import has_symbol
-from seqloom.tensor._defaults import to_sizes
+from seqloom.tensor._families import _pooling
+from seqloom.tensor._families._windows import to_sizes
 from seqloom.tensor._origin import caller, current_line, is_internal
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from seqloom.export._size import Series
+    from seqloom.tensor._backend import Backend
     from seqloom.tensor._graph import Graph, Value
 
 
@@ -91,7 +92,7 @@ class ExportCapture(Capture):
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Records one call; computes one of known arrays, which no size makes."""
         if name == "max_pool1d" and _is_beyond_kernel(**options):
-            return Backend.max_pool1d(self, *args, **options)
+            return _pooling.max_pool1d(self, *args, **options)
         known = len(self.recorder.graph.operations)
         made = self._record(name, *args, **options)
         for operation in self.recorder.graph.operations[known:]:

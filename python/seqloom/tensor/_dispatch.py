@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._families import Array
     from seqloom.tensor._tape import Node
 
 

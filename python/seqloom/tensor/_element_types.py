@@ -9,6 +9,9 @@ import numpy as np
 
 from seqloom.errors import DTypeError, NumberRangeError
 
+# An array of whichever library the backend is over: opaque to everything above it.
+Array = Any
+
 # Most arrays have one of these types; others (half precision, say) are examined.
 NATIVE = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._element_types import Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +119,13 @@ def values_in(tree: Any) -> list[Value]:
             elif isinstance(part, (list, tuple)):
                 found += values_in(part)
     return found
+
+
+def flatten(made: object) -> list[Array]:
+    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
+    if isinstance(made, (list, tuple)):
+        return [array for part in cast("list[Any]", made) for array in flatten(part)]
+    return [made]
 
 
 def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:

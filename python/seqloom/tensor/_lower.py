@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.tensor._graph import Graph, Operation, Value, values_in
+from seqloom.tensor._graph import Graph, Operation, Value, flatten, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._defaults import Array, ArrayFunctions
+    from seqloom.tensor._families import Array, ArrayFunctions
 
 _COUNT = count()  # of lowered graphs, which numbers their file names
 # Operations that return nested lists of arrays, and those that return a tuple even of one.
@@ -45,13 +45,6 @@ def _keep_source(file: str, source: str, step: Callable[..., Any]) -> None:
     # eight times, and takes all functions without a source for one.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
-
-
-def flatten(made: object) -> list[Array]:
-    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
-    if isinstance(made, (list, tuple)):
-        return [array for part in cast("list[Any]", made) for array in flatten(part)]
-    return [made]
 
 
 class _Writer:

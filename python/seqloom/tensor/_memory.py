@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.tensor._families._numpy_arrays import reserves
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._origin import line_of
 from seqloom.tensor._scope import Released
@@ -16,9 +17,9 @@ from seqloom.tensor._tape import Node, TrackedArray
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._families import Array
 
     _Claim = tuple[str, str | None, Array, Any]
 
@@ -33,9 +34,6 @@ PURPOSES: tuple[str, ...] = (
 _INTERMEDIATES = PURPOSES[4]
 # How many lines the printed table has, the largest first.
 _ROWS = 20
-
-# Functions that return the size of memory which a backend reserves for its next arrays.
-reserves: list[Callable[[], int]] = []
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,21 +1,23 @@
 """The table of operations: the only place that lists them.
 
-Each line describes one operation. The first three columns name files, without the
-underscore at the beginning:
+Each line describes one operation. ``family`` is the file in ``_families/`` that has all of
+it, without the underscore at the beginning. The next three columns say which parts the file
+has:
 
-- ``default``: the file in ``_defaults/`` with the default implementation. Without one, each
-  backend must implement the function of that name of the Array API standard.
-- ``rule``: the file in ``_rules/`` with the rule of the gradient. Without one, the gradient
-  follows from the default implementation, or the operation has none.
-- ``shape``: the file in ``_compile/_shapes/`` that computes shape and dtype of the result
-  in a captured step. Without one, the default implementation runs on symbolic arrays. An
+- ``default``: the default implementation, the function of the operation's name. Without
+  one, each backend must implement the function of that name of the Array API standard.
+- ``rule``: the rule of the gradient, in ``RULES``. Without one, the gradient follows from
+  the default implementation, or the operation has none.
+- ``shape``: the function in ``SHAPES`` that computes shape and dtype of the result in a
+  captured step. Without one, the default implementation runs on symbolic arrays. An
   operation has its own if the default gives another dtype than a backend, takes too many
   steps, or raises a less clear error.
 
 The others are:
 
-- ``overrides``: the backends that override the default, in ``backends/_numpy/``,
-  ``_torch/`` and ``_jax/``; ``all`` means these three.
+- ``overrides``: the backends that override the default; ``all`` means these three. NumPy's
+  function is in the family too, as ``numpy_`` and the name or in ``LIBRARY``; the others
+  are in ``backends/``.
 - ``results``: the number of results in an exported graph, ``*`` for any number; ``-`` if
   exported graphs do not have the operation.
 - ``kind``: ``float`` is computed in floats, element by element of arrays that broadcast;
@@ -25,8 +27,8 @@ The others are:
 - ``onnx``: the operator of ONNX that computes the same from the same operands, element by
   element.
 
-The rules, the shapes and the backends are found by this table. A name of a file or of a
-backend that is wrong, a missing cell, or a second line of a name is an error at import.
+The rules, the shapes and NumPy's functions are found by this table. A name of a file or of
+a backend that is wrong, a missing cell, or a second line of a name is an error at import.
 `seqloom-graph`, which runs exported graphs, has a copy of ``results`` and ``kind``, with
 the arguments of each operation: after a change of these, run ``make stubs``.
 """
@@ -39,9 +41,10 @@ from typing import NamedTuple
 class OperationLine(NamedTuple):
     """A line of the table. A hyphen becomes an empty string."""
 
-    default: str
-    rule: str
-    shape: str
+    family: str
+    has_default: bool
+    has_rule: bool
+    has_shape: bool
     overrides: tuple[str, ...]  # names of backends
     results: str
     kind: str
@@ -49,256 +52,262 @@ class OperationLine(NamedTuple):
 
 
 _TABLE = """
-# operation           default     rule        shape       overrides   results
-#                                                                     | kind  onnx
+# operation           family           default rule shape overrides   results
+#                                                                      | kind  onnx
 # Making arrays. Floats are of the backend's `float_dtype` unless a dtype is given.
-asarray               -           -           elementwise all         1 -     -
-empty                 -           -           -           all         1 -     -
-zeros                 -           -           -           all         1 -     -
-ones                  -           -           -           all         1 -     -
-full                  -           -           -           all         1 -     -
-arange                -           -           -           all         1 -     -
-eye                   -           -           -           all         1 -     -
-from_dlpack           -           -           -           all         - -     -
+asarray               creation         -       -    shape all         1 -     -
+empty                 creation         -       -    -     all         1 -     -
+zeros                 creation         -       -    -     all         1 -     -
+ones                  creation         -       -    -     all         1 -     -
+full                  creation         -       -    -     all         1 -     -
+arange                creation         -       -    -     all         1 -     -
+eye                   creation         -       -    -     all         1 -     -
+from_dlpack           creation         -       -    -     all         - -     -
 # Element types.
-astype                -           elementwise elementwise all         1 float -
-finfo                 -           -           -           all         - -     -
-iinfo                 -           -           -           all         - -     -
-isdtype               -           -           -           all         - -     -
-result_type           -           -           -           all         - -     -
+astype                creation         -       rule shape all         1 float -
+finfo                 creation         -       -    -     all         - -     -
+iinfo                 creation         -       -    -     all         - -     -
+isdtype               creation         -       -    -     all         - -     -
+result_type           creation         -       -    -     all         - -     -
 # One array, element by element.
-negative              -           elementwise elementwise all         1 float Neg
-abs                   -           elementwise elementwise all         1 float Abs
-sign                  -           elementwise elementwise all         1 float Sign
-exp                   -           elementwise elementwise all         1 float Exp
-expm1                 -           elementwise elementwise all         1 float -
-log                   -           elementwise elementwise all         1 float Log
-log1p                 -           elementwise elementwise all         1 float -
-sqrt                  -           elementwise elementwise all         1 float Sqrt
-square                -           elementwise elementwise all         1 float -
-reciprocal            -           elementwise elementwise all         1 float Reciprocal
-sin                   -           elementwise elementwise all         1 float Sin
-cos                   -           elementwise elementwise all         1 float Cos
-tanh                  -           elementwise elementwise all         1 float Tanh
-floor                 -           elementwise elementwise all         1 float Floor
-ceil                  -           elementwise elementwise all         1 float Ceil
-round                 -           elementwise elementwise all         1 float Round
-isfinite              -           -           elementwise all         1 bool  -
-isnan                 -           -           elementwise all         1 bool  IsNaN
-logical_not           -           -           elementwise all         1 bool  Not
-bitwise_invert        -           -           elementwise all         1 -     -
+negative              unary            -       rule shape all         1 float Neg
+abs                   unary            -       rule shape all         1 float Abs
+sign                  unary            -       rule shape all         1 float Sign
+exp                   unary            -       rule shape all         1 float Exp
+expm1                 unary            -       rule shape all         1 float -
+log                   unary            -       rule shape all         1 float Log
+log1p                 unary            -       rule shape all         1 float -
+sqrt                  unary            -       rule shape all         1 float Sqrt
+square                unary            -       rule shape all         1 float -
+reciprocal            unary            -       rule shape all         1 float Reciprocal
+sin                   unary            -       rule shape all         1 float Sin
+cos                   unary            -       rule shape all         1 float Cos
+tanh                  unary            -       rule shape all         1 float Tanh
+floor                 unary            -       rule shape all         1 float Floor
+ceil                  unary            -       rule shape all         1 float Ceil
+round                 unary            -       rule shape all         1 float Round
+isfinite              unary            -       -    shape all         1 bool  -
+isnan                 unary            -       -    shape all         1 bool  IsNaN
+logical_not           unary            -       -    shape all         1 bool  Not
+bitwise_invert        unary            -       -    shape all         1 -     -
 # Two arrays, element by element, broadcast.
-add                   -           arithmetic  elementwise all         1 float Add
-subtract              -           arithmetic  elementwise all         1 float Sub
-multiply              -           arithmetic  elementwise all         1 float Mul
-divide                -           arithmetic  elementwise all         1 float Div
-floor_divide          -           -           elementwise all         1 -     -
-remainder             -           arithmetic  elementwise all         1 float -
-pow                   -           arithmetic  elementwise all         1 float Pow
-maximum               -           arithmetic  elementwise all         1 float Max
-minimum               -           arithmetic  elementwise all         1 float Min
-atan2                 -           arithmetic  elementwise all         1 float -
-logaddexp             -           arithmetic  elementwise all         1 -     -
-equal                 -           -           elementwise all         1 bool  Equal
-not_equal             -           -           elementwise all         1 bool  -
-less                  -           -           elementwise all         1 bool  Less
-less_equal            -           -           elementwise all         1 bool  LessOrEqual
-greater               -           -           elementwise all         1 bool  Greater
-greater_equal         -           -           elementwise all         1 bool  GreaterOrEqual
-logical_and           -           -           elementwise all         1 bool  And
-logical_or            -           -           elementwise all         1 bool  Or
-bitwise_and           -           -           elementwise all         1 -     -
-bitwise_or            -           -           elementwise all         1 -     -
-bitwise_xor           -           -           elementwise all         1 -     -
-bitwise_left_shift    -           -           elementwise all         1 -     -
-bitwise_right_shift   -           -           elementwise all         1 -     -
+add                   binary           -       rule shape all         1 float Add
+subtract              binary           -       rule shape all         1 float Sub
+multiply              binary           -       rule shape all         1 float Mul
+divide                binary           -       rule shape all         1 float Div
+floor_divide          binary           -       -    shape all         1 -     -
+remainder             binary           -       rule shape all         1 float -
+pow                   binary           -       rule shape all         1 float Pow
+maximum               binary           -       rule shape all         1 float Max
+minimum               binary           -       rule shape all         1 float Min
+atan2                 binary           -       rule shape all         1 float -
+logaddexp             binary           -       rule shape all         1 -     -
+equal                 binary           -       -    shape all         1 bool  Equal
+not_equal             binary           -       -    shape all         1 bool  -
+less                  binary           -       -    shape all         1 bool  Less
+less_equal            binary           -       -    shape all         1 bool  LessOrEqual
+greater               binary           -       -    shape all         1 bool  Greater
+greater_equal         binary           -       -    shape all         1 bool  GreaterOrEqual
+logical_and           binary           -       -    shape all         1 bool  And
+logical_or            binary           -       -    shape all         1 bool  Or
+bitwise_and           binary           -       -    shape all         1 -     -
+bitwise_or            binary           -       -    shape all         1 -     -
+bitwise_xor           binary           -       -    shape all         1 -     -
+bitwise_left_shift    binary           -       -    shape all         1 -     -
+bitwise_right_shift   binary           -       -    shape all         1 -     -
 # Choosing.
-where                 -           arithmetic  elementwise all         1 float -
-clip                  -           arithmetic  elementwise all         1 float -
+where                 binary           -       rule shape all         1 float -
+clip                  binary           -       rule shape all         1 float -
 # Over axes: ``axis=None`` is all of them, ``keepdims=True`` leaves them with length 1.
-sum                   -           reductions  axes        all         1 row   -
-mean                  -           reductions  axes        all         1 row   -
-var                   -           reductions  axes        all         1 -     -
-max                   -           reductions  axes        all         1 row   -
-min                   -           reductions  axes        all         1 row   -
-prod                  -           reductions  axes        all         1 -     -
-any                   -           -           axes        all         1 -     -
-all                   -           -           axes        all         1 -     -
-argmax                -           -           axes        all         1 -     -
-argmin                -           -           axes        all         1 -     -
-count_nonzero         -           -           axes        all         1 -     -
-cumulative_sum        -           reductions  axes        all         1 -     -
+sum                   reductions       -       rule shape all         1 row   -
+mean                  reductions       -       rule shape all         1 row   -
+var                   reductions       -       rule shape all         1 -     -
+max                   reductions       -       rule shape all         1 row   -
+min                   reductions       -       rule shape all         1 row   -
+prod                  reductions       -       rule shape all         1 -     -
+any                   reductions       -       -    shape all         1 -     -
+all                   reductions       -       -    shape all         1 -     -
+argmax                reductions       -       -    shape all         1 -     -
+argmin                reductions       -       -    shape all         1 -     -
+count_nonzero         reductions       -       -    shape all         1 -     -
+cumulative_sum        reductions       -       rule shape all         1 -     -
 # Products.
-matmul                -           products    layers      all         1 -     -
-matrix_transpose      -           shapes      axes        all         1 -     -
-tensordot             -           products    layers      all         1 -     -
+matmul                products         -       rule shape all         1 -     -
+matrix_transpose      shapes           -       rule shape all         1 -     -
+tensordot             products         -       rule shape all         1 -     -
 # Shapes.
-reshape               -           shapes      axes        all         1 row   -
-permute_dims          -           shapes      axes        all         1 -     -
-broadcast_to          -           shapes      axes        all         1 -     -
-concat                -           shapes      axes        all         1 -     -
-stack                 -           shapes      axes        all         1 -     -
-expand_dims           -           shapes      axes        all         1 row   -
-squeeze               -           shapes      axes        all         1 row   -
-flip                  -           shapes      axes        all         1 -     -
-roll                  -           shapes      axes        all         1 -     -
-repeat                -           shapes      axes        all         1 -     -
-tile                  -           shapes      axes        all         1 -     -
-unstack               -           shapes      axes        all         * -     -
+reshape               shapes           -       rule shape all         1 row   -
+permute_dims          shapes           -       rule shape all         1 -     -
+broadcast_to          shapes           -       rule shape all         1 -     -
+concat                joining          -       rule shape all         1 -     -
+stack                 joining          -       rule shape all         1 -     -
+expand_dims           shapes           -       rule shape all         1 row   -
+squeeze               shapes           -       rule shape all         1 row   -
+flip                  shapes           -       rule shape all         1 -     -
+roll                  shapes           -       rule shape all         1 -     -
+repeat                joining          -       rule shape all         1 -     -
+tile                  joining          -       rule shape all         1 -     -
+unstack               joining          -       rule shape all         * -     -
 # Indexing, sorting and searching.
-take                  -           indexing    indexing    all         1 -     -
-take_along_axis       -           indexing    indexing    all         1 -     -
-argsort               -           -           indexing    all         1 -     -
-sort                  -           shapes      indexing    all         1 -     -
-searchsorted          -           -           indexing    all         1 -     -
-nonzero               -           -           -           all         - -     -
-index                 index       indexing    indexing    all         1 -     -
+take                  indexing         -       rule shape all         1 -     -
+take_along_axis       indexing         -       rule shape all         1 -     -
+argsort               sorting          -       -    shape all         1 -     -
+sort                  sorting          -       rule shape all         1 -     -
+searchsorted          sorting          -       -    shape all         1 -     -
+nonzero               indexing         -       -    -     all         - -     -
+index                 indexing         default rule shape all         1 -     -
 # Operations with a default body: some of the standard, and seqloom's own.
-relu                  activation  elementwise elementwise all         1 float Relu
-relu_grad             activation  elementwise elementwise all         - float -
-sigmoid               activation  elementwise elementwise all         1 float Sigmoid
-sigmoid_grad          activation  elementwise elementwise numpy torch - float -
-gelu                  activation  elementwise elementwise all         1 float -
-gelu_grad             activation  -           elementwise all         - float -
-silu                  activation  elementwise elementwise numpy torch 1 float -
-softplus              activation  elementwise elementwise torch       1 float -
-softmax               activation  norms       axes        all         1 -     -
-softmax_grad          activation  -           axes        numpy torch - -     -
-log_softmax           activation  norms       axes        all         1 -     -
-log_softmax_grad      activation  -           axes        numpy torch - -     -
-logsumexp             activation  reductions  axes        all         1 -     -
-attention             attention   attention   layers      numpy torch 2 -     -
-attention_grad        attention   -           layers      all         - -     -
-batch_norm            batch_norm  norms       -           numpy torch 3 -     -
-batch_norm_grad       batch_norm  -           -           numpy torch - -     -
-scale_shift           batch_norm  norms       layers      numpy       1 row   -
-conv1d                convolution windows     windows     all         1 row   -
-conv2d                convolution windows     windows     all         1 row   -
-conv1d_input_grad     convolution windows     windows     all         1 -     -
-conv2d_input_grad     convolution windows     windows     all         1 -     -
-conv1d_weight_grad    convolution windows     windows     all         - -     -
-conv2d_weight_grad    convolution windows     windows     all         - -     -
-conv_transpose1d      convolution -           windows     numpy torch 1 -     -
-conv_transpose2d      convolution -           windows     numpy torch 1 -     -
-feed_forward          dense       -           -           numpy       1 -     -
-linear_by_row         dense       -           -           numpy       1 -     -
-rotary_linear         dense       -           -           numpy       3 -     -
-feed_forward_int8     int8        -           -           numpy torch - -     -
-linear_int8           int8        -           -           numpy torch - -     -
-rotary_linear_int8    int8        -           -           numpy torch - -     -
-stop_gradient         derived     elementwise elementwise torch jax   1 -     Identity
-accumulate            derived     -           -           numpy torch - -     -
-rsqrt                 derived     elementwise elementwise torch jax   1 float -
-positive              derived     -           elementwise all         1 -     Identity
-isinf                 derived     -           elementwise all         1 -     IsInf
-logical_xor           derived     -           elementwise all         1 -     Xor
-tan                   derived     -           elementwise all         1 -     Tan
-sinh                  derived     elementwise elementwise all         1 -     Sinh
-cosh                  derived     elementwise elementwise all         1 -     Cosh
-std                   derived     reductions  axes        numpy jax   1 -     -
-moveaxis              derived     -           -           all         1 -     -
-tril                  derived     -           -           all         1 -     -
-triu                  derived     -           -           all         1 -     -
-einsum                products    einsum      -           torch jax   - -     -
-log2                  elementary  elementwise elementwise all         1 -     -
-log10                 elementary  elementwise elementwise all         1 -     -
-asin                  elementary  elementwise elementwise all         1 -     Asin
-acos                  elementary  elementwise elementwise all         1 -     Acos
-atan                  elementary  elementwise elementwise all         1 -     Atan
-asinh                 elementary  elementwise elementwise all         1 -     Asinh
-acosh                 elementary  elementwise elementwise all         1 -     Acosh
-atanh                 elementary  elementwise elementwise all         1 -     Atanh
-hypot                 elementary  arithmetic  elementwise all         1 -     -
-trunc                 elementary  elementwise elementwise all         1 -     -
-signbit               elementary  -           elementwise all         1 -     -
-copysign              elementary  arithmetic  elementwise all         - -     -
-nextafter             elementary  elementwise elementwise all         - -     -
-vecdot                elementary  -           -           jax         - -     -
-conj                  elementary  elementwise elementwise all         - -     -
-real                  elementary  elementwise elementwise torch jax   - -     -
-imag                  elementary  elementwise elementwise torch jax   - -     -
-erf                   erf         elementwise elementwise all         1 float Erf
-erfc                  erf         elementwise elementwise torch jax   1 -     -
-scatter_add           lookup      indexing    indexing    all         - -     -
-scatter_index         lookup      indexing    indexing    all         - -     -
-slice_update          lookup      indexing    indexing    all         - -     -
-slice_add             lookup      indexing    indexing    all         - -     -
-put_along_axis        lookup      indexing    indexing    all         - -     -
-embedding             lookup      indexing    -           all         1 -     -
-embedding_grad        lookup      indexing    -           all         - -     -
-cross_entropy         loss        losses      -           all         - -     -
-cross_entropy_grad    loss        -           -           all         - -     -
-empty_like            making      -           -           -           - -     -
-zeros_like            making      -           -           -           - -     -
-ones_like             making      -           -           -           - -     -
-full_like             making      -           -           -           - -     -
-linspace              making      -           -           -           - -     -
-broadcast_arrays      making      -           -           -           - -     -
-meshgrid              making      -           -           -           - -     -
-layer_norm            norm        norms       -           numpy torch 3 -     -
-layer_norm_grad       norm        -           -           all         - -     -
-rms_norm              norm        norms       -           numpy torch 2 -     -
-rms_norm_grad         norm        -           -           all         - -     -
-adamw                 optimiser   -           layers      all         - -     -
-sgd                   optimiser   -           layers      torch jax   - -     -
-clip_by_global_norm   optimiser   -           layers      torch jax   - -     -
-attention_varlen      packed      attention   layers      all         2 -     -
-attention_varlen_grad packed      -           layers      all         - -     -
-max_pool1d            pooling     windows     windows     numpy torch 2 row   -
-max_pool2d            pooling     windows     windows     torch       - -     -
-max_pool1d_grad       pooling     windows     windows     numpy torch - -     -
-max_pool2d_grad       pooling     windows     windows     numpy torch - -     -
-avg_pool1d            pooling     windows     windows     torch       - -     -
-avg_pool2d            pooling     windows     windows     torch       - -     -
-avg_pool1d_grad       pooling     windows     windows     torch       - -     -
-avg_pool2d_grad       pooling     windows     windows     torch       - -     -
-linear                products    products    layers      numpy torch 1 -     -
-key_words             random      -           -           torch jax   - -     -
-fold_in               random      -           elementwise all         - -     -
-split                 random      -           elementwise all         - -     -
-random_bits           random      -           elementwise all         - -     -
-uniform               random      -           elementwise all         - -     -
-normal                random      -           elementwise all         - -     -
-truncated_normal      random      -           elementwise all         - -     -
-bernoulli             random      -           elementwise all         - -     -
-randint               random      -           -           all         - -     -
-permutation           random      -           -           all         - -     -
-dropout               random      losses      layers      numpy torch - -     -
-scan                  recurrent   -           -           jax         - -     -
-gru                   recurrent   recurrent   layers      all         3 -     -
-gru_grad              recurrent_grad -        layers      all         - -     -
-lstm                  recurrent   recurrent   layers      all         4 -     -
-lstm_grad             recurrent_grad -        layers      all         - -     -
-cumulative_prod       series      -           axes        all         - -     -
-logcumsumexp          series      reductions  axes        all         - -     -
-diff                  series      -           -           -           - -     -
-unique_all            sets        -           -           -           - -     -
-unique_counts         sets        -           -           -           - -     -
-unique_inverse        sets        -           -           -           - -     -
-unique_values         sets        -           -           -           - -     -
-isin                  sets        -           -           all         - -     -
-pad                   shape       shapes      axes        torch jax   1 -     -
-spaced                shape       -           -           jax         - -     -
-topk                  shape       indexing    indexing    jax         - -     -
-one_hot               shape       -           indexing    torch jax   1 -     -
-unfold                window      windows     windows     torch       - -     -
-fold                  window      windows     windows     torch       - -     -
-to_full_precision     backend     -           elementwise -           - -     Identity
+relu                  activations      default rule shape all         1 float Relu
+relu_grad             activations      default rule shape all         - float -
+sigmoid               activations      default rule shape all         1 float Sigmoid
+sigmoid_grad          activations      default rule shape numpy torch - float -
+gelu                  activations      default rule shape all         1 float -
+gelu_grad             activations      default -    shape all         - float -
+silu                  activations      default rule shape numpy torch 1 float -
+softplus              activations      default rule shape torch       1 float -
+softmax               activations      default rule shape all         1 -     -
+softmax_grad          activations      default -    shape numpy torch - -     -
+log_softmax           activations      default rule shape all         1 -     -
+log_softmax_grad      activations      default -    shape numpy torch - -     -
+logsumexp             activations      default rule shape all         1 -     -
+attention             attention        default rule shape numpy torch 2 -     -
+attention_grad        attention        default -    shape all         - -     -
+batch_norm            batch_norm       default rule -     numpy torch 3 -     -
+batch_norm_grad       batch_norm       default -    -     numpy torch - -     -
+scale_shift           batch_norm       default rule shape numpy       1 row   -
+conv1d                convolutions     default rule shape all         1 row   -
+conv2d                convolutions     default rule shape all         1 row   -
+conv1d_input_grad     convolutions     default rule shape all         1 -     -
+conv2d_input_grad     convolutions     default rule shape all         1 -     -
+conv1d_weight_grad    convolutions     default rule shape all         - -     -
+conv2d_weight_grad    convolutions     default rule shape all         - -     -
+conv_transpose1d      convolutions     default -    shape numpy torch 1 -     -
+conv_transpose2d      convolutions     default -    shape numpy torch 1 -     -
+feed_forward          linear_layers    default -    -     numpy       1 -     -
+linear_by_row         linear_layers    default -    -     numpy       1 -     -
+rotary_linear         linear_layers    default -    -     numpy       3 -     -
+feed_forward_int8     linear_layers    default -    -     numpy torch - -     -
+linear_int8           linear_layers    default -    -     numpy torch - -     -
+rotary_linear_int8    linear_layers    default -    -     numpy torch - -     -
+stop_gradient         unary            default rule shape torch jax   1 -     Identity
+accumulate            binary           default -    -     numpy torch - -     -
+rsqrt                 unary            default rule shape torch jax   1 float -
+positive              unary            default -    shape all         1 -     Identity
+isinf                 unary            default -    shape all         1 -     IsInf
+logical_xor           binary           default -    shape all         1 -     Xor
+tan                   unary            default -    shape all         1 -     Tan
+sinh                  unary            default rule shape all         1 -     Sinh
+cosh                  unary            default rule shape all         1 -     Cosh
+std                   reductions       default rule shape numpy jax   1 -     -
+moveaxis              shapes           default -    -     all         1 -     -
+tril                  shapes           default -    -     all         1 -     -
+triu                  shapes           default -    -     all         1 -     -
+einsum                einsum           default rule -     torch jax   - -     -
+log2                  unary            default rule shape all         1 -     -
+log10                 unary            default rule shape all         1 -     -
+asin                  unary            default rule shape all         1 -     Asin
+acos                  unary            default rule shape all         1 -     Acos
+atan                  unary            default rule shape all         1 -     Atan
+asinh                 unary            default rule shape all         1 -     Asinh
+acosh                 unary            default rule shape all         1 -     Acosh
+atanh                 unary            default rule shape all         1 -     Atanh
+hypot                 binary           default rule shape all         1 -     -
+trunc                 unary            default rule shape all         1 -     -
+signbit               unary            default -    shape all         1 -     -
+copysign              binary           default rule shape all         - -     -
+nextafter             binary           default rule shape all         - -     -
+vecdot                products         default -    -     jax         - -     -
+conj                  unary            default rule shape all         - -     -
+real                  unary            default rule shape torch jax   - -     -
+imag                  unary            default rule shape torch jax   - -     -
+erf                   error_function   default rule shape all         1 float Erf
+erfc                  error_function   default rule shape torch jax   1 -     -
+scatter_add           scattering       default rule shape all         - -     -
+scatter_index         scattering       default rule shape all         - -     -
+slice_update          scattering       default rule shape all         - -     -
+slice_add             scattering       default rule shape all         - -     -
+put_along_axis        scattering       default rule shape all         - -     -
+embedding             indexing         default rule -     all         1 -     -
+embedding_grad        indexing         default rule -     all         - -     -
+cross_entropy         losses           default rule -     all         - -     -
+cross_entropy_grad    losses           default -    -     all         - -     -
+empty_like            creation         default -    -     -           - -     -
+zeros_like            creation         default -    -     -           - -     -
+ones_like             creation         default -    -     -           - -     -
+full_like             creation         default -    -     -           - -     -
+linspace              creation         default -    -     -           - -     -
+broadcast_arrays      creation         default -    -     -           - -     -
+meshgrid              creation         default -    -     -           - -     -
+layer_norm            layer_norms      default rule -     numpy torch 3 -     -
+layer_norm_grad       layer_norms      default -    -     all         - -     -
+rms_norm              layer_norms      default rule -     numpy torch 2 -     -
+rms_norm_grad         layer_norms      default -    -     all         - -     -
+adamw                 optimisers       default -    shape all         - -     -
+sgd                   optimisers       default -    shape torch jax   - -     -
+clip_by_global_norm   optimisers       default -    shape torch jax   - -     -
+attention_varlen      packed_attention default rule shape all         2 -     -
+attention_varlen_grad packed_attention default -    shape all         - -     -
+max_pool1d            pooling          default rule shape numpy torch 2 row   -
+max_pool2d            pooling          default rule shape torch       - -     -
+max_pool1d_grad       pooling          default rule shape numpy torch - -     -
+max_pool2d_grad       pooling          default rule shape numpy torch - -     -
+avg_pool1d            pooling          default rule shape torch       - -     -
+avg_pool2d            pooling          default rule shape torch       - -     -
+avg_pool1d_grad       pooling          default rule shape torch       - -     -
+avg_pool2d_grad       pooling          default rule shape torch       - -     -
+linear                products         default rule shape numpy torch 1 -     -
+key_words             keys             default -    -     torch jax   - -     -
+fold_in               keys             default -    shape all         - -     -
+split                 keys             default -    shape all         - -     -
+random_bits           keys             default -    shape all         - -     -
+uniform               random           default -    shape all         - -     -
+normal                random           default -    shape all         - -     -
+truncated_normal      random           default -    shape all         - -     -
+bernoulli             random           default -    shape all         - -     -
+randint               random           default -    -     all         - -     -
+permutation           random           default -    -     all         - -     -
+dropout               random           default rule shape numpy torch - -     -
+scan                  recurrent        default -    -     jax         - -     -
+gru                   recurrent        default rule shape all         3 -     -
+gru_grad              recurrent_grad   default -    shape all         - -     -
+lstm                  recurrent        default rule shape all         4 -     -
+lstm_grad             recurrent_grad   default -    shape all         - -     -
+cumulative_prod       reductions       default -    shape all         - -     -
+logcumsumexp          reductions       default rule shape all         - -     -
+diff                  reductions       default -    -     -           - -     -
+unique_all            sorting          default -    -     -           - -     -
+unique_counts         sorting          default -    -     -           - -     -
+unique_inverse        sorting          default -    -     -           - -     -
+unique_values         sorting          default -    -     -           - -     -
+isin                  sorting          default -    -     all         - -     -
+pad                   joining          default rule shape torch jax   1 -     -
+spaced                joining          default -    -     jax         - -     -
+topk                  sorting          default rule shape jax         - -     -
+one_hot               sorting          default -    shape torch jax   1 -     -
+unfold                windows          default rule shape torch       - -     -
+fold                  windows          default rule shape torch       - -     -
+to_full_precision     creation         default -    shape -           - -     Identity
 """
 
 
 def _parse(line: str) -> OperationLine:
     """Reads one line of the table, without its name."""
-    cells = ["" if cell == "-" else cell for cell in line.split()]
-    if not _FEWEST <= len(cells) <= _MOST or cells[-2] not in _KINDS:
+    family, *cells = ["" if cell == "-" else cell for cell in line.split()]
+    parts, last = cells[:3], cells[-3:]
+    has_all = _FEWEST <= len(cells) <= _MOST and last[1] in _KINDS
+    if not has_all or any(
+        part not in {"", name} for part, name in zip(parts, _PARTS, strict=True)
+    ):
         raise ValueError(f"tensor/_operations.py: not a line of the table: {line}")
-    default, rule, shape = (cell and f"_{cell}" for cell in cells[:3])
+    default, rule, shape = map(bool, parts)
     overrides = ("numpy", "torch", "jax") if cells[3] == "all" else cells[3:-3]
-    return OperationLine(default, rule, shape, tuple(filter(None, overrides)), *cells[-3:])
+    overrides = tuple(filter(None, overrides))
+    return OperationLine(family, default, rule, shape, overrides, *last)
 
 
-# Cells of a line after its name: with one backend, and with three.
+# Cells of a line after its name and family: with one backend, and with three.
 _FEWEST, _MOST = 7, 9
+_PARTS = ("default", "rule", "shape")
 _KINDS = {"", "float", "bool", "row"}
 _LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
@@ -306,3 +315,12 @@ OPERATIONS: dict[str, OperationLine] = {
 }
 if len(OPERATIONS) < len(_LINES):
     raise ValueError("tensor/_operations.py: an operation has two lines")
+
+
+def list_family(family: str, backend: str = "") -> set[str]:
+    """Returns the operations of a family; with `backend`, those that it overrides."""
+    return {
+        name
+        for name, line in OPERATIONS.items()
+        if line.family == family and (not backend or backend in line.overrides)
+    }

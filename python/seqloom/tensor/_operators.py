@@ -13,10 +13,10 @@ import numpy as np
 
 from seqloom.tensor._autocast import LISTED, cast_arguments, casting
 from seqloom.tensor._dispatch import apply, notify, observers
+from seqloom.tensor._families import RULES
+from seqloom.tensor._families._keep import likes_of_two
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._origin import caller, user_frame
-from seqloom.tensor._rules import RULES
-from seqloom.tensor._rules._keep import likes_of_two
 from seqloom.tensor._scope import innermost
 from seqloom.tensor._state import TensorState, fill, new
 from seqloom.tensor._tape import Node, node_numbers

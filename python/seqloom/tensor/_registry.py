@@ -11,7 +11,7 @@ from typing import Any
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, BackendError, MissingExtraError
-from seqloom.tensor._defaults import ArrayFunctions
+from seqloom.tensor._families import ArrayFunctions
 
 _GROUP = "seqloom.backends"
 

@@ -12,7 +12,7 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._defaults import ArrayFunctions
+    from seqloom.tensor._families import ArrayFunctions
 
 
 def exp(x: Tensor) -> Tensor:

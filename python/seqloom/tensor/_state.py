@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
-    from seqloom.tensor._defaults import Array
-    from seqloom.tensor._rules._keep import Like
+    from seqloom.tensor._families import Array
+    from seqloom.tensor._families._keep import Like
 
 _scope = innermost.get
 new: Callable[[Any], Any] = object.__new__

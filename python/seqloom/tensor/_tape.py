@@ -15,8 +15,7 @@ from seqloom.errors import GradientError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from seqloom.tensor._defaults import Array, ArrayFunctions
-    from seqloom.tensor._rules import Rule
+    from seqloom.tensor._families import Array, ArrayFunctions, Rule
 
 # Numbers only ever rise; passes in several threads draw from it without sharing more.
 node_numbers = count(1)

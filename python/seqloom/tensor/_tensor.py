@@ -27,7 +27,7 @@ from seqloom.tensor._tape import TrackedArray
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from seqloom.tensor._defaults import Array, ArrayFunctions
+    from seqloom.tensor._families import Array, ArrayFunctions
 
 Axis: TypeAlias = int | tuple[int, ...] | None
 

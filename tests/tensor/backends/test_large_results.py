@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from seqloom.tensor import backend
-from seqloom.tensor.backends._numpy._blocks import Blocks
+from seqloom.tensor._families._numpy_arrays import Blocks
 
 B = backend("numpy", num_threads=1)
 LARGE = (600, 700)

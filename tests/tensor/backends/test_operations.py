@@ -1,28 +1,18 @@
 """The tables of operations: flat classes, and no function that a table leaves out."""
 
-from importlib import import_module
 from inspect import isfunction
-from pkgutil import iter_modules
-from typing import Any
 
 import pytest
 
 from seqloom._rust._native import ElementwiseProgram
 from seqloom.errors import InternalError
-from seqloom.tensor import Backend, _defaults, _rules, backend
-from seqloom.tensor._compile import _shapes
+from seqloom.tensor import Backend, backend
+from seqloom.tensor._families import EXTENSION, REQUIRED, RULES, ArrayFunctions
+from seqloom.tensor._families._table import FAMILIES
 from seqloom.tensor._operations import OPERATIONS
-from seqloom.tensor._rules import RULES
 from seqloom.tensor.backends._table import check_overrides
 
 BACKENDS = ["numpy", "torch", "jax"]
-
-
-def modules_of(package: Any) -> list[Any]:
-    return [
-        import_module(f"{package.__name__}.{found.name}")
-        for found in iter_modules(package.__path__)
-    ]
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -34,42 +24,42 @@ def test_a_backend_is_one_class_over_the_protocol(name):
 
 def test_each_default_body_is_in_the_table():
     bodies = {
-        (name, value)
-        for module in modules_of(_defaults)
+        value
+        for module in FAMILIES.values()
         for name, value in vars(module).items()
-        if isfunction(value) and name in _defaults.EXTENSION
+        if isfunction(value) and name in EXTENSION
     }
-    assert {value for _, value in bodies} == {
-        getattr(_defaults.ArrayFunctions, name) for name in _defaults.EXTENSION
-    }
+    assert bodies == {getattr(ArrayFunctions, name) for name in EXTENSION}
 
 
 def test_each_rule_is_of_an_operation():
-    assert set(RULES) <= _defaults.EXTENSION | _defaults.REQUIRED
+    assert set(RULES) <= EXTENSION | REQUIRED
 
 
-def test_each_operation_has_a_line_that_names_the_file_of_its_default_body():
-    bodies = {
-        name: vars(Backend).get(name, getattr(_defaults.ArrayFunctions, name, None))
-        for name in _defaults.EXTENSION | _defaults.REQUIRED | {"to_full_precision"}
+def test_each_operation_has_a_line_that_names_the_family_of_its_default_body():
+    assert set(OPERATIONS) == EXTENSION | REQUIRED | {"to_full_precision"}
+    bodies = {name: getattr(ArrayFunctions, name, None) for name in EXTENSION | REQUIRED}
+    bodies["to_full_precision"] = Backend.to_full_precision
+    assert {name for name, line in OPERATIONS.items() if line.has_default} == {
+        name for name, body in bodies.items() if body
     }
-    files = {
-        name: body.__module__.rpartition(".")[2] if body else ""
-        for name, body in bodies.items()
-    }
-    assert {name: line.default for name, line in OPERATIONS.items()} == files
+    for name in EXTENSION:
+        assert bodies[name].__module__.endswith(f"._families._{OPERATIONS[name].family}")
 
 
-@pytest.mark.parametrize(("package", "column"), [(_rules, "rule"), (_shapes, "shape")])
-def test_each_rule_and_shape_is_on_the_line_of_its_operation(package, column):
+@pytest.mark.parametrize(("table", "column"), [("RULES", "rule"), ("SHAPES", "shape")])
+def test_each_rule_and_shape_is_on_the_line_of_its_operation(table, column):
     written = {
-        (name, module.__name__.rpartition(".")[2])
-        for module in modules_of(package)
-        if not module.__name__.endswith("._table")
-        for name in getattr(module, "RULES", ())
+        (name, family)
+        for family, module in FAMILIES.items()
+        for name in getattr(module, table, ())
     }
-    listed = {(name, getattr(line, column)) for name, line in OPERATIONS.items()}
-    assert written == {(name, file) for name, file in listed if file}
+    listed = {
+        (name, line.family)
+        for name, line in OPERATIONS.items()
+        if getattr(line, f"has_{column}")
+    }
+    assert written == listed
 
 
 def test_the_extension_fuses_the_operations_that_the_table_says():

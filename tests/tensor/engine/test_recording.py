@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._autodiff import pull_back
-from seqloom.tensor._rules import ALL, Rule
+from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._tape import draw_number, record
 
 B = sl.tensor.backend("numpy", num_threads=1)

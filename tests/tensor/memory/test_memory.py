@@ -9,7 +9,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ReleasedError
-from seqloom.tensor.backends._numpy._blocks import BLOCKS
+from seqloom.tensor._families._numpy_arrays import BLOCKS
 
 B = sl.tensor.backend("numpy", num_threads=1)
 A = sl.tensor.Autodiff(B)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seqloom.tensor._rules import RULES
+from seqloom.tensor._families import RULES
 
 # Checked in tests of their own, or as the second derivative of another operation.
 ELSEWHERE = {

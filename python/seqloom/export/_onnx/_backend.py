@@ -23,7 +23,7 @@ class PrimitiveBackend(NumPyBackend):
 def _reset() -> None:
     """Gives the backend these bodies."""
     for name, files in OPERATIONS.items():
-        if files.default and name != "index" and name not in _KEPT:
+        if files.has_default and name != "index" and name not in _KEPT:
             setattr(PrimitiveBackend, name, getattr(Backend, name))
 
 

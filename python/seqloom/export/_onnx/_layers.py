@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.export._onnx._builder import refuse
-from seqloom.tensor._defaults import to_sizes
+from seqloom.tensor._families._windows import to_sizes
 
 if TYPE_CHECKING:
     from seqloom.export._onnx._builder import Builder

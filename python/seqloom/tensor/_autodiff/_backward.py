@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._dispatch import observers
+from seqloom.tensor._families import RULES
 from seqloom.tensor._native_error import translate
-from seqloom.tensor._rules import RULES
 from seqloom.tensor._tape import CONSUMED, Node, OutputNode, TrackedArray
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._defaults import Array, ArrayFunctions
-    from seqloom.tensor._rules import Rule
+    from seqloom.tensor._families import Array, ArrayFunctions, Rule
 
 
 def pull_back(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._rules._keep import likes_of_two
+from seqloom.tensor._families._keep import likes_of_two
 from seqloom.tensor._tape import (
     Node,
     TrackedArray,
@@ -18,8 +18,7 @@ from seqloom.tensor._tape import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._defaults import Array
-    from seqloom.tensor._rules import Rule
+    from seqloom.tensor._families import Array, Rule
     from seqloom.tensor._tape import Level
 
     Function = Callable[..., Any]  # of arrays

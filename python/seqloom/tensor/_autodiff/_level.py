@@ -24,7 +24,7 @@ from seqloom.tensor._autodiff._functions import (
 )
 from seqloom.tensor._autodiff._scan import scan_tracked
 from seqloom.tensor._backend import Array, Backend, make_array
-from seqloom.tensor._rules import RULES
+from seqloom.tensor._families import RULES
 from seqloom.tensor._tape import TrackedArray, is_differentiable, make_node, track
 from seqloom.tensor._tensor import Tensor
 

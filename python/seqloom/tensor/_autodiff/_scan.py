@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seqloom.tensor._autodiff._backward import pull_back
-from seqloom.tensor._rules import ALL, Rule
-from seqloom.tensor._rules._keep import nothing
+from seqloom.tensor._families import ALL, Rule
+from seqloom.tensor._families._keep import nothing
 from seqloom.tensor._tape import (
     draw_number,
     is_differentiable,
@@ -26,8 +26,8 @@ from seqloom.tensor._tape import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._defaults import Array, ArrayFunctions
-    from seqloom.tensor._rules._keep import Like, Needs
+    from seqloom.tensor._families import Array, ArrayFunctions
+    from seqloom.tensor._families._keep import Like, Needs
     from seqloom.tensor._tape import Level, Node
 
     Arrays = list[Array]
@@ -129,8 +129,12 @@ def _others_back(
     if loop.length == 1:
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
+
+    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
+        return _step_back(b, loop, outer, carry, x)
+
     carry, earlier = b.scan(
-        lambda carry, x: _step_back(b, loop, outer, carry, x),
+        step,
         carry,
         _index(b, reads, rest),
         length=loop.length - 1,

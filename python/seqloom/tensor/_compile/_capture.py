@@ -12,7 +12,6 @@ from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
 from seqloom.tensor._compile._impure import unwatched
 from seqloom.tensor._compile._recorder import Recorder
-from seqloom.tensor._compile._shapes import Call, find_kinds
 from seqloom.tensor._compile._substitute import capturing, substitute
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey, has_symbol, refuse
 from seqloom.tensor._compile._unsized import (
@@ -21,8 +20,9 @@ from seqloom.tensor._compile._unsized import (
     replace_known_masks,
     require_known_shape,
 )
-from seqloom.tensor._graph import Value, values_in
-from seqloom.tensor._lower import flatten
+from seqloom.tensor._families._shape_rule import Call
+from seqloom.tensor._families._table import find_kinds
+from seqloom.tensor._graph import Value, flatten, values_in
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._origin import current_line
 from seqloom.tensor._scope import suspend_scopes

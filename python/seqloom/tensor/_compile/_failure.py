@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from seqloom.errors import SeqloomError
 from seqloom.tensor._compile._copies import WRITES
-from seqloom.tensor._graph import map_values
-from seqloom.tensor._lower import flatten
+from seqloom.tensor._graph import flatten, map_values
 from seqloom.tensor._native_error import translate
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from seqloom.tensor._tape import TrackedArray, is_differentiable
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._families import Array
     from seqloom.tensor._tape import Node
 
 

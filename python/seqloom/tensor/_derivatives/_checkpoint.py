@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.tensor._autocast import casting
 from seqloom.tensor._autodiff import pull_back
 from seqloom.tensor._derivatives._levels import outermost_level, tensors_on
-from seqloom.tensor._rules import ALL, Rule
-from seqloom.tensor._rules._keep import nothing
+from seqloom.tensor._families import ALL, Rule
+from seqloom.tensor._families._keep import nothing
 from seqloom.tensor._tape import draw_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._defaults import Array
-    from seqloom.tensor._rules._keep import Needs
+    from seqloom.tensor._families import Array
+    from seqloom.tensor._families._keep import Needs
 
 _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 

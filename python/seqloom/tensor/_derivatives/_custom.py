@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError
 from seqloom.tensor._derivatives._levels import is_own_engine, outermost_level
 from seqloom.tensor._dispatch import apply, contains
-from seqloom.tensor._rules import ALL, Rule
-from seqloom.tensor._rules._keep import nothing
+from seqloom.tensor._families import ALL, Rule
+from seqloom.tensor._families._keep import nothing
 from seqloom.tensor._tape import TrackedArray, node_on, record
 from seqloom.tensor._tensor import Tensor
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._defaults import Array
-    from seqloom.tensor._rules._keep import Needs
+    from seqloom.tensor._families import Array
+    from seqloom.tensor._families._keep import Needs
 
 
 def stop_gradient(x: Tensor) -> Tensor:

@@ -19,8 +19,8 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._defaults import Array
     from seqloom.tensor._derivatives._levels import Engine
+    from seqloom.tensor._families import Array
 
 
 def value_and_grad(

@@ -13,8 +13,8 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._defaults import Array
     from seqloom.tensor._derivatives._levels import Engine
+    from seqloom.tensor._families import Array
 
 
 def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._defaults import Array
+    from seqloom.tensor._families import Array
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ from seqloom.tensor._compile._numpy._arena import CACHE_LINE
 from seqloom.tensor._compile._numpy._layout import lay_out
 from seqloom.tensor._compile._numpy._rewrite import rewrite
 from seqloom.tensor._compile._numpy._writer import Writer
-from seqloom.tensor._memory import reserves
+from seqloom.tensor._families._numpy_arrays import reserves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom.tensor._compile._numpy._aliases import make_view
-from seqloom.tensor._graph import Value
-from seqloom.tensor._lower import flatten
+from seqloom.tensor._graph import Value, flatten
 
 if TYPE_CHECKING:
     from seqloom.tensor._compile._numpy._aliases import Aliases

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from seqloom.tensor._defaults import Windows, crop_input
+from seqloom.tensor._families._windows import Windows, crop_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._defaults import Size
+    from seqloom.tensor._families._windows import Size
 
 Array = Any
 

@@ -9,7 +9,7 @@ from jax import lax
 from jax.core import Tracer
 from numpy.lib.array_utils import normalize_axis_index
 
-from seqloom.tensor._defaults import require_covered
+from seqloom.tensor._families._scattering import require_covered
 from seqloom.tensor.backends._jax._positions import require_positions
 
 if TYPE_CHECKING:

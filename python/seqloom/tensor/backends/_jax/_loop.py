@@ -11,6 +11,7 @@ from jax import lax
 from jax.core import Tracer
 
 from seqloom.tensor._backend import Backend
+from seqloom.tensor._families import _recurrent
 from seqloom.tensor.backends._jax._positions import require_bounds
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def scan(
     """A loop of XLA's while jax traces, else one of Python's."""
     # A body is a new function at each call: jax would compile it each time.
     if not any(isinstance(array, Tracer) for array in (*init, *xs)):
-        return Backend.scan(b, body, init, xs, length=length, reverse=reverse)
+        return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
     carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
     return carry, ys
 

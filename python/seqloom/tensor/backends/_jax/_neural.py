@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,15 @@ from jax import lax
 from jax.core import Tracer
 
 from seqloom.errors import DTypeError
-from seqloom.tensor._backend import Backend
-from seqloom.tensor._defaults._attention import scores_of
+from seqloom.tensor._families import _activations, _losses
+from seqloom.tensor._families._attention import scores_of
 from seqloom.tensor.backends._jax._positions import require_positions
 
 Array = Any
 _DENSITY = 1 / math.sqrt(2 * math.pi)
+
+if TYPE_CHECKING:
+    from seqloom.tensor._backend import Backend
 
 
 def relu(x: Array) -> Array:
@@ -63,14 +66,14 @@ def rsqrt(x: Array) -> Array:
 def softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
     """Exponentials along an axis, divided by their sum."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-        return Backend.softmax(b, _scores(x), axis=axis)
+        return _activations.softmax(b, _scores(x), axis=axis)
     return jax.nn.softmax(x, axis)
 
 
 def log_softmax(b: Backend, x: Array, *, axis: int = -1) -> Array:
     """The logarithm of ``softmax``."""
     if not x.ndim or not jnp.issubdtype(x.dtype, jnp.inexact):
-        return Backend.log_softmax(b, _scores(x), axis=axis)
+        return _activations.log_softmax(b, _scores(x), axis=axis)
     return jax.nn.log_softmax(x, axis)
 
 
@@ -116,7 +119,7 @@ def cross_entropy(
     require_positions("cross_entropy", logits, labels)
     if isinstance(labels, Tracer):  # below 0 jax would count from the end
         labels = jnp.where(labels < 0, logits.shape[-1], labels)
-    return Backend.cross_entropy(b, logits, labels, weights)
+    return _losses.cross_entropy(b, logits, labels, weights)
 
 
 def cross_entropy_grad(

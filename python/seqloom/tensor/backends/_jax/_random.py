@@ -10,7 +10,7 @@ import numpy as np
 from jax import random
 from jax.extend.random import threefry_2x32
 
-from seqloom.tensor._defaults import _drawn as drawn, counter
+from seqloom.tensor._families import _keys as keys
 from seqloom.tensor.backends._jax._standard import to_dtype
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def key_words(key: Key | Array) -> Array:
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
     """The words of the key of one thing below a key."""
-    halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in counter(word)]
+    halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.counter(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 
@@ -43,21 +43,21 @@ def split(b: Backend, key: Key | Array, n: int) -> Array:
 
 def random_bits(b: Backend, key: Key | Array, shape: Sequence[int]) -> Array:
     """Words of 32 random bits."""
-    return random.bits(_wrap_key(b, key), drawn.to_shape(shape), jnp.uint32)
+    return random.bits(_wrap_key(b, key), keys.to_shape(shape), jnp.uint32)
 
 
 def uniform(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers from 0 (included) to 1 (excluded)."""
-    return random.uniform(_wrap_key(b, key), drawn.to_shape(shape), to_dtype(dtype))
+    return random.uniform(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
 def normal(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
     """Numbers of mean 0 and deviation 1."""
-    return random.normal(_wrap_key(b, key), drawn.to_shape(shape), to_dtype(dtype))
+    return random.normal(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
 def truncated_normal(
@@ -70,29 +70,33 @@ def truncated_normal(
     dtype: Any = "float32",
 ) -> Array:
     """Normal numbers, given that they lie between two bounds."""
-    kind, (lower, upper) = to_dtype(dtype), drawn.bounds(lower, upper)
+    kind, (lower, upper) = to_dtype(dtype), keys.check_bounds(lower, upper)
     return random.truncated_normal(
-        _wrap_key(b, key), lower, upper, drawn.to_shape(shape), kind
+        _wrap_key(b, key), lower, upper, keys.to_shape(shape), kind
     )
 
 
 def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
     """True with probability `p`, in float32."""
-    p = np.float32(drawn.share(p)) if isinstance(p, (int, float)) else p.astype(jnp.float32)
-    return random.bernoulli(_wrap_key(b, key), p, drawn.to_shape(shape))
+    p = (
+        np.float32(keys.check_share(p))
+        if isinstance(p, (int, float))
+        else p.astype(jnp.float32)
+    )
+    return random.bernoulli(_wrap_key(b, key), p, keys.to_shape(shape))
 
 
 def randint(
     b: Backend, key: Key | Array, low: int, high: int, shape: Sequence[int]
 ) -> Array:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = drawn.rising(low, high)
-    return random.randint(_wrap_key(b, key), drawn.to_shape(shape), low, high, jnp.int32)
+    low, high = keys.check_range(low, high)
+    return random.randint(_wrap_key(b, key), keys.to_shape(shape), low, high, jnp.int32)
 
 
 def permutation(b: Backend, key: Key | Array, n: int) -> Array:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    return random.permutation(_wrap_key(b, key), drawn.to_count(n)).astype(jnp.int32)
+    return random.permutation(_wrap_key(b, key), keys.to_count(n)).astype(jnp.int32)
 
 
 def _wrap_key(b: Backend, key: Key | Array) -> Array:

@@ -13,7 +13,6 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._defaults import require_diagonals
 from seqloom.tensor._element_types import (
     is_out_of_range,
     require_in_range,
@@ -21,6 +20,7 @@ from seqloom.tensor._element_types import (
     require_representable,
     to_native,
 )
+from seqloom.tensor._families._einsum import require_diagonals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

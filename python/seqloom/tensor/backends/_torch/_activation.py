@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._defaults import require_bias
+from seqloom.tensor._families._products import require_bias
 
 aten = torch.ops.aten
 # Above it, softplus is x itself to the last digit of float64.

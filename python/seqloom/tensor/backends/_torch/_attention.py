@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from seqloom.errors import ShapeError
-from seqloom.tensor._backend import Backend
+from seqloom.tensor._families import _attention, _packed_attention
 from seqloom.tensor.backends._torch import (
     _device_attention as device,
     _host_attention as host,
@@ -22,6 +22,8 @@ from seqloom.tensor.backends._torch import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from seqloom.tensor._backend import Backend
 
 aten = torch.ops.aten
 _HALF = (torch.float16, torch.bfloat16)
@@ -43,7 +45,7 @@ def attention(
     """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
     forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if forward is None:
-        return Backend.attention(
+        return _attention.attention(
             b, q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
         )
     added = _to_additive_mask(mask, q, k.shape[-2], causal=causal)
@@ -71,7 +73,7 @@ def attention_grad(
         raise _unequal(q, k, v, grad)
     forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if forward is None:
-        return Backend.attention_grad(
+        return _attention.attention_grad(
             b,
             grad,
             q,
@@ -117,7 +119,7 @@ def attention_varlen(
     if device.serves(q, k, v, scale=scale):
         return device.attention_varlen(*given)
     rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    return Backend.attention_varlen(b, q, k, v, cu_seqlens, **rule)
+    return _packed_attention.attention_varlen(b, q, k, v, cu_seqlens, **rule)
 
 
 def attention_varlen_grad(
@@ -141,7 +143,7 @@ def attention_varlen_grad(
     if device.serves(q, k, v, grad, out, scale=scale):
         return device.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
     rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    return Backend.attention_varlen_grad(b, grad, *given, **rule)
+    return _packed_attention.attention_varlen_grad(b, grad, *given, **rule)
 
 
 def _forward(

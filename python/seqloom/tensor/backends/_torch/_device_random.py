@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from seqloom.tensor._defaults import erf_inv
+from seqloom.tensor._families._error_function import erf_inv
 from seqloom.tensor.backends._torch._dtype import to_numpy
 
 if TYPE_CHECKING:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._backend import Backend
+from seqloom.tensor._families import _linear_layers
 from seqloom.tensor.backends._torch import _host_int8
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from seqloom.tensor._backend import Backend
 
 
 def linear_int8(
@@ -23,7 +25,7 @@ def linear_int8(
     """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
     given = x, weight, scale, factor, bias, residual
     if not _host_int8.serves(*given):
-        return Backend.linear_int8(b, *given)
+        return _linear_layers.linear_int8(b, *given)
     return _host_int8.linear_int8(*given)
 
 
@@ -42,7 +44,7 @@ def rotary_linear_int8(
     """Queries, keys and values, the first two turned by angles."""
     given = x, weight, scale, factor, bias, cosine, sine
     if not _host_int8.serves(*given):
-        return Backend.rotary_linear_int8(b, *given, heads=heads)
+        return _linear_layers.rotary_linear_int8(b, *given, heads=heads)
     query, key, value = _host_int8.rotary_linear_int8(*given, heads).unbind(-3)
     return query, key, value
 
@@ -68,5 +70,5 @@ def feed_forward_int8(
     outer = weight_out, scale_out, factor_out, bias_out
     given = x, norm_weight, norm_bias, *inner, *outer
     if not _host_int8.serves(*given):
-        return Backend.feed_forward_int8(b, *given, eps=eps)
+        return _linear_layers.feed_forward_int8(b, *given, eps=eps)
     return _host_int8.feed_forward_int8(*given, eps)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._defaults import require_covered
+from seqloom.tensor._families._scattering import require_covered
 from seqloom.tensor.backends._torch._operand import like
 
 if TYPE_CHECKING:

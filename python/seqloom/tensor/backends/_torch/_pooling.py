@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._defaults import to_sizes
+from seqloom.tensor._families._windows import to_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._defaults import Size
+    from seqloom.tensor._families._windows import Size
 
 aten = torch.ops.aten
 _ONE_AXIS = 3  # axes of (n, c, l)

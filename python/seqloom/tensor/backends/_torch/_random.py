@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from seqloom.tensor._defaults import _drawn as drawn, counter
+from seqloom.tensor._families import _keys as keys
 from seqloom.tensor.backends._torch import (
     _device_random as device_random,
     _host_random as host_random,
@@ -41,7 +41,7 @@ def fold_in(b: Backend, key: Key | Tensor, word: Any) -> Tensor:
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
         return host_random.fold_in(words, word)
-    halves = (_word(b, part) for part in counter(word))
+    halves = (_word(b, part) for part in keys.counter(word))
     return device_random.kernel(device_random.fold_in, words, *halves)
 
 
@@ -52,21 +52,21 @@ def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
 
 def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
     """Words of 32 random bits."""
-    return _compute(b, "random_bits", key, drawn.to_shape(shape))
+    return _compute(b, "random_bits", key, keys.to_shape(shape))
 
 
 def uniform(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Tensor:
     """Numbers from 0 (included) to 1 (excluded)."""
-    return _compute(b, "uniform", key, drawn.to_shape(shape), to_torch(dtype))
+    return _compute(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
 
 
 def normal(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
-    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.to_shape(shape)
+    words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     if b.device == "cpu":
         return host_random.normal(words, shape, kind)
     one = to_numpy(kind).type
@@ -84,8 +84,8 @@ def truncated_normal(
     dtype: Any = "float32",
 ) -> Tensor:
     """Normal numbers, given that they lie between two bounds."""
-    words, kind, shape = b.key_words(key), to_torch(dtype), drawn.to_shape(shape)
-    lower, upper = drawn.bounds(lower, upper)
+    words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
+    lower, upper = keys.check_bounds(lower, upper)
     if b.device == "cpu":
         return host_random.truncated_normal(words, lower, upper, shape, kind)
     one = to_numpy(kind).type
@@ -94,7 +94,7 @@ def truncated_normal(
     found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
-    edge = drawn.beyond(bounds[0], bounds[1], least, most)
+    edge = keys.find_edge(bounds[0], bounds[1], least, most)
     found = found.clamp(least, most)
     return found if edge is None else found.where(~found.isnan(), edge)
 
@@ -104,7 +104,7 @@ def bernoulli(b: Backend, key: Key | Tensor, p: Any, shape: Sequence[int]) -> Te
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
     return _compute(
-        b, "bernoulli", key, float(np.float32(drawn.share(p))), drawn.to_shape(shape)
+        b, "bernoulli", key, float(np.float32(keys.check_share(p))), keys.to_shape(shape)
     )
 
 
@@ -112,12 +112,12 @@ def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
     """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
-    return _compute(b, "randint", key, *drawn.rising(low, high), drawn.to_shape(shape))
+    return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """The numbers (int32) from 0 to n - 1 in random order."""
-    return _compute(b, "permutation", key, drawn.to_count(n))
+    return _compute(b, "permutation", key, keys.to_count(n))
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:

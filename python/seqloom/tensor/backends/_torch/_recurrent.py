@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from seqloom.tensor._backend import Backend, backend
+from seqloom.tensor._backend import backend
+from seqloom.tensor._families import _recurrent_grad
 from seqloom.tensor.backends._torch._operation import operation
 
 
@@ -106,7 +107,7 @@ def _gru_grad(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
-    made = Backend.gru_grad(_owner(x), grad, by_last, *inputs, reverse=reverse)
+    made = _recurrent_grad.gru_grad(_owner(x), grad, by_last, *inputs, reverse=reverse)
     return _lay_out(*made)
 
 
@@ -129,7 +130,7 @@ def _lstm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
     given = (grad, by_last, by_cell, *inputs)
-    return _lay_out(*Backend.lstm_grad(_owner(x), *given, reverse=reverse))
+    return _lay_out(*_recurrent_grad.lstm_grad(_owner(x), *given, reverse=reverse))
 
 
 @_gru.register_fake

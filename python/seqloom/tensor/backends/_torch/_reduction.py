@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from torch import Tensor
 
 from seqloom.errors import ShapeError
-from seqloom.tensor._defaults import require_equal_lengths
+from seqloom.tensor._families._products import require_equal_lengths
 from seqloom.tensor.backends._torch._dtype import to_torch
 from seqloom.tensor.backends._torch._operand import promote_all, to_floats
 

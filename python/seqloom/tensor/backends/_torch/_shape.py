@@ -10,13 +10,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.errors import OutOfRangeError, ShapeError
-from seqloom.tensor._backend import Backend
 from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._families import _joining, _windows
 from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
 from seqloom.tensor.backends._torch._operand import promote_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from seqloom.tensor._backend import Backend
 
     Axes = int | tuple[int, ...]
     Size = Any  # a number, or a tuple of one for each axis
@@ -129,7 +131,7 @@ def pad(
     """`value` before and after each axis; a negative width cuts instead."""
     require_in_range(value, to_numpy(x.dtype))
     if type(value) is int and abs(value) > _EXACT:
-        return Backend.pad(b, x, widths, value=value)
+        return _joining.pad(b, x, widths, value=value)
     further = ((0, 0),) * (x.ndim - len(widths))
     flat = [width for pair in reversed((*widths, *further)) for width in pair]
     return functional.pad(x, flat, value=value)
@@ -158,7 +160,7 @@ def unfold(
     """Each window of ``(n, c, h, w)`` as a column."""
     if not x.is_floating_point():  # unknown to torch's kernel
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
-        return Backend.unfold(b, x, **geometry, dilation=dilation)
+        return _windows.unfold(b, x, **geometry, dilation=dilation)
     return functional.unfold(x, kernel, dilation, padding, stride)
 
 
@@ -175,5 +177,5 @@ def fold(
     """Adds columns up where their windows stood."""
     if not x.is_floating_point():
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
-        return Backend.fold(b, x, shape=shape, **geometry, dilation=dilation)
+        return _windows.fold(b, x, shape=shape, **geometry, dilation=dilation)
     return functional.fold(x, tuple(shape), kernel, dilation, padding, stride)

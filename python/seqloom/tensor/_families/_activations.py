@@ -1,0 +1,330 @@
+"""Activations and softmax."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from seqloom._rust import _native
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    fill,
+    make_out,
+    to_contiguous,
+    widen,
+    write_to,
+)
+from seqloom.tensor._families._rule import (
+    Parts,
+    Rule,
+    by_input,
+    by_output,
+    restore_axes,
+)
+from seqloom.tensor._families._shape_rule import (
+    ShapeRule,
+    along_axis,
+    elementwise,
+    reduce_axes,
+)
+from seqloom.tensor._operations import list_family
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+_ROOT_HALF = math.sqrt(0.5)
+_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+def relu(b: Functions, x: Array) -> Array:
+    """``max(x, 0)``."""
+    return b.maximum(x, 0)
+
+
+def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
+    """The derivative of ``relu`` from its output."""
+    return b.where(b.less_equal(out, 0), 0, grad)  # of NaN, all of it
+
+
+def sigmoid(b: Functions, x: Array) -> Array:
+    """``1 / (1 + exp(-x))``, by tanh, which never overflows."""
+    return b.multiply(b.add(b.tanh(b.multiply(x, 0.5)), 1.0), 0.5)
+
+
+def sigmoid_grad(b: Functions, grad: Array, out: Array, /) -> Array:
+    """The derivative of ``sigmoid`` from its output."""
+    return b.multiply(grad, b.multiply(out, b.subtract(1.0, out)))
+
+
+def gelu(b: Functions, x: Array) -> Array:
+    """``x * Phi(x)`` with the exact normal distribution (Hendrycks and Gimpel 2016)."""
+    return b.multiply(x, _normal_share(b, x))
+
+
+def gelu_grad(b: Functions, grad: Array, x: Array) -> Array:
+    """The derivative of ``gelu`` from its input."""
+    density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _DENSITY)
+    slope = b.add(_normal_share(b, x), b.multiply(x, density))
+    return b.multiply(grad, slope)
+
+
+def silu(b: Functions, x: Array) -> Array:
+    """``x * sigmoid(x)``."""
+    return b.multiply(x, b.sigmoid(x))
+
+
+def softplus(b: Functions, x: Array) -> Array:
+    """``log(1 + exp(x))``, without overflow."""
+    return b.logaddexp(x, 0.0)
+
+
+def softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
+    """Exponentials along an axis, divided by their sum."""
+    if 0 in x.shape:
+        return x
+    if not x.shape:
+        return _as_row(b, b.softmax, x, axis=axis)
+    powers = b.exp(b.subtract(x, _peak(b, x, axis)))
+    return b.divide(powers, b.sum(powers, axis=axis, keepdims=True))
+
+
+def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
+    """The derivative of ``softmax`` from its output."""
+    if not out.shape:
+        return _as_row(b, b.softmax_grad, grad, out, axis=axis)
+    inner = b.sum(b.multiply(grad, out), axis=axis, keepdims=True)
+    return b.multiply(out, b.subtract(grad, inner))
+
+
+def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
+    """The logarithm of ``softmax``, without its rounding."""
+    if 0 in x.shape:
+        return x
+    if not x.shape:
+        return _as_row(b, b.log_softmax, x, axis=axis)
+    return b.subtract(x, b.logsumexp(x, axis=axis, keepdims=True))
+
+
+def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
+    """The derivative of ``log_softmax`` from its output."""
+    if not out.shape:
+        return _as_row(b, b.log_softmax_grad, grad, out, axis=axis)
+    total = b.sum(grad, axis=axis, keepdims=True)
+    return b.subtract(grad, b.multiply(b.exp(out), total))
+
+
+def _as_row(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
+    """A function over an axis, of single numbers: each is a row of its own."""
+    rows = [b.reshape(array, (1,)) for array in arrays]
+    return b.reshape(function(*rows, axis=axis), ())
+
+
+def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
+    """The logarithm of the sum of exponentials over an axis, several, or all."""
+    if 0 in x.shape:  # nothing has a peak, and its sum is 0
+        total = b.sum(x, axis=axis, keepdims=keepdims)
+        return b.log(total)
+    peak = _peak(b, x, axis)
+    total = b.sum(b.exp(b.subtract(x, peak)), axis=axis, keepdims=True)
+    out = b.add(b.log(total), peak)
+    if keepdims:
+        return out
+    axes = tuple(range(len(x.shape))) if axis is None else axis
+    return b.squeeze(out, axis=axes)
+
+
+def _peak(b: Functions, x: Array, axis: Any) -> Array:
+    """The largest value, that keeps powers small; 0 where it is infinite."""
+    peak = b.stop_gradient(b.max(x, axis=axis, keepdims=True))
+    return b.where(b.isfinite(peak), peak, 0.0)
+
+
+def _normal_share(b: Functions, x: Array) -> Array:
+    """``Phi(x)``: the share of a normal distribution below x, exact in both tails."""
+    return b.multiply(b.erfc(b.multiply(x, -_ROOT_HALF)), 0.5)
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _silu(b: ArrayFunctions, grad: Array, x: Array) -> Array:
+    gate = b.sigmoid(x)
+    rest = b.multiply(x, b.subtract(1, gate))
+    return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
+
+
+def _pull_sigmoid_grad(
+    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
+) -> Parts:
+    slope, out = saved
+    by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
+    if not needs[1]:
+        return (by_slope,)
+    bend = b.subtract(1, b.multiply(out, 2))
+    return by_slope, b.multiply(b.multiply(grad, slope), bend)
+
+
+def _pull_softmax(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    out, options = saved
+    return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
+
+
+def _pull_log_softmax(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    out, options = saved
+    return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
+
+
+def _pull_logsumexp(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    (x,), out, options = saved
+    shape = tuple(x.shape)
+    share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))
+    return (b.multiply(share, restore_axes(b, grad, shape, options)),)
+
+
+RULES: dict[str, Rule] = {
+    "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
+    "sigmoid_grad": Rule(keep.inputs, _pull_sigmoid_grad),
+    "relu": by_output(lambda b, grad, out: b.relu_grad(grad, out)),
+    "relu_grad": Rule(
+        lambda args, *_: args[1], lambda b, out, grad, _: (b.relu_grad(grad, out),)
+    ),
+    "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
+    "silu": by_input(_silu),
+    "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
+    "softmax": Rule(keep.output_and_options, _pull_softmax),
+    "log_softmax": Rule(keep.output_and_options, _pull_log_softmax),
+    "logsumexp": Rule(keep.everything, _pull_logsumexp),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(list_family("activations"), elementwise),
+    **dict.fromkeys(("softmax", "softmax_grad"), along_axis),
+    **dict.fromkeys(("log_softmax", "log_softmax_grad"), along_axis),
+    "logsumexp": reduce_axes,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def _by_element(kernel: Any) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of one array."""
+
+    @widen
+    def call(b: ArrayFunctions, x: Floats, *, out: Floats | None = None) -> Floats:
+        return fill(kernel, x, threads=b.threads, out=out)
+
+    return call
+
+
+def _by_element_of_two(kernel: Any) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of a gradient and an input or output."""
+
+    @widen
+    def call(
+        b: ArrayFunctions, grad: Floats, x: Floats, /, *, out: Floats | None = None
+    ) -> Floats:
+        return fill(kernel, grad, to_contiguous(x), threads=b.threads, out=out)
+
+    return call
+
+
+def _by_row(kernel: Any) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of the rows along an axis."""
+
+    @widen
+    def call(
+        b: ArrayFunctions, x: Floats, *, axis: int = -1, out: Floats | None = None
+    ) -> Floats:
+        return _along(b, kernel, axis, out, x)
+
+    return call
+
+
+def _by_row_of_two(kernel: Any) -> Callable[..., Floats]:
+    """Makes NumPy's function of a kernel of the rows of a gradient and an output."""
+
+    @widen
+    def call(
+        b: ArrayFunctions,
+        grad: Floats,
+        output: Floats,
+        /,
+        *,
+        axis: int = -1,
+        out: Floats | None = None,
+    ) -> Floats:
+        return _along(b, kernel, axis, out, grad, output)
+
+    return call
+
+
+def _along(
+    b: ArrayFunctions, kernel: Any, axis: int, out: Floats | None, *arrays: Floats
+) -> Floats:
+    """Runs a kernel over the rows of an axis, which a copy makes the last."""
+    axis = normalize_axis_index(axis, arrays[0].ndim or 1)
+    last = axis >= arrays[0].ndim - 1
+    inputs = [to_contiguous(x if last else np.moveaxis(x, axis, -1)) for x in arrays]
+    made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
+    kernel(*(_rows(x) for x in inputs), _rows(made), b.threads)
+    return write_to(made if last else np.moveaxis(made, -1, axis), out)
+
+
+def _rows(x: Floats) -> Floats:
+    """All but the last axis as one."""
+    if x.ndim == 2:  # noqa: PLR2004 - rows already
+        return x
+    width = x.shape[-1] if x.ndim else 1
+    return x.reshape((x.size // width if width else 0, width))
+
+
+numpy_relu = _by_element(_native.relu)
+numpy_relu_grad = _by_element_of_two(_native.relu_grad)
+numpy_gelu = _by_element(_native.gelu)
+numpy_gelu_grad = _by_element_of_two(_native.gelu_grad)
+numpy_sigmoid = _by_element(_native.sigmoid)
+numpy_sigmoid_grad = _by_element_of_two(_native.sigmoid_grad)
+numpy_silu = _by_element(_native.silu)
+numpy_softmax = _by_row(_native.softmax)
+numpy_softmax_grad = _by_row_of_two(_native.softmax_grad)
+numpy_log_softmax = _by_row(_native.log_softmax)
+numpy_log_softmax_grad = _by_row_of_two(_native.log_softmax_grad)
+
+
+@widen
+def numpy_logsumexp(
+    b: ArrayFunctions,
+    x: Floats,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+    out: Floats | None = None,
+) -> Floats:
+    """Logarithm of the sum of exponentials."""
+    if x.dtype.kind in "biu":
+        x = x.astype(b.float_dtype)
+    if not isinstance(axis, int) or x.size == 0:
+        return write_to(logsumexp(b, x, axis=axis, keepdims=keepdims), out)
+    rows = to_contiguous(np.moveaxis(x, axis, -1))
+    made = np.empty(rows.shape[:-1], x.dtype)
+    _native.logsumexp(_rows(rows), made.reshape(-1), b.threads)
+    return write_to(np.expand_dims(made, axis) if keepdims else made, out)

@@ -1,0 +1,324 @@
+"""Scaled dot-product attention (Vaswani et al. 2017).
+
+A mask is of booleans (true: may look) or is added to the scores; both are broadcast
+to ``(n, h, l, s)``. A query that may look nowhere gives 0. ``key`` decides which
+weights are dropped. The results of the kernels are ``(n, h, l, d)`` in the memory order
+``(n, l, h, d)``, so that joining the heads again copies nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._keys import words_of
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    Pair,
+    Triple,
+    fresh,
+    parts_of_one,
+    to_contiguous,
+    widen,
+    write_each,
+)
+from seqloom.tensor._families._rule import Parts, Rule, as_input
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    dtype_of_statistic,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def attention(
+    b: Functions,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    key: Any = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Array, Array]:
+    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    scores = scores_of(b, q, k, mask, scale, causal=causal)
+    weights, lse = _weights(b, scores)
+    if dropout and key is not None:
+        weights = b.dropout(weights, key, dropout)
+    return b.matmul(weights, v), lse
+
+
+def attention_grad(
+    b: Functions,
+    grad: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None,
+    key: Any,
+    out: Array,
+    lse: Array,
+    /,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``attention`` by q, k and v."""
+    del out, lse
+    weights = _weights(b, scores_of(b, q, k, mask, scale, causal=causal))[0]
+    drop = bool(dropout) and key is not None
+    kept = b.dropout(weights, key, dropout) if drop else weights
+    by_v = b.matmul(b.matrix_transpose(kept), grad)
+    by_weights = b.matmul(grad, b.matrix_transpose(v))
+    if drop:
+        by_weights = b.dropout(by_weights, key, dropout)
+    by_scores = b.softmax_grad(by_weights, weights, axis=-1)
+    by_scores = b.multiply(by_scores, _scale(q, scale))
+    by_q = b.matmul(by_scores, k)
+    return by_q, b.matmul(b.matrix_transpose(by_scores), q), by_v
+
+
+def scores_of(
+    b: Functions,
+    q: Array,
+    k: Array,
+    mask: Array | None,
+    scale: float | None,
+    *,
+    causal: bool,
+) -> Array:
+    """How each query matches each key; minus infinity where it may not look."""
+    q = b.multiply(q, _scale(q, scale))
+    scores = b.matmul(q, b.matrix_transpose(k))
+    if mask is not None and b.isdtype(b.dtype(mask), "bool"):
+        scores = b.where(mask, scores, -math.inf)
+    elif mask is not None:
+        scores = b.add(scores, mask)
+    if causal:
+        scores = b.where(_earlier(b, *scores.shape[-2:]), scores, -math.inf)
+    return scores
+
+
+def _earlier(b: Functions, rows: int, columns: int) -> Array:
+    """Which keys stand at a query's place or before it."""
+    queries = b.expand_dims(b.arange(rows), axis=1)
+    return b.greater_equal(queries, b.expand_dims(b.arange(columns), axis=0))
+
+
+def _weights(b: Functions, scores: Array) -> tuple[Array, Array]:
+    """Softmax and log-sum-exp of each row; of a row without any score, zeros."""
+    if not scores.shape[-1]:
+        lowest = b.full(scores.shape[:-1], -math.inf, dtype=b.dtype(scores))
+        return scores, lowest
+    peak = b.stop_gradient(b.max(scores, axis=-1, keepdims=True))
+    peak = b.where(b.isfinite(peak), peak, 0.0)
+    powers = b.exp(b.subtract(scores, peak))
+    total = b.sum(powers, axis=-1, keepdims=True)
+    safe = b.where(b.equal(total, 0), 1.0, total)
+    lse = b.add(b.log(b.stop_gradient(safe)), peak)
+    lse = b.where(b.equal(total, 0), -math.inf, lse)
+    return b.divide(powers, safe), b.squeeze(lse, axis=-1)
+
+
+def _scale(q: Array, scale: float | None) -> float:
+    """What the scores are multiplied with: by default 1 / the root of the width."""
+    return 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+    """The inputs, the output and its log-sum-exponents; never the weights."""
+    mask, key = (*args[3:], None, None)[:2]
+    return (*args[:3], mask, key, *out), options
+
+
+def _pull_attention(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    arrays, options = saved
+    options = {"scale": None, "causal": False, "dropout": 0.0, **options}
+    parts = [None, None, None]
+    if any(needs[:3]):
+        parts = b.attention_grad(grad, *arrays, **options)
+    if needs[3:] and needs[3]:
+        return *parts, _by_mask(b, arrays, grad, options)
+    return parts
+
+
+def _by_mask(b: ArrayFunctions, arrays: Any, grad: Array, options: keep.Options) -> Array:
+    """The gradient by what is added to the scores."""
+    q, k, v, mask, key, *_ = arrays
+    scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
+    scores = b.multiply(b.matmul(q, b.matrix_transpose(k)), scale)
+    if options["causal"]:
+        scores = b.where(_earlier(b, *scores.shape[-2:]), scores, -math.inf)
+    weights = b.softmax(b.add(scores, mask))
+    by_weights = b.matmul(grad, b.matrix_transpose(v))
+    if options["dropout"] and key is not None:
+        by_weights = b.dropout(by_weights, key, options["dropout"])
+    by_scores = b.softmax_grad(by_weights, weights)
+    return as_input(b, by_scores, keep.like(mask))
+
+
+RULES: dict[str, Rule] = {
+    "attention": Rule(_keep_all, _pull_attention),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def attention_shape(call: Call) -> list[Kind]:
+    """The output, and the logsumexp of each row of scores."""
+    q, _, v = call.args[:3]
+    rows = q.shape[:-1]
+    if call.name == "attention_varlen":  # sequences end to end: (total, heads, width)
+        rows = (q.shape[1], q.shape[0])
+    return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, dtype_of_statistic(q))]
+
+
+def attention_grad_shape(call: Call) -> list[Kind]:
+    """As queries, keys and values."""
+    return [kind_of(value) for value in call.args[1:4]]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "attention": attention_shape,
+    "attention_grad": attention_grad_shape,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_attention(
+    b: ArrayFunctions,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    mask: Floats | None = None,
+    key: Any = None,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    out: Pair | None = None,
+) -> Pair:
+    """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
+    q, k, v = with_unit_stride(q), with_unit_stride(k), with_unit_stride(v)
+    mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    made = _heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
+    lse = make_sums(q.shape[:3], q.dtype, out and out[1])
+    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    _native.attention(q, k, v, mask, None, *rule, made, lse, b.threads)
+    return write_each((made, lse), out)
+
+
+@widen
+def numpy_attention_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    mask: Floats | None,
+    key: Any,
+    output: Floats,
+    lse: Floats,
+    /,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``attention`` by q, k and v."""
+    grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
+    mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
+    rule = scale_of(q, scale), causal, _dropping(key, dropout)
+    given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
+    if out is None and parts_of_one(q, k, v):
+        return _compute_joined_grad(b, given, q)
+    by_q, by_k, by_v = out or (None, None, None)
+    made = (
+        _heads(q.shape, q.dtype, by_q),
+        _heads(k.shape, q.dtype, by_k),
+        _heads(v.shape, q.dtype, by_v),
+    )
+    _native.attention_grad(*given, *made, b.threads)
+    return write_each(made, out)
+
+
+def _compute_joined_grad(b: ArrayFunctions, given: tuple[Any, ...], q: Floats) -> Triple:
+    """The derivatives as parts of one array, as q, k and v are."""
+    n, h, rows, d = q.shape
+    made = fresh((n, rows, 3, h, d), q.dtype)
+    joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
+    kernel: Any = _native.attention_grad
+    kernel(*given, joined, None, None, b.threads)
+    by_q, by_k, by_v = made.transpose(2, 0, 3, 1, 4)
+    return by_q, by_k, by_v
+
+
+def with_unit_stride(x: Floats) -> Floats:
+    """The array as the kernel reads it: numbers of the last axis side by side."""
+    steps = x.strides
+    if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
+        return x
+    return np.ascontiguousarray(x)
+
+
+def _heads(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+    """Room for ``(n, h, l, d)``, in the order ``(n, l, h, d)`` unless it is given."""
+    if out is not None and (
+        out.flags.c_contiguous or out.swapaxes(1, 2).flags.c_contiguous
+    ):
+        return out
+    n, h, rows, d = shape
+    return fresh((n, rows, h, d), dtype).swapaxes(1, 2)
+
+
+def make_sums(shape: Sequence[int], dtype: Any, out: Floats | None) -> Floats:
+    """Room for the log-sum-exps."""
+    return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def _broadcast_mask(mask: Any, shape: Sequence[int], dtype: Any) -> Floats | None:
+    """A mask over all pairs that repeats its numbers in place."""
+    if mask is None:
+        return None
+    mask = np.asarray(mask)
+    if mask.dtype != bool:
+        mask = mask.astype(dtype, copy=False)
+    backwards = any(step < 0 for step in mask.strides)
+    if backwards or (mask.ndim and mask.strides[-1] != mask.itemsize):
+        mask = np.ascontiguousarray(mask)
+    return np.broadcast_to(mask, shape)
+
+
+def scale_of(q: Floats, scale: float | None) -> float:
+    """What the scores are multiplied by: 1 / the root of the width, unless it is given."""
+    return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
+
+
+def _dropping(key: Any, rate: float) -> tuple[int, int, float] | None:
+    """The key's words and the rate, where weights are dropped at all."""
+    return (*words_of(key), rate) if rate and key is not None else None

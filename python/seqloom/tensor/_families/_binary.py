@@ -1,0 +1,324 @@
+"""Functions of two or three arrays, number by number, with broadcasting."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom.tensor._element_types import require_in_range
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
+from seqloom.tensor._families._numpy_functions import FLOAT, of_two, promote_two
+from seqloom.tensor._families._rule import Parts, Pull, Rule, Save, as_input
+from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
+from seqloom.tensor._families._unary import flat
+from seqloom.tensor._operations import list_family
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+    # Of the backend, the gradient, both inputs and the output.
+    Slope = Callable[[ArrayFunctions, Array, Any, Any, Any], Array]
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def accumulate(b: Functions, total: Array, more: Array) -> Array:
+    """``total + more``; total's owner allows writing into it."""
+    return b.add(total, more)
+
+
+def logical_xor(b: Functions, x: Array, y: Array) -> Array:
+    """Whether just one of two is true."""
+    return b.not_equal(x, y)
+
+
+def hypot(b: Functions, x: Array, y: Array) -> Array:
+    """``sqrt(x * x + y * y)``, without overflow."""
+    x, y = b.abs(x), b.abs(_beside(b, x, y))
+    most, least = b.maximum(x, y), b.minimum(x, y)
+    ratio = b.divide(least, b.where(b.equal(most, 0), 1.0, most))
+    found = b.multiply(most, b.sqrt(b.add(b.square(ratio), 1.0)))
+    infinite = b.logical_or(b.isinf(x), b.isinf(y))
+    return b.where(infinite, math.inf, found)
+
+
+def copysign(b: Functions, x: Array, y: Array) -> Array:
+    """The size of `x` with the sign of `y`."""
+    size, y = b.abs(x), _beside(b, x, y)
+    return b.where(b.signbit(y), b.negative(size), size)
+
+
+def nextafter(b: Functions, x: Array, y: Array) -> Array:
+    """The next number of that type from `x` towards `y`."""
+    return b.asarray(np.nextafter(b.to_numpy(x), b.to_numpy(y)))
+
+
+def _beside(b: Functions, x: Array, y: Any) -> Array:
+    """An array, or a number as one of x's type."""
+    is_number = isinstance(y, (int, float))
+    return b.full((), y, dtype=b.dtype(x)) if is_number else y
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _pull_add(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    left, right = saved
+    return (
+        as_input(b, grad, left) if left else None,
+        as_input(b, grad, right) if right else None,
+    )
+
+
+def _pull_subtract(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    left, right = saved
+    return (
+        as_input(b, grad, left) if left else None,
+        as_input(b, b.negative(grad), right) if right else None,
+    )
+
+
+def _pull_multiply(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    left, right, (left_like, right_like) = saved
+    return (
+        as_input(b, b.multiply(grad, right), left_like) if left_like else None,
+        as_input(b, b.multiply(grad, left), right_like) if right_like else None,
+    )
+
+
+def _keep_quotient(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The divisor; the quotient only where the divisor is followed."""
+    return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
+
+
+def _pull_divide(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    right, out, (left_like, right_like) = saved
+    share = b.divide(grad, right)
+    return (
+        as_input(b, share, left_like) if left_like else None,
+        as_input(b, b.negative(b.multiply(share, out)), right_like) if right_like else None,
+    )
+
+
+def _keep_pair(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The inputs, the output and what the followed inputs look like."""
+    return args, out, keep.likes(args, out, needs, options)
+
+
+def _keep_inputs(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The inputs and what the followed ones look like."""
+    return args, None, keep.likes(args, out, needs, options)
+
+
+def _keep_power(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The inputs; the power only where the exponent is followed."""
+    return args, out if needs[1] else None, keep.likes(args, out, needs, options)
+
+
+def _by_slopes(save: Save, *slopes: Slope) -> Rule:
+    """The rule of a function whose derivative by each input is a factor."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        args, out, likes = saved
+        return [
+            as_input(b, slope(b, grad, args[0], args[1], out), like) if like else None
+            for slope, like in zip(slopes, likes, strict=True)
+        ]
+
+    return Rule(save, pull)
+
+
+def _power_by_base(
+    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, _out: Any
+) -> Array:
+    if isinstance(exponent, (int, float)):  # stays a number: it takes the array's type
+        return b.multiply(grad, _slope_of_power(b, base, exponent))
+    slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
+    return b.where(b.equal(exponent, 0), 0.0, b.multiply(grad, slope))
+
+
+def _slope_of_power(b: ArrayFunctions, base: Array, exponent: float) -> Array:
+    """``exponent * base ** (exponent - 1)`` for a number as the exponent."""
+    if exponent == 0:
+        return b.zeros(tuple(base.shape), dtype=base.dtype)
+    raised = base if exponent == 2 else b.pow(base, exponent - 1)  # noqa: PLR2004
+    return b.multiply(raised, exponent)
+
+
+def _power_by_exponent(
+    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, out: Any
+) -> Array:
+    """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
+    base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
+    flat = b.logical_and(b.equal(base, 0), b.greater_equal(exponent, 0))
+    growth = b.log(b.where(flat, 1.0, base))
+    return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
+
+
+def _over_square_of_radius(b: ArrayFunctions, grad: Array, part: Any, other: Any) -> Array:
+    """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
+    square = b.add(b.multiply(part, part), b.multiply(other, other))
+    none = b.equal(square, 0)
+    return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
+
+
+def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
+    """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
+    # Where one of them is NaN neither loses, and both get all of it, as torch's do.
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        (left, right), _, (left_like, right_like) = saved
+        part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
+
+        def of(loses: str, like: Any) -> Array | None:
+            lost = getattr(b, loses)(left, right)
+            return as_input(b, b.where(lost, 0.0, part), like) if like else None
+
+        return of(left_loses, left_like), of(right_loses, right_like)
+
+    return pull
+
+
+def _pull_where(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    condition, (_, left, right) = saved
+    return (
+        None,
+        as_input(b, b.where(condition, grad, 0.0), left) if left else None,
+        as_input(b, b.where(condition, 0.0, grad), right) if right else None,
+    )
+
+
+def _pull_clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    (x, *bounds), _, likes = saved
+    low, high = (*bounds, None, None)[:2]
+    under = None if low is None else b.less(x, low)
+    over = None if high is None else b.greater(x, high)
+    free = grad
+    for outside in (
+        _is_fixed(b, "greater", x, low, under),
+        _is_fixed(b, "less", x, high, over),
+    ):
+        free = free if outside is None else b.where(outside, 0.0, free)
+    if low is not None and high is not None:
+        crossed = _are_crossed(b, low, high)  # the upper bound wins
+        under = b.logical_and(under, b.logical_not(crossed))
+        over = b.logical_or(over, crossed)
+    return [
+        as_input(b, free if outside is None else b.where(outside, grad, 0.0), like)
+        if like
+        else None
+        for outside, like in zip((None, under, over), likes, strict=False)
+    ]
+
+
+def _is_fixed(b: ArrayFunctions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+    """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
+    is_number = isinstance(bound, (int, float))
+    return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
+
+
+def _are_crossed(b: ArrayFunctions, low: Any, high: Any) -> Array:
+    """Where the lower bound lies above the upper one."""
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
+        return b.asarray(low > high)
+    return b.greater(low, high)
+
+
+RULES: dict[str, Rule] = {
+    "add": Rule(keep.likes_of_two, _pull_add),
+    "subtract": Rule(keep.likes_of_two, _pull_subtract),
+    "multiply": Rule(keep.partners, _pull_multiply),
+    "divide": Rule(_keep_quotient, _pull_divide),
+    "remainder": _by_slopes(
+        _keep_inputs,
+        lambda _b, grad, _x, _y, _: grad,
+        lambda b, grad, x, y, _: b.negative(b.multiply(grad, b.floor(b.divide(x, y)))),
+    ),
+    "pow": _by_slopes(_keep_power, _power_by_base, _power_by_exponent),
+    "atan2": _by_slopes(
+        _keep_inputs,
+        lambda b, grad, y, x, _: _over_square_of_radius(b, grad, x, y),
+        lambda b, grad, y, x, _: b.negative(_over_square_of_radius(b, grad, y, x)),
+    ),
+    "logaddexp": _by_slopes(
+        _keep_inputs,
+        # Of the inputs: the output has lost the digits that tell large ones apart.
+        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
+        lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
+    ),
+    "hypot": _by_slopes(
+        _keep_pair,
+        lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
+        lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
+    ),
+    "copysign": _by_slopes(
+        _keep_pair,
+        lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
+        lambda b, grad, _x, _y, _: b.zeros_like(grad),
+    ),
+    # A step that nothing smooth leads to.
+    "nextafter": Rule(keep.nothing, flat, tracked=0),
+    "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
+    "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
+    "where": Rule(lambda args, *rest: (args[0], keep.likes(args, *rest)), _pull_where),
+    "clip": Rule(_keep_inputs, _pull_clip),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = dict.fromkeys(
+    list_family("binary") - {"accumulate"}, elementwise
+)
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
+    """`x` where the condition holds, `y` elsewhere."""
+    one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
+    if one is not other:
+        require_in_range(x, other)  # NumPy's own would wrap the number around
+        require_in_range(y, one)
+        x, y = promote_two(x, y)
+    elif type(x) is float or type(y) is float:  # both are numbers
+        x, y = FLOAT.type(x), FLOAT.type(y)
+    made: Any = cast("Any", np.where)(condition, x, y)
+    return write_to(made, out)
+
+
+def numpy_clip(
+    x: Floats,
+    min: Any = None,  # noqa: A002  # the standard's name
+    max: Any = None,  # noqa: A002  # the standard's name
+    out: Floats | None = None,
+) -> Floats:
+    """Values held between two bounds."""
+    if x.dtype.kind == "V":  # bfloat16
+        return widen(np.clip)(x, min, max, **({} if out is None else {"out": out}))
+    for bound in (min, max):
+        x = x if bound is None else promote_two(x, bound)[0]
+    min, max = (each if each is None else promote_two(x, each)[1] for each in (min, max))  # noqa: A001
+    return np.clip(x, min, max, out=out)
+
+
+def numpy_accumulate(total: Floats, more: Floats) -> Floats:
+    """``total + more`` in total's own memory, which the caller owns."""
+    # NumPy gives sums of everything as scalars, which cannot be written.
+    into = total if isinstance(cast("Any", total), np.ndarray) else None
+    return np.add(total, more, out=into)
+
+
+# NumPy's own functions.
+LIBRARY = {
+    name: of_two(name)
+    for name in list_family("binary", "numpy") - {"where", "clip", "accumulate"}
+}

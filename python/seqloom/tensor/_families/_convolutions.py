@@ -1,0 +1,392 @@
+"""Convolutions along any number of axes.
+
+``x`` is ``(n, c, …)``, ``weight`` ``(o, c / groups, …)``, the result ``(n, o, …)``. The
+axes of the weight decide how many there are. The sizes ``stride``, ``padding`` and
+``dilation`` are a number, or one for each axis; padding is of zeros, on both sides. By
+default a convolution is a product of matrices for each tap of the kernel.
+
+A convolution is linear in its input and in its weight, so its two gradients are linear
+too, and each has the others as its own gradients: only the factors are saved.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
+from seqloom.tensor._families._rule import ALL, Parts, Rule, of_each_rank
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, like_last
+from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.tensor._families import _keep as keep
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+    Steps = tuple[int, ...]
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def conv(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    groups: int = 1,
+    **geometry: Size,
+) -> Array:
+    """Cross-correlation: the sum over all taps of weights times what the tap covers."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    counts = windows.counts(x.shape[2:])
+    weight = _split_groups(b, weight, 0, groups)
+    out = None
+    for tap, covered in windows.taps(b, x, 0):
+        rows = _to_rows(b, covered, groups)
+        part = b.matmul(b.index(weight, (..., *tap)), rows)
+        out = part if out is None else b.add(out, part)
+    out = b.reshape(out, (x.shape[0], math.prod(weight.shape[:2]), *counts))
+    return _add_bias(b, out, bias)
+
+
+def conv_input_grad(
+    b: Functions,
+    grad: Array,
+    weight: Array,
+    shape: Sequence[int],
+    *,
+    groups: int = 1,
+    **geometry: Size,
+) -> Array:
+    """The gradient of `conv` by its input, which had `shape`."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    weight = _split_groups(b, weight, 0, groups)
+    rows = _to_rows(b, grad, groups)
+
+    def share(tap: Tap) -> Array:
+        part = b.matmul(b.matrix_transpose(b.index(weight, (..., *tap))), rows)
+        return b.reshape(part, (*shape[:2], *grad.shape[2:]))
+
+    return windows.scatter(b, share, shape)
+
+
+def conv_weight_grad(
+    b: Functions,
+    x: Array,
+    grad: Array,
+    shape: Sequence[int],
+    *,
+    groups: int = 1,
+    **geometry: Size,
+) -> tuple[Array, Array]:
+    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    windows = Windows.of(shape[2:], **geometry)
+    rows = _to_rows(b, grad, groups)
+    parts: list[Array] = []
+    for _, covered in windows.taps(b, x, 0, counts=grad.shape[2:]):
+        columns = _to_rows(b, covered, groups)
+        parts.append(b.sum(b.matmul(rows, b.matrix_transpose(columns)), axis=0))
+    weight = b.reshape(b.stack(parts, axis=-1), tuple(shape))
+    return weight, b.sum(grad, axis=(0, *range(2, len(shape))))
+
+
+def conv_transpose(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    *,
+    output_padding: Size = 0,
+    groups: int = 1,
+    **geometry: Size,
+) -> Array:
+    """The gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    extra = to_sizes(output_padding, len(windows.kernel))
+    cut = ((0, 0),) * len(extra)
+    if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
+        # Longer than the input of any convolution: computed without padding, then cut at
+        # the front, and cut or filled at the end.
+        cut = tuple((-p, more - p) for p, more in zip(windows.padding, extra, strict=True))
+        windows = windows._replace(padding=(0,) * len(extra))
+        extra = (0,) * len(extra)
+    shape = (x.shape[0], weight.shape[1] * groups, *windows.lengths(x.shape[2:], extra))
+    sizes = {
+        "stride": windows.stride,
+        "padding": windows.padding,
+        "dilation": windows.dilation,
+    }
+    # As the backend computes it, which may have a kernel.
+    input_grad = b.conv1d_input_grad if len(extra) == 1 else b.conv2d_input_grad
+    out = input_grad(x, weight, shape, groups=groups, **sizes)
+    out = b.pad(out, ((0, 0), (0, 0), *cut)) if any(map(any, cut)) else out
+    return _add_bias(b, out, bias)
+
+
+def _split_groups(b: Functions, x: Array, axis: int, groups: int) -> Array:
+    """Splits an axis of channels into two: groups, and the channels of a group."""
+    channels = x.shape[axis] // groups
+    return b.reshape(x, (*x.shape[:axis], groups, channels, *x.shape[axis + 1 :]))
+
+
+def _to_rows(b: Functions, x: Array, groups: int) -> Array:
+    """Reshapes ``(n, c, …)`` to ``(n, groups, c / groups, positions)``."""
+    x = _split_groups(b, x, 1, groups)
+    return b.reshape(x, (*x.shape[:3], math.prod(x.shape[3:])))
+
+
+def _add_bias(b: Functions, out: Array, bias: Array | None) -> Array:
+    """Adds one number for each channel."""
+    if bias is None:
+        return out
+    return b.add(out, b.reshape(bias, (-1, *(1 for _ in out.shape[2:]))))
+
+
+# The operations of each rank: one body.
+conv1d = conv2d = conv
+conv1d_input_grad = conv2d_input_grad = conv_input_grad
+conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
+conv_transpose1d = conv_transpose2d = conv_transpose
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The input if the weight is tracked, the weight if the input is; shapes, options."""
+    x, weight = args[:2]
+    kept = x if needs[1] else None, weight if needs[0] else None
+    return kept, (tuple(x.shape), tuple(weight.shape)), options
+
+
+def _conv_rule(name: str) -> Rule:
+    """The rule of a convolution."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+        (x, weight), (x_shape, weight_shape), options = saved
+        # Of the class: a level has all names of the backend that it is over.
+        if needs[1] and (together := getattr(type(b), "conv_grads", None)):
+            like = weight if needs[0] else weight_shape
+            return _pull_together(together, (grad, x, like), needs, options)
+        by_x = by_weight = by_bias = None
+        if needs[0]:
+            by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
+        if needs[1]:
+            weight_grad = getattr(b, f"{name}_weight_grad")
+            by_weight, by_bias = weight_grad(x, grad, weight_shape, **options)
+        elif needs[2:] and needs[2]:
+            by_bias = b.sum(grad, axis=(0, *range(2, len(grad.shape))))
+        return by_x, by_weight, by_bias
+
+    return Rule(_keep_factors, pull)
+
+
+def _pull_together(
+    together: Callable[..., Any],
+    arrays: tuple[Any, ...],
+    needs: keep.Needs,
+    options: dict[str, Any],
+) -> Parts:
+    """Computes the gradients that are needed in one call of the library."""
+    wanted = (*needs, False)[:3]  # by input, weight and bias
+    found = together(*arrays, wanted=wanted, **options)
+    parts = iter(found if sum(wanted) > 1 else (found,))
+    return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
+
+
+def _conv_input_grad_rule(name: str) -> Rule:
+    """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+        (slope, weight), (_, weight_shape), options = saved
+        by_slope = by_weight = None
+        if needs[0]:
+            by_slope = getattr(b, name)(grad, weight, None, **options)
+        if needs[1]:
+            weight_grad = getattr(b, f"{name}_weight_grad")
+            by_weight = weight_grad(grad, slope, weight_shape, **options)[0]
+        return by_slope, by_weight
+
+    return Rule(_keep_factors, pull)
+
+
+def _conv_weight_grad_rule(name: str) -> Rule:
+    """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
+
+    def pull(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+        (x, slope), (x_shape, slope_shape), options = saved
+        by_weight, by_bias = grads
+        by_x = by_slope = None
+        if needs[0] and by_weight is not None:
+            by_x = getattr(b, f"{name}_input_grad")(slope, by_weight, x_shape, **options)
+        if needs[1] and by_weight is not None:
+            by_slope = getattr(b, name)(x, by_weight, by_bias, **options)
+        elif needs[1] and by_bias is not None:
+            wide = b.reshape(by_bias, (-1, *(1,) * (len(slope_shape) - 2)))
+            by_slope = b.broadcast_to(wide, slope_shape)
+        return by_x, by_slope
+
+    return Rule(_keep_factors, pull, tracked=ALL)
+
+
+RULES: dict[str, Rule] = {
+    **of_each_rank(_conv_rule, "conv"),
+    **of_each_rank(_conv_input_grad_rule, "conv", "_input_grad"),
+    **of_each_rank(_conv_weight_grad_rule, "conv", "_weight_grad"),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_conv(call: Call) -> Kind:
+    """A number for each window and output channel."""
+    x, weight = call.args[:2]
+    counts = windows_of(weight.shape[2:], call.options).counts(x.shape[2:])
+    return (x.shape[0], weight.shape[0], *counts), x.dtype
+
+
+def _shape_conv_transpose(call: Call) -> Kind:
+    """As long as the input of a convolution that gives this one."""
+    x, weight = call.args[:2]
+    windows = windows_of(weight.shape[2:], call.options)
+    extra = to_sizes(call.options.get("output_padding", 0), len(windows.kernel))
+    channels = weight.shape[1] * call.options.get("groups", 1)
+    return (x.shape[0], channels, *windows.lengths(x.shape[2:], extra)), x.dtype
+
+
+def _shape_weight_grad(call: Call) -> list[Kind]:
+    """The weight's shape, which is the third argument, and the bias's."""
+    shape, dtype = like_last(call)
+    return [(shape, dtype), (shape[:1], dtype)]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("conv1d", "conv2d"), _shape_conv),
+    **dict.fromkeys(("conv_transpose1d", "conv_transpose2d"), _shape_conv_transpose),
+    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), like_last),
+    **dict.fromkeys(("conv1d_weight_grad", "conv2d_weight_grad"), _shape_weight_grad),
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+_ONE_AXIS = 3  # axes of (n, c, l)
+
+
+@widen
+def numpy_conv(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    groups: int = 1,
+    out: Floats | None = None,
+    **geometry: Size,
+) -> Floats:
+    """Cross-correlation, into a new array or into `out`."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    if out is None:
+        counts = windows.counts(x.shape[2:])
+        out = fresh((x.shape[0], weight.shape[0], *counts), x.dtype)
+    arrays = _to_image(x), _to_image(weight), bias, _to_image(out)
+    _native.conv2d(*arrays, _to_steps(windows), groups, b.threads)
+    return out
+
+
+@widen
+def numpy_conv_input_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    weight: Floats,
+    shape: Sequence[int],
+    *,
+    groups: int = 1,
+    out: Floats | None = None,
+    **geometry: Size,
+) -> Floats:
+    """The gradient of `conv` by its input, which had `shape`."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    out = fresh(tuple(shape), grad.dtype) if out is None else out
+    arrays = _to_image(grad), _to_image(weight), _to_image(out)
+    _native.conv2d_input_grad(*arrays, _to_steps(windows), groups, b.threads)
+    return out
+
+
+@widen
+def numpy_conv_weight_grad(
+    b: ArrayFunctions,
+    x: Floats,
+    grad: Floats,
+    shape: Sequence[int],
+    *,
+    groups: int = 1,
+    out: tuple[Floats, Floats] | None = None,
+    **geometry: Size,
+) -> tuple[Floats, Floats]:
+    """The gradients of `conv` by its weight, which had `shape`, and by its bias."""
+    windows = Windows.of(shape[2:], **geometry)
+    if out is None:
+        out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
+    arrays = _to_image(x), _to_image(grad), _to_image(out[0]), out[1]
+    _native.conv2d_weight_grad(*arrays, _to_steps(windows), groups, b.threads)
+    return out
+
+
+@widen
+def numpy_conv_transpose(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    output_padding: Size = 0,
+    groups: int = 1,
+    out: Floats | None = None,
+    **geometry: Any,
+) -> Floats:
+    """The gradient of `conv` by its input as a layer: weight ``(c, o / groups, …)``."""
+    windows = Windows.of(weight.shape[2:], **geometry)
+    extra = to_sizes(output_padding, x.ndim - 2)
+    if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
+        # Longer than the input of any convolution, which the kernel refuses.
+        geometry |= {"output_padding": extra, "groups": groups}
+        return write_to(conv_transpose(b, x, weight, bias, **geometry), out)
+    lengths = windows.lengths(x.shape[2:], extra)
+    shape = (x.shape[0], weight.shape[1] * groups, *lengths)
+    made: Floats = numpy_conv_input_grad(
+        b, x, weight, shape, groups=groups, out=out, **geometry
+    )
+    if bias is not None:
+        made += bias.reshape(-1, *(1 for _ in lengths))
+    return made
+
+
+def _to_image(x: Floats) -> Floats:
+    """Returns the array in C order, with a height of 1 in front of a single axis."""
+    x = np.ascontiguousarray(x)
+    return x[:, :, None, :] if x.ndim == _ONE_AXIS else x
+
+
+def _to_steps(windows: Windows) -> tuple[Steps, Steps, Steps]:
+    """Returns stride, padding and dilation of an image: each (height, width)."""
+    _, stride, padding, dilation, _ = windows
+    if len(stride) > 1:
+        return stride, padding, dilation
+    return (1, *stride), (0, *padding), (1, *dilation)
+
+
+# The operations of each rank: one function.
+numpy_conv1d = numpy_conv2d = numpy_conv
+numpy_conv1d_input_grad = numpy_conv2d_input_grad = numpy_conv_input_grad
+numpy_conv1d_weight_grad = numpy_conv2d_weight_grad = numpy_conv_weight_grad
+numpy_conv_transpose1d = numpy_conv_transpose2d = numpy_conv_transpose

@@ -1,0 +1,276 @@
+"""Making arrays, and their element types."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, NumberRangeError
+from seqloom.tensor._element_types import (
+    NATIVE,
+    require_range_fits,
+    require_representable,
+    to_native,
+)
+from seqloom.tensor._families._numpy_functions import FLOAT, find_common_type, to_dtype
+from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    elementwise,
+    to_numpy_dtype,
+)
+from seqloom.tensor._index import broadcast_shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.tensor._families import _keep as keep
+    from seqloom.tensor._families._numpy_arrays import Floats
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def empty_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+    """Memory that holds anything, of x's shape and type."""
+    return b.empty(x.shape, dtype=_like(b, x, dtype))
+
+
+def zeros_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+    """Zeros of x's shape and type."""
+    return b.zeros(x.shape, dtype=_like(b, x, dtype))
+
+
+def ones_like(b: Functions, x: Array, *, dtype: Any = None) -> Array:
+    """Ones of x's shape and type."""
+    return b.ones(x.shape, dtype=_like(b, x, dtype))
+
+
+def full_like(b: Functions, x: Array, value: Any, *, dtype: Any = None) -> Array:
+    """One value everywhere, of x's shape and type."""
+    return b.full(x.shape, value, dtype=_like(b, x, dtype))
+
+
+def linspace(
+    b: Functions,
+    start: Any,
+    stop: Any,
+    num: int,
+    *,
+    dtype: Any = None,
+    endpoint: bool = True,
+) -> Array:
+    """So many numbers at equal distances from `start` to `stop`."""
+    if num < 0:
+        raise ArgumentError(f"linspace: num must be at least 0, got {num}")
+    made: np.ndarray[Any, np.dtype[Any]] = np.asarray(
+        np.linspace(start, stop, num, endpoint=endpoint)  # pyright: ignore[reportUnknownArgumentType]
+    )
+    if dtype is not None and b.isdtype(dtype, "integral"):
+        made = np.floor(made)  # as NumPy, where astype would cut towards 0
+        for extreme in (made.min(), made.max()) if made.size else ():
+            require_representable(extreme, np.dtype(dtype))
+    wide = {"float32": "complex64"}.get(b.float_dtype, "complex128")
+    usual = wide if made.dtype.kind == "c" else b.float_dtype
+    return b.asarray(made, dtype=usual if dtype is None else dtype)
+
+
+def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
+    """Arrays repeated to their common shape."""
+    shape = broadcast_shapes(*(tuple(array.shape) for array in arrays))
+    return tuple(b.broadcast_to(array, shape) for array in arrays)
+
+
+def meshgrid(
+    b: Functions, *arrays: Array, indexing: Literal["xy", "ij"] = "xy"
+) -> tuple[Array, ...]:
+    """The coordinates of a grid, from those along each axis."""
+    if indexing not in {"xy", "ij"}:
+        raise ArgumentError(f'indexing must be "xy" or "ij", got {indexing!r}')
+    positions = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        positions[:2] = [1, 0]
+    shape = [0] * len(arrays)
+    for array, position in zip(arrays, positions, strict=True):
+        shape[position] = math.prod(array.shape)
+    return tuple(
+        b.broadcast_to(_to_axis(b, array, position, len(shape)), tuple(shape))
+        for array, position in zip(arrays, positions, strict=True)
+    )
+
+
+def _to_axis(b: Functions, x: Array, position: int, count: int) -> Array:
+    """A row as an array of so many axes, all but one of length 1."""
+    return b.reshape(x, (*(1,) * position, -1, *(1,) * (count - position - 1)))
+
+
+def _like(b: Functions, x: Array, dtype: Any) -> Any:
+    """The type that is asked for, or x's."""
+    return b.dtype(x) if dtype is None else dtype
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _pull_astype(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    before, after = saved
+    steps = b.isdtype(after, ("bool", "integral"))
+    return (None if steps else b.astype(grad, before),)
+
+
+RULES: dict[str, Rule] = {
+    "astype": Rule(lambda args, out, *_: (args[0].dtype, out.dtype), _pull_astype),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_cast(call: Call) -> Kind:
+    """The shape of the first argument, and the dtype that is asked for."""
+    options = call.options
+    dtype = options["dtype"] if "dtype" in options else call.args[1]
+    return call.args[0].shape, to_numpy_dtype(call.target, dtype)
+
+
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("astype", "asarray"), _shape_cast),
+    "to_full_precision": elementwise,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def numpy_asarray(
+    b: ArrayFunctions, data: Any, dtype: Any = None, *, copy: bool | None = None
+) -> Floats:
+    """An array of the data; Python's floats become `float_dtype`."""
+    # Not every library's arrays know the word copy.
+    plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
+    array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
+    if not plain:
+        array = array.copy()
+    if array.dtype not in NATIVE:
+        array = to_native(array)
+    if not array.flags.aligned and copy is not False:
+        array = array.copy()  # numbers of a packed record: kernels read whole words
+    if (
+        dtype is None
+        and array.dtype == np.float64
+        and not isinstance(data, (np.ndarray, np.generic))
+    ):
+        return array.astype(b.float_dtype)
+    return array
+
+
+def numpy_empty(
+    b: ArrayFunctions, shape: Sequence[int] | int, *, dtype: Any = None
+) -> Floats:
+    """Memory that holds anything."""
+    return np.empty(shape, to_dtype(dtype) or b.float_dtype)
+
+
+def numpy_zeros(b: ArrayFunctions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+    """Zeros."""
+    return np.zeros(shape, to_dtype(dtype) or b.float_dtype)
+
+
+def numpy_ones(b: ArrayFunctions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+    """Ones."""
+    return np.ones(shape, to_dtype(dtype) or b.float_dtype)
+
+
+def numpy_full(
+    b: ArrayFunctions, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+) -> Floats:
+    """One value everywhere."""
+    if dtype is None and isinstance(value, float):
+        dtype = b.float_dtype
+    if dtype is not None:
+        require_representable(value, np.dtype(to_dtype(dtype)))
+    return np.full(shape, value, to_dtype(dtype))
+
+
+def numpy_eye(
+    b: ArrayFunctions,
+    rows: int,
+    columns: int | None = None,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+) -> Floats:
+    """Ones on a diagonal."""
+    return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
+
+
+def numpy_arange(
+    b: ArrayFunctions, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+) -> Floats:
+    """Numbers at equal distances."""
+    if dtype is None and float in {type(start), type(stop), type(step)}:
+        dtype = b.float_dtype
+    start, stop = (0, start) if stop is None else (start, stop)
+    if dtype is not None:
+        require_range_fits(start, stop, step, np.dtype(to_dtype(dtype)))
+    are_whole = step and {type(start), type(stop), type(step)} == {int}
+    # NumPy gives nothing at all where a bound is beyond its integers.
+    size = len(range(start, stop, step)) if are_whole else None
+    made: Floats = np.arange(start, stop, step, dtype=to_dtype(dtype))
+    if size not in {None, made.size}:
+        raise NumberRangeError(
+            f"arange({start}, {stop}, {step}): expected numbers from -2**63 to 2**63 - 1"
+        )
+    return made
+
+
+def numpy_dtype(x: Any) -> np.dtype[Any]:
+    """The array's own."""
+    return x.dtype
+
+
+def numpy_astype(
+    x: Floats, dtype: Any, *, copy: bool = True, out: Floats | None = None
+) -> Floats:
+    """The values in another type."""
+    if out is None:
+        return x.astype(to_dtype(dtype), copy=copy)
+    out[...] = x
+    return out
+
+
+def numpy_finfo(dtype: Any) -> Any:
+    """The limits of a float type."""
+    import ml_dtypes
+
+    finfo = cast("Callable[[Any], Any]", ml_dtypes.finfo)
+    return finfo(getattr(dtype, "dtype", dtype))
+
+
+def numpy_isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a type is of a kind, as in the standard."""
+    dtype = np.dtype(dtype)
+    return np.isdtype(dtype if dtype in NATIVE else np.dtype(np.float16), kind)
+
+
+def numpy_result_type(*args: Any) -> np.dtype[Any]:
+    """What a result of these has; numbers are weak."""
+    numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
+    rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
+    rest = [np.dtype(to_dtype(getattr(arg, "dtype", arg))) for arg in rest]
+    found = find_common_type(*rest) if rest else np.result_type(*map(type, numbers))
+    if any(isinstance(number, complex) for number in numbers):
+        return np.result_type(found if rest else FLOAT, 1j)
+    if found.kind not in "biu":
+        return found if rest else FLOAT
+    has_fraction = any(isinstance(number, float) for number in numbers)
+    return FLOAT if has_fraction else np.result_type(found, *numbers)
+
+
+# NumPy's own functions.
+LIBRARY = {"from_dlpack": np.from_dlpack, "iinfo": np.iinfo}

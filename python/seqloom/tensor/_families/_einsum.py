@@ -1,0 +1,233 @@
+"""Sums of products by a formula, as transpositions and products of matrices."""
+
+from __future__ import annotations
+
+import math
+import string
+from functools import lru_cache
+from string import ascii_letters
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from seqloom.tensor._families import _keep as keep
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+Term = tuple[Any, str]
+_LETTERS = frozenset(string.ascii_letters)
+
+
+def einsum(b: Functions, equation: str, *operands: Array) -> Array:
+    """Contracts the operands one by one, from the left."""
+    require_diagonals(equation, operands)
+    labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
+    terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
+    current, *rest = terms
+    for position, term in enumerate(rest):
+        needed = set(out).union(*(each for _, each in rest[position + 1 :]))
+        current = _contract(b, current, term, needed)
+    x, have = _sum_out(b, current, set(out))
+    order = tuple(have.index(label) for label in out)
+    return b.permute_dims(x, order) if order != tuple(range(len(order))) else x
+
+
+@lru_cache(maxsize=256)
+def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result; an ellipsis has labels of its own."""
+    _require_terms(equation, ranks)
+    left, arrow, out = equation.partition("->")
+    free = [letter for letter in string.ascii_letters if letter not in equation]
+    spans = {
+        term: rank - len(term.replace("...", ""))
+        for term, rank in zip(left.split(","), ranks, strict=True)
+        if "..." in term
+    }
+    widest = max(spans.values(), default=0)
+    names = "".join(free[:widest])
+    labels = [
+        term.replace("...", names[widest - spans.get(term, 0) :])
+        for term in left.split(",")
+    ]
+    if not arrow:
+        every = "".join(labels)
+        out = names + "".join(
+            sorted(label for label in set(every) - set(names) if every.count(label) == 1)
+        )
+    return labels, out.replace("...", names)
+
+
+def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
+    """Refuses an equation that does not name the axes of its operands."""
+    left, _, out = equation.partition("->")
+    terms = left.split(",")
+    fits = len(terms) == len(ranks) and len(set(out) - {"."}) == len(out.replace("...", ""))
+    for term, rank in zip(terms, ranks, strict=False):
+        labels = term.replace("...", "", 1)
+        fits = fits and set(labels) <= _LETTERS
+        fits = fits and (len(labels) <= rank if labels != term else len(labels) == rank)
+    if not fits or not set(out.replace("...", "", 1)) <= set(left) & _LETTERS:
+        raise ArgumentError(
+            f"einsum: {equation!r} does not fit operands of {list(ranks)} axes: give a "
+            "letter for each axis, commas between operands, and in the result each letter "
+            'once, as in "ij,jk->ik"'
+        )
+
+
+def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
+    """Refuses two axes of one operand that share a letter and differ in length."""
+    labels, _ = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
+    for x, letters in zip(operands, labels, strict=True):
+        lengths: dict[str, int] = {}
+        for letter, length in zip(letters, x.shape, strict=True):
+            if lengths.setdefault(letter, length) != length:
+                raise ShapeError(
+                    f"einsum: {letter!r} names two axes of one operand, of the lengths "
+                    f"{lengths[letter]} and {length}; they must be equal"
+                )
+
+
+def _diagonal(b: Functions, term: Term) -> Term:
+    """One axis for each label: of a repeated one, the diagonal."""
+    x, labels = term
+    for label in labels:
+        while labels.count(label) > 1:
+            first, second = (i for i, letter in enumerate(labels) if letter == label)
+            size = x.shape[first]
+            is_on_diagonal = b.reshape(
+                b.eye(size, dtype="bool"),
+                tuple(
+                    size if axis in {first, second} else 1 for axis in range(len(labels))
+                ),
+            )
+            # A product with zeros would make NaN of infinite values beside the diagonal.
+            zero = b.full((), 0, dtype=b.dtype(x))
+            x = b.sum(b.where(is_on_diagonal, x, zero), axis=second)
+            labels = labels[:second] + labels[second + 1 :]
+    return x, labels
+
+
+def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
+    """Without the labels that nobody needs any more."""
+    x, labels = term
+    axes = tuple(i for i, label in enumerate(labels) if label not in needed)
+    return (
+        b.astype(b.sum(x, axis=axes), b.dtype(x)) if axes else x,
+        "".join(label for label in labels if label in needed),
+    )
+
+
+def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
+    """The product of two operands, as one product of matrices."""
+    left = _sum_out(b, left, needed | set(right[1]))
+    right = _sum_out(b, right, needed | set(left[1]))
+    both = [label for label in left[1] if label in right[1]]
+    batch = [label for label in both if label in needed]
+    gone = [label for label in both if label not in needed]
+    rows = [label for label in left[1] if label not in both]
+    columns = [label for label in right[1] if label not in both]
+    sizes = _met(_sizes(left), _sizes(right))
+    one = _matrix(b, left, (batch, rows, gone), sizes)
+    other = _matrix(b, right, (batch, gone, columns), sizes)
+    labels = "".join([*batch, *rows, *columns])
+    shape = tuple(sizes[label] for label in labels)
+    return b.reshape(b.matmul(one, other), shape), labels
+
+
+def _matrix(
+    b: Functions, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
+) -> Array:
+    """The operand with its axes in three groups; axes of length 1 are repeated."""
+    x, labels = term
+    wanted = [label for group in groups for label in group]
+    x = b.permute_dims(x, tuple(labels.index(label) for label in wanted))
+    shape = tuple(sizes[label] for label in wanted)
+    if tuple(x.shape) != shape:
+        x = b.broadcast_to(x, shape)
+    return b.reshape(
+        x, tuple(math.prod(sizes[label] for label in group) for group in groups)
+    )
+
+
+def _met(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
+    """The lengths of both; of a shared label, the one that is not 1."""
+    return left | {label: n for label, n in right.items() if n != 1 or label not in left}
+
+
+def _sizes(term: Term) -> dict[str, int]:
+    """The length of each label's axis."""
+    return dict(zip(term[1], term[0].shape, strict=True))
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
+    """The formula, the factors that another one's gradient needs, and all shapes."""
+    formula, *factors = args
+    kept = [
+        factor
+        if any(need for other, need in enumerate(needs[1:]) if other != position)
+        else None
+        for position, factor in enumerate(factors)
+    ]
+    return formula, kept, [tuple(factor.shape) for factor in factors]
+
+
+def _pull_einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    formula, factors, shapes = saved
+    terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
+    sizes = _letter_sizes(terms, shapes)
+    parts: list[Array | None] = [None]
+    for position, (need, shape) in enumerate(zip(needs[1:], shapes, strict=True)):
+        if not need:
+            parts.append(None)
+            continue
+        others = [(terms[i], factor) for i, factor in enumerate(factors) if i != position]
+        part = _by_factor(b, terms[position], [(result, grad), *others], sizes)
+        parts.append(unbroadcast(b, part, shape))
+    return parts
+
+
+def _by_factor(
+    b: ArrayFunctions, wanted: str, known: list[tuple[str, Any]], sizes: Any
+) -> Array:
+    """The sum over all but the wanted letters; a letter known nowhere is repeated."""
+    dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
+    unique = ""
+    for letter in wanted:
+        if letter in unique:  # a diagonal: its gradient stands on the diagonal
+            new = next(
+                character
+                for character in ascii_letters
+                if character not in seen + unique + wanted
+            )
+            known = [*known, (letter + new, b.eye(sizes[letter], dtype=dtype))]
+            unique += new
+            continue
+        if letter not in seen:
+            known = [*known, (letter, b.ones((sizes[letter],), dtype=dtype))]
+        unique += letter
+    formula = ",".join(term for term, _ in known) + "->" + unique
+    return b.einsum(formula, *(each for _, each in known))
+
+
+def _letter_sizes(terms: list[str], shapes: list[tuple[int, ...]]) -> dict[str, int]:
+    """The length that each letter stands for."""
+    found: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, size in zip(term, shape, strict=True):
+            found[letter] = max(found.get(letter, 1), size)
+    return found
+
+
+RULES: dict[str, Rule] = {
+    "einsum": Rule(_keep, _pull_einsum),
+}

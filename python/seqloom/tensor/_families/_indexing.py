@@ -1,0 +1,291 @@
+"""Elements at chosen indices: ``x[key]`` with NumPy's keys, and rows of a table.
+
+The standard knows a key for every axis, of numbers and slices, or of numbers and arrays;
+a key that mixes slices with arrays is taken apart here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from seqloom._rust import _native
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    make_out,
+    to_contiguous,
+    widen,
+    write_to,
+)
+from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, make_bare
+from seqloom.tensor._graph import Value
+from seqloom.tensor._index import broadcast_shapes, first_axes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def index(b: Functions, x: Array, key: Any) -> Array:
+    """First the numbers and slices, then the arrays."""
+    parts = parts_of(b, key, x.shape)
+    arrays = [part for part in parts if not is_basic(part)]
+    if not arrays or not any(isinstance(part, slice) for part in parts):
+        return x[tuple(parts)]
+    basic = tuple(part if is_basic(part) else slice(None) for part in parts)
+    left = [part for part in parts if not isinstance(part, int)]
+    axes = [axis for axis, part in enumerate(left) if not is_basic(part)]
+    return _take_arrays(b, x[basic], arrays, axes, together=_stand_together(parts))
+
+
+def is_basic(part: Any) -> bool:
+    """Whether a part of a key is a number, a slice or a new axis."""
+    return part is None or isinstance(part, (int, slice))
+
+
+def parts_of(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
+    """The key with one part for each axis: an ellipsis written out, the end filled."""
+    given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    parts = [array for part in given for array in _positions(b, part)]
+    taken = sum(1 for part in parts if part is not None and part is not ...)
+    rest: list[Any] = [slice(None)] * (len(shape) - taken)
+    for position, part in enumerate(parts):
+        if part is ...:
+            return parts[:position] + rest + parts[position + 1 :]
+    return parts + rest
+
+
+def _positions(b: Functions, part: Any) -> Sequence[Any]:
+    """A part of a key; an array of truths as the positions that are true."""
+    if is_basic(part) or part is ...:
+        return (part,)
+    part = b.asarray(part)
+    return b.nonzero(part) if b.isdtype(b.dtype(part), "bool") else (part,)
+
+
+def _stand_together(parts: list[Any]) -> bool:
+    """Whether the arrays and integers of a key are neighbours, without a slice between."""
+    positions = [
+        at for at, part in enumerate(parts) if isinstance(part, int) or not is_basic(part)
+    ]
+    return positions == list(range(positions[0], positions[0] + len(positions)))
+
+
+def _take_arrays(
+    b: Functions, x: Array, arrays: list[Array], axes: list[int], *, together: bool
+) -> Array:
+    """Arrays of indices along some axes, whole slices along the others."""
+    others = [axis for axis in range(len(x.shape)) if axis not in axes]
+    sizes = [x.shape[axis] for axis in axes]
+    rest = [x.shape[axis] for axis in others]
+    rows = b.reshape(b.permute_dims(x, (*axes, *others)), (math.prod(sizes), *rest))
+    positions = b.remainder(arrays[0], sizes[0])
+    for array, size in zip(arrays[1:], sizes[1:], strict=True):
+        positions = b.add(b.multiply(positions, size), b.remainder(array, size))
+    shape = tuple(positions.shape)
+    found = b.take(rows, b.reshape(positions, (-1,)), axis=0)
+    found = b.reshape(found, (*shape, *rest))
+    return _move_front_axes(b, found, len(shape), axes[0]) if together else found
+
+
+def _move_front_axes(b: Functions, x: Array, count: int, position: int) -> Array:
+    """The first axes, as many as `count`, behind `position` others."""
+    order = [*range(count, count + position), *range(count)]
+    return b.permute_dims(x, (*order, *range(count + position, len(x.shape))))
+
+
+def embedding(b: Functions, weight: Array, ids: Array) -> Array:
+    """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+    rows = b.take(weight, b.reshape(ids, (-1,)), axis=0)
+    return b.reshape(rows, (*ids.shape, weight.shape[-1]))
+
+
+def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array:
+    """The derivative of ``embedding`` by its weight, of so many rows."""
+    hits = b.one_hot(b.reshape(ids, (-1,)), rows, dtype="bool")
+    flat = b.reshape(grad, (math.prod(ids.shape), 1, grad.shape[-1]))
+    # No product with 0, which a NaN would pass.
+    added = b.where(b.expand_dims(hits, axis=-1), flat, 0)
+    return b.sum(added, axis=0)
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _pull_index(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, (key,), _ = saved
+    return (b.scatter_index(grad, key, shape),)
+
+
+def _pull_take(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, (positions,), options = saved
+    axis = options.get("axis")
+    axis = 0 if axis is None else axis % len(shape)
+    return (b.scatter_index(grad, (slice(None),) * axis + (positions,), shape),)
+
+
+def _pull_take_along_axis(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    shape, (positions,), options = saved
+    axis = options.get("axis", -1) % len(shape)
+    positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
+    # Both may have been repeated along the other axes.
+    wide = (*grad.shape[:axis], shape[axis], *grad.shape[axis + 1 :])
+    if tuple(positions.shape) != tuple(grad.shape):
+        positions = b.broadcast_to(positions, tuple(grad.shape))
+    added = b.scatter_add(b.zeros(wide, dtype=grad.dtype), positions, grad, axis=axis)
+    return (unbroadcast(b, added, shape),)
+
+
+def _pull_embedding(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    shape, (ids,), _ = saved
+    return (b.embedding_grad(grad, ids, rows=shape[0]),)
+
+
+RULES: dict[str, Rule] = {
+    "index": Rule(keep.shape_and_options, _pull_index),
+    "take": Rule(keep.shape_and_options, _pull_take),
+    "take_along_axis": Rule(keep.shape_and_options, _pull_take_along_axis),
+    "embedding": Rule(keep.shape_and_options, _pull_embedding),
+    "embedding_grad": Rule(
+        keep.further, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
+    ),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def shape_index(call: Call) -> Kind:
+    """The shape that NumPy's indexing gives."""
+    x, key = call.args[:2]
+    found = make_bare(x.shape)[_make_bare_key(key)].shape
+    parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    arrays = [part for part in parts if isinstance(part, Value)]
+    if any(it.dtype == np.bool_ for it in arrays) or any(type(it) is bool for it in parts):
+        return found, x.dtype
+    # NumPy's shapes are of plain integers. So each axis of the result gets a length that
+    # finds its size, which may be a size of an export.
+    sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
+    for part, axis in zip(parts, first_axes(parts, x.shape), strict=True):
+        if isinstance(part, slice):
+            sizes[axis + 2] = _count(cast("Any", part), x.shape[axis])
+    rank = len(x.shape) + 2
+    rows = make_bare(tuple(range(rank, len(sizes))), np.intp)
+    coded = tuple(_code(part, rows) for part in parts)
+    found = make_bare(tuple(range(2, rank)))[coded].shape
+    return tuple(sizes[it] for it in found), x.dtype
+
+
+def _code(part: Any, rows: Any) -> Any:
+    """Replaces a part of an index: a slice takes all, and an array has other lengths."""
+    if isinstance(part, Value):
+        return rows
+    if isinstance(part, slice):
+        return slice(None)
+    return 0 if isinstance(part, int) else part
+
+
+def _count(part: slice, size: int) -> int:
+    """Counts the elements of an axis that a slice takes."""
+    step: int = part.step or 1
+    ends = (0, size) if step > 0 else (size - 1, -1)
+    low, high = min(ends), max(ends)
+    start, stop = (
+        end if it is None else min(max(it + size if it < 0 else it, low), high)
+        for it, end in zip((part.start, part.stop), ends, strict=True)
+    )
+    return max(0, -((start - stop) // step))
+
+
+def _make_bare_key(key: Any) -> Any:
+    """Replaces each array of an index by zeros."""
+    if isinstance(key, Value):
+        return make_bare(key.shape, np.intp)
+    if isinstance(key, tuple):
+        return tuple(_make_bare_key(part) for part in cast("tuple[Any, ...]", key))
+    return key
+
+
+def _shape_take(call: Call) -> Kind:
+    """The shape of the indices instead of the axis."""
+    x, indices = call.args[:2]
+    axis = call.options.get("axis", call.get(2, "axis"))
+    if axis is None:
+        return indices.shape, x.dtype
+    at = normalize_axis_index(axis, len(x.shape))
+    return (*x.shape[:at], *indices.shape, *x.shape[at + 1 :]), x.dtype
+
+
+def _shape_take_along(call: Call) -> Kind:
+    """The length of the indices along the axis; the other axes broadcast."""
+    x, indices = call.args[:2]
+    at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
+    others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))
+    return broadcast_shapes(others, indices.shape), x.dtype
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "index": shape_index,
+    "take": _shape_take,
+    "take_along_axis": _shape_take_along,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def numpy_take_along_axis(x: Floats, indices: Any, axis: int = -1) -> Floats:
+    """The values at the indices along an axis."""
+    return np.take_along_axis(x, np.asarray(indices), axis)
+
+
+def numpy_index(x: Floats, key: Any) -> Floats:
+    """``x[key]``, with NumPy's basic and integer-array indexing."""
+    return x[key]
+
+
+@widen
+def numpy_embedding(
+    weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
+) -> Floats:
+    """The row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
+    if ids.size and ids.min() < 0:  # where NumPy would count from the end
+        raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
+    return np.take(weight, ids, axis=0, out=out)
+
+
+@widen
+def numpy_embedding_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    ids: NDArray[Any],
+    *,
+    rows: int,
+    out: Floats | None = None,
+) -> Floats:
+    """The derivative of ``embedding`` by its weight, of so many rows."""
+    width = grad.shape[-1]
+    made = make_out(out, (rows, width), grad.dtype)
+    ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
+    by_row = to_contiguous(grad).reshape((ids.size, width))
+    _native.add_rows(by_row, ids, made, b.threads)
+    return write_to(made, out)
+
+
+# NumPy's own functions.
+LIBRARY = {"nonzero": np.nonzero, "take": np.take}

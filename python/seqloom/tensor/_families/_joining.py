@@ -1,0 +1,282 @@
+"""Arrays joined, repeated and padded, and taken apart."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import Floats, address_of, parts_of_one, widen
+from seqloom.tensor._families._numpy_functions import promote_all
+from seqloom.tensor._families._rule import ALL, Parts, Rule
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    Shape,
+    ShapeRule,
+    find_dtype,
+    make_bare,
+)
+from seqloom.tensor._families._shapes import along
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def pad(
+    b: Functions, x: Array, widths: Sequence[tuple[int, int]], *, value: float = 0
+) -> Array:
+    """`value` before and after each axis; a negative width cuts instead."""
+    for axis, (before, after) in enumerate(widths):
+        x = _widen(b, x, axis, before, after, value)
+    return x
+
+
+def _widen(
+    b: Functions, x: Array, axis: int, before: int, after: int, value: float
+) -> Array:
+    """One axis longer or shorter."""
+    length = x.shape[axis]
+    if before < 0 or after < 0:
+        kept = slice(max(-before, 0), length - max(-after, 0))
+        x = b.index(x, along(axis, kept))
+    parts = [_block(b, x, axis, before, value), x, _block(b, x, axis, after, value)]
+    parts = [part for part in parts if part is not None]
+    return b.concat(parts, axis=axis) if len(parts) > 1 else x
+
+
+def _block(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
+    """A constant block to stand beside an array, if it has a width."""
+    if width <= 0:
+        return None
+    shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
+    return b.full(shape, value, dtype=b.dtype(x))
+
+
+def spaced(
+    b: Functions, x: Array, axis: int, *, start: int, step: int, length: int
+) -> Array:
+    """Zeros of that length with an axis' values at ``start, start + step, …``."""
+    count = x.shape[axis]
+    if step > 1 and count > 0:
+        x = b.expand_dims(x, axis=axis + 1)
+        x = b.pad(x, ((0, 0),) * (axis + 1) + ((0, step - 1),))
+        x = b.reshape(x, (*x.shape[:axis], count * step, *x.shape[axis + 2 :]))
+    after = length - start - x.shape[axis]
+    return b.pad(x, ((0, 0),) * axis + ((start, after),))
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_shapes(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+    """The shapes of all inputs and the axis."""
+    return [tuple(arg.shape) for arg in args], options.get("axis", 0)
+
+
+def _pull_concat(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    shapes, axis = saved
+    flat, start = axis is None, 0
+    axis = 0 if flat else axis % len(shapes[0])
+    parts: list[Array | None] = []
+    for shape, need in zip(shapes, needs, strict=True):
+        stop = start + (math.prod(shape) if flat else shape[axis])
+        part = _slice(b, grad, axis, slice(start, stop)) if need else None
+        parts.append(b.reshape(part, shape) if flat and need else part)
+        start = stop
+    return parts
+
+
+def _slice(b: ArrayFunctions, grad: Array, axis: int, which: Any) -> Array:
+    """A part along one axis."""
+    return b.index(grad, (slice(None),) * axis + (which,))
+
+
+def _pull_stack(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    shapes, axis = saved
+    axis %= len(shapes[0]) + 1
+    return [
+        _slice(b, grad, axis, position) if need else None
+        for position, need in enumerate(needs)
+    ]
+
+
+def _keep_pieces(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+    """What the input looks like, and the axis."""
+    return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
+
+
+def _pull_unstack(b: ArrayFunctions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
+    shape, dtype, axis = saved
+    axis %= len(shape)
+    rest = shape[:axis] + shape[axis + 1 :]
+    pieces = [b.zeros(rest, dtype=dtype) if grad is None else grad for grad in grads]
+    return (b.stack(pieces, axis=axis),)
+
+
+def _pull_repeat(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, (repeats,), options = saved
+    axis = options.get("axis")
+    flat = axis is None
+    inside = (math.prod(shape),) if flat else shape
+    axis = 0 if flat else axis % len(shape)
+    if isinstance(repeats, int):
+        apart = (*inside[: axis + 1], repeats, *inside[axis + 1 :])
+        back = b.sum(b.reshape(grad, apart), axis=axis + 1)
+    else:
+        positions = b.repeat(b.arange(inside[axis]), repeats)
+        back = b.scatter_index(grad, (slice(None),) * axis + (positions,), inside)
+    return (b.reshape(back, shape) if flat else back,)
+
+
+def _pull_tile(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, (times,), _ = saved
+    ndim = max(len(shape), len(times))
+    sizes = (1,) * (ndim - len(shape)) + shape
+    times = (1,) * (ndim - len(times)) + tuple(times)
+    apart = [size for pair in zip(times, sizes, strict=True) for size in pair]
+    total = b.sum(b.reshape(grad, tuple(apart)), axis=tuple(range(0, 2 * ndim, 2)))
+    return (b.reshape(total, shape),)
+
+
+def _pull_pad(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    (widths,) = saved
+    sizes = zip(widths, grad.shape, strict=True)
+    # What was added is cut off; what a negative width had cut gets zeros.
+    inside = tuple(
+        slice(max(before, 0), size - max(after, 0)) for (before, after), size in sizes
+    )
+    grad = b.index(grad, inside)
+    cut = tuple((max(-before, 0), max(-after, 0)) for before, after in widths)
+    return (b.pad(grad, cut) if any(map(any, cut)) else grad,)
+
+
+RULES: dict[str, Rule] = {
+    "concat": Rule(_keep_shapes, _pull_concat, of_sequence=True),
+    "stack": Rule(_keep_shapes, _pull_stack, of_sequence=True),
+    "unstack": Rule(_keep_pieces, _pull_unstack, tracked=ALL),
+    "repeat": Rule(keep.shape_and_options, _pull_repeat),
+    "tile": Rule(keep.shape_and_options, _pull_tile),
+    "pad": Rule(keep.further, _pull_pad),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_repeat(call: Call) -> Kind:
+    """An axis, or all elements, as often as the number says."""
+    (x, repeats), axis = call.args[:2], call.get(2, "axis")
+    if not isinstance(repeats, int) or repeats < 0:
+        found = np.repeat(make_bare(x.shape), repeats, axis)  # a number for each, or wrong
+        return found.shape, x.dtype
+    if axis is None:
+        return (math.prod(x.shape) * repeats,), x.dtype
+    shape = list(x.shape)
+    shape[normalize_axis_index(axis, len(shape))] *= repeats
+    return tuple(shape), x.dtype
+
+
+def _shape_tile(call: Call) -> Kind:
+    """Each axis as often as its number says; the shorter of both starts with ones."""
+    x, times = call.args
+    times = (times,) if isinstance(times, int) else tuple(times)
+    rank = max(len(times), len(x.shape))
+    padded = ((*(1,) * (rank - len(it)), *it) for it in (x.shape, times))
+    return tuple(size * n for size, n in zip(*padded, strict=True)), x.dtype
+
+
+def _shape_concat(call: Call) -> Kind:
+    """The sum of the lengths along the axis; of all lengths if there is no axis."""
+    shapes = [value.shape for value in call.args[0]]
+    axis = call.options.get("axis", (*call.args, 0)[1])
+    if axis is None:
+        shape = (sum(map(math.prod, shapes)),)
+    else:
+        at = normalize_axis_index(axis, len(shapes[0]))
+        _require_equal_shapes(shapes, at)
+        total = sum(shape[at] for shape in shapes)
+        shape = (*shapes[0][:at], total, *shapes[0][at + 1 :])
+    return shape, find_dtype(call._replace(options={"axis": axis}))
+
+
+def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
+    """Refuses shapes that differ in more than one axis."""
+    rest = {(len(s), *(n for at, n in enumerate(s) if at != axis)) for s in shapes}
+    if len(rest) > 1:
+        raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not fit together")
+
+
+def _shape_stack(call: Call) -> Kind:
+    """A new axis, as long as the list."""
+    values = call.args[0]
+    _require_equal_shapes([value.shape for value in values])
+    shape = list(values[0].shape)
+    axis = normalize_axis_index(
+        call.options.get("axis", (*call.args, 0)[1]), len(shape) + 1
+    )
+    shape.insert(axis, len(values))
+    return tuple(shape), find_dtype(call._replace(options={"axis": axis}))
+
+
+def _shape_unstack(call: Call) -> list[Kind]:
+    """The slices along an axis."""
+    x = call.args[0]
+    shape = list(x.shape)
+    axis = call.options.get("axis", (*call.args, 0)[1])
+    count = shape.pop(normalize_axis_index(axis, len(shape)))
+    return [(tuple(shape), x.dtype)] * count
+
+
+def _shape_pad(call: Call) -> Kind:
+    """Each axis longer by what is added before and after."""
+    x = call.args[0]
+    sizes = zip(x.shape, call.get(1, "widths"), strict=True)
+    return tuple(size + before + after for size, (before, after) in sizes), x.dtype
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "repeat": _shape_repeat,
+    "tile": _shape_tile,
+    "concat": _shape_concat,
+    "stack": _shape_stack,
+    "unstack": _shape_unstack,
+    "pad": _shape_pad,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def numpy_concat(
+    arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
+) -> Floats:
+    """Arrays end to end."""
+    return np.concat(promote_all(arrays), axis=axis, out=out)
+
+
+@widen
+def numpy_stack(
+    arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None
+) -> Floats:
+    """Arrays along a new axis; a view where they are equal steps apart in one array."""
+    first = arrays[0]
+    if out is not None or not parts_of_one(*arrays):
+        return np.stack(promote_all(arrays), axis=axis, out=out)
+    step = address_of(arrays[1]) - address_of(first)
+    shape, strides = (len(arrays), *first.shape), (step, *first.strides)
+    # The view keeps the first array, and so the memory of all of them.
+    whole = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
+    return np.moveaxis(whole, 0, axis)
+
+
+# NumPy's own functions.
+LIBRARY = {"repeat": np.repeat, "tile": np.tile, "unstack": np.unstack}

@@ -1,0 +1,335 @@
+"""Linear layers over rows, each row by itself, of floats and of 8-bit integers.
+
+A layer of 8-bit integers is four arrays: `weight` int8 ``(out, in)``, `scale` ``(out,)``
+that its rows are multiplied by, `factor` ``(in,)`` that the inputs are, and a bias
+``(out,)`` or None. The default bodies multiply by floats again; a backend with products of
+integers rounds the inputs, each row by a scale of its own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    all_contiguous,
+    fresh,
+    make_out,
+    split_heads,
+    suit_rust,
+    to_contiguous,
+    to_rows,
+    widen,
+    write_to,
+)
+from seqloom.tensor._families._products import is_ours
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def linear_by_row(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+) -> Array:
+    """``x @ weight.T + bias + residual``, on NumPy the same bits for a row alone."""
+    out = b.linear(x, weight, bias)
+    return out if residual is None else b.add(residual, out)
+
+
+def rotary_linear(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    cosine: Array,
+    sine: Array,
+    *,
+    heads: int,
+) -> tuple[Array, Array, Array]:
+    """Queries, keys and values, the first two turned by angles (Su et al. 2021).
+
+    keep.Args:
+        b: The backend.
+        x: ``(..., in)``.
+        weight: ``(3 * heads * d, in)``: rows of queries, of keys and of values.
+        bias: ``(3 * heads * d,)``, or None.
+        cosine: The angles' cosines ``(..., d / 2)``: one angle for each number of the first
+            half of a head and its partner in the second half.
+        sine: Their sines.
+        heads: Number of heads.
+
+    Returns:
+        Three times ``(..., heads, d)``.
+    """
+    width = weight.shape[0] // (3 * heads)
+    parts = b.reshape(b.linear(x, weight, bias), (*x.shape[:-1], 3, heads, width))
+    q, k, v = b.unstack(parts, axis=-3)
+    return _turn(b, q, cosine, sine), _turn(b, k, cosine, sine), v
+
+
+def _turn(b: Functions, x: Array, cosine: Array, sine: Array) -> Array:
+    """Turns pairs of numbers; those of half precision in the angles' own."""
+    dtype, half = b.dtype(x), x.shape[-1] // 2
+    cosine, sine = b.expand_dims(cosine, axis=-2), b.expand_dims(sine, axis=-2)
+    x = b.astype(x, b.dtype(cosine))
+    first, second = b.index(x, (..., slice(0, half))), b.index(x, (..., slice(half, None)))
+    turned = b.concat(
+        [
+            b.subtract(b.multiply(first, cosine), b.multiply(second, sine)),
+            b.add(b.multiply(second, cosine), b.multiply(first, sine)),
+        ],
+        axis=-1,
+    )
+    return b.astype(turned, dtype)
+
+
+def feed_forward(
+    b: Functions,
+    x: Array,
+    norm_weight: Array,
+    norm_bias: Array,
+    weight_in: Array,
+    bias_in: Array | None,
+    weight_out: Array,
+    bias_out: Array | None,
+    *,
+    eps: float,
+) -> Array:
+    """``x`` plus its layer norm after a linear layer, gelu and another linear layer."""
+    normal = b.layer_norm(x, norm_weight, norm_bias, eps=eps)[0]
+    hidden = b.gelu(b.linear(normal, weight_in, bias_in))
+    return b.add(x, b.linear(hidden, weight_out, bias_out))
+
+
+def linear_int8(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    scale: Array,
+    factor: Array,
+    bias: Array | None = None,
+    residual: Array | None = None,
+) -> Array:
+    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
+    return b.linear_by_row(x, *_restore_layer(b, x, weight, scale, factor, bias), residual)
+
+
+def rotary_linear_int8(
+    b: Functions,
+    x: Array,
+    weight: Array,
+    scale: Array,
+    factor: Array,
+    bias: Array | None,
+    cosine: Array,
+    sine: Array,
+    *,
+    heads: int,
+) -> tuple[Array, Array, Array]:
+    """Queries, keys and values of ``rotary_linear``, by such a layer."""
+    layer = _restore_layer(b, x, weight, scale, factor, bias)
+    return b.rotary_linear(x, *layer, cosine, sine, heads=heads)
+
+
+def feed_forward_int8(
+    b: Functions,
+    x: Array,
+    norm_weight: Array,
+    norm_bias: Array,
+    weight_in: Array,
+    scale_in: Array,
+    factor_in: Array,
+    bias_in: Array | None,
+    weight_out: Array,
+    scale_out: Array,
+    factor_out: Array,
+    bias_out: Array | None,
+    *,
+    eps: float,
+) -> Array:
+    """``feed_forward`` by two such layers."""
+    inner = _restore_layer(b, x, weight_in, scale_in, factor_in, bias_in)
+    outer = _restore_layer(b, x, weight_out, scale_out, factor_out, bias_out)
+    return b.feed_forward(x, norm_weight, norm_bias, *inner, *outer, eps=eps)
+
+
+def _restore_layer(
+    b: Functions, x: Array, weight: Array, scale: Array, factor: Array, bias: Array | None
+) -> tuple[Array, Array | None]:
+    """The weight and the bias of a layer of floats, in the type of the input."""
+    dtype = b.dtype(x)
+    wide = b.multiply(b.astype(weight, b.dtype(scale)), b.expand_dims(scale, axis=1))
+    plain = b.astype(b.multiply(wide, factor), dtype)
+    return plain, None if bias is None else b.astype(bias, dtype)
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_linear_by_row(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    residual: Floats | None = None,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """``x @ weight.T + bias + residual``, where `linear` sums by the number of rows."""
+    if not (is_ours(b) and suit_rust(x, weight, bias, residual)):
+        return write_to(linear_by_row(b, x, weight, bias, residual), out)
+    made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
+    into, added = to_rows(made), None if residual is None else to_rows(residual)
+    _native.linear_by_row(to_rows(x), all_contiguous(weight, bias), added, into, b.threads)
+    return write_to(made, out)
+
+
+@widen
+def numpy_rotary_linear(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None,
+    cosine: Floats,
+    sine: Floats,
+    *,
+    heads: int,
+) -> tuple[Floats, Floats, Floats]:
+    """Queries, keys and values as parts of one array, the first two turned by angles."""
+    if not (is_ours(b) and suit_rust(x, weight, bias, cosine, sine)):
+        return rotary_linear(b, x, weight, bias, cosine, sine, heads=heads)
+    made = fresh((*x.shape[:-1], weight.shape[0]), x.dtype)
+    angles = to_rows(cosine), to_rows(sine)
+    layer = all_contiguous(weight, bias)
+    _native.rotary_linear(to_rows(x), layer, angles, 2 * heads, to_rows(made), b.threads)
+    return split_heads(made, heads)
+
+
+@widen
+def numpy_feed_forward(
+    b: ArrayFunctions,
+    x: Floats,
+    norm_weight: Floats,
+    norm_bias: Floats,
+    weight_in: Floats,
+    bias_in: Floats | None,
+    weight_out: Floats,
+    bias_out: Floats | None,
+    *,
+    eps: float,
+    out: Floats | None = None,
+) -> Floats:
+    """``x`` plus its layer norm after a linear layer, gelu and another linear layer."""
+    weights = norm_weight, norm_bias, weight_in, bias_in, weight_out, bias_out
+    if not (is_ours(b) and suit_rust(x, *weights)):
+        return write_to(feed_forward(b, x, *weights, eps=eps), out)
+    made = make_out(out, x.shape, x.dtype)
+    norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
+    layers = (
+        all_contiguous(weight_in, bias_in),
+        all_contiguous(weight_out, bias_out),
+    )
+    _native.feed_forward(to_rows(x), norm, *layers, to_rows(made), b.threads)
+    return write_to(made, out)
+
+
+_TYPES_OF_INT8 = (np.dtype(np.float32), np.dtype(np.int8))
+
+
+@widen
+def numpy_linear_int8(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: NDArray[np.int8],
+    scale: Floats,
+    factor: Floats,
+    bias: Floats | None = None,
+    residual: Floats | None = None,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
+    layer = weight, scale, factor, bias
+    if not _suits_int8(x, weight, scale, factor, bias, residual):
+        return write_to(linear_int8(b, x, *layer, residual), out)
+    made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
+    added = None if residual is None else to_rows(residual)
+    _native.linear_int8(to_rows(x), all_contiguous(*layer), added, to_rows(made), b.threads)
+    return write_to(made, out)
+
+
+@widen
+def numpy_rotary_linear_int8(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: NDArray[np.int8],
+    scale: Floats,
+    factor: Floats,
+    bias: Floats | None,
+    cosine: Floats,
+    sine: Floats,
+    *,
+    heads: int,
+    into: Floats | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Queries, keys and values as parts of one array, which may be given, two turned."""
+    layer = weight, scale, factor, bias
+    if not _suits_int8(x, *layer, cosine, sine):
+        return rotary_linear_int8(b, x, *layer, cosine, sine, heads=heads)
+    made = make_out(into, (*x.shape[:-1], weight.shape[0]), x.dtype)
+    angles = to_rows(cosine), to_rows(sine)
+    rows, filled = to_rows(x), to_rows(made)
+    _native.rotary_linear_int8(
+        rows, all_contiguous(*layer), angles, 2 * heads, filled, b.threads
+    )
+    return split_heads(made, heads)
+
+
+@widen
+def numpy_feed_forward_int8(
+    b: ArrayFunctions,
+    x: Floats,
+    norm_weight: Floats,
+    norm_bias: Floats,
+    weight_in: NDArray[np.int8],
+    scale_in: Floats,
+    factor_in: Floats,
+    bias_in: Floats | None,
+    weight_out: NDArray[np.int8],
+    scale_out: Floats,
+    factor_out: Floats,
+    bias_out: Floats | None,
+    *,
+    eps: float,
+    out: Floats | None = None,
+) -> Floats:
+    """``feed_forward``, whose hidden numbers never leave the cache."""
+    inner = weight_in, scale_in, factor_in, bias_in
+    outer = weight_out, scale_out, factor_out, bias_out
+    if not _suits_int8(x, *inner, *outer, norm_weight, norm_bias):
+        made = feed_forward_int8(b, x, norm_weight, norm_bias, *inner, *outer, eps=eps)
+        return write_to(made, out)
+    made = make_out(out, x.shape, x.dtype)
+    norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
+    layers = all_contiguous(*inner), all_contiguous(*outer)
+    _native.feed_forward_int8(to_rows(x), norm, *layers, to_rows(made), b.threads)
+    return write_to(made, out)
+
+
+def _suits_int8(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:
+    """Whether there are numbers, of 8 bits and floats of 32."""
+    given = [x, weight, *(array for array in arrays if array is not None)]
+    return all(array.size and array.dtype in _TYPES_OF_INT8 for array in given)

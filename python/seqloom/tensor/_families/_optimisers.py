@@ -1,0 +1,208 @@
+"""Updates of parameters.
+
+The new arrays are returned, and may have been written into the given ones, whose
+storage the caller owns. ``decays`` has a number for each parameter; the rate and the
+step's number may be arrays, so that a compiled step takes them as inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._element_types import Array
+from seqloom.tensor._families._numpy_arrays import Floats, to_contiguous, widen
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    dtype_of_statistic,
+    kind_of,
+)
+from seqloom.tensor._graph import Value, values_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._families._table import ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+Arrays = list[Array]
+
+
+def adamw(
+    b: Functions,
+    params: Arrays,
+    grads: Arrays,
+    first: Arrays,
+    second: Arrays,
+    lr: Any,
+    step: Any,
+    *,
+    betas: tuple[float, float],
+    eps: float,
+    decays: Sequence[float],
+) -> tuple[Arrays, Arrays, Arrays]:
+    """AdamW (Loshchilov and Hutter 2019); `step` counts from 1."""
+    given = zip(params, grads, first, second, decays, strict=True)
+    moved = [_update(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
+    one, two, three = ([row[i] for row in moved] for i in range(3))
+    return one, two, three
+
+
+def sgd(
+    b: Functions,
+    params: Arrays,
+    grads: Arrays,
+    momenta: Arrays,
+    lr: Any,
+    *,
+    momentum: float,
+    nesterov: bool,
+    decays: Sequence[float],
+) -> tuple[Arrays, Arrays]:
+    """Gradient descent with momentum, torch's form: a decay is part of the gradient."""
+    moved: list[tuple[Array, Array]] = []
+    for param, grad, moment, decay in zip(params, grads, momenta, decays, strict=True):
+        slope = b.add(grad, b.multiply(param, decay)) if decay else grad
+        kept = b.add(b.multiply(moment, momentum), slope) if momentum else moment
+        if momentum:
+            ahead = b.add(slope, b.multiply(kept, momentum))
+            slope = ahead if nesterov else kept
+        change = b.multiply(slope, _number(b, lr, param))
+        moved.append((b.subtract(param, change), kept))
+    return [row[0] for row in moved], [row[1] for row in moved]
+
+
+def clip_by_global_norm(b: Functions, grads: Arrays, max_norm: Any) -> tuple[Arrays, Array]:
+    """Scales all gradients down so that their common norm is at most `max_norm`."""
+    squares = [b.sum(b.square(grad)) for grad in grads]
+    total = squares[0]
+    for square in squares[1:]:
+        total = b.add(total, square)
+    norm = b.sqrt(total)
+    share = b.minimum(b.divide(max_norm, b.add(norm, 1e-6)), 1.0)
+    return [b.multiply(grad, _number(b, share, grad)) for grad in grads], norm
+
+
+def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
+    """A running mean."""
+    return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
+
+
+def _update(
+    b: Functions,
+    *given: Any,
+    lr: Any,
+    step: Any,
+    betas: tuple[float, float],
+    eps: float,
+) -> tuple[Array, Array, Array]:
+    """AdamW of one parameter, given with its gradient, moments and decay."""
+    # In half precision eps would be 0, and 1 - betas[1] inexact.
+    param, grad, mean, power = (b.to_full_precision(array) for array in given[:4])
+    mean = _blend(b, mean, grad, betas[0])
+    power = _blend(b, power, b.square(grad), betas[1])
+    spread = b.sqrt(_correct_bias(b, power, betas[1], step))
+    ahead = _correct_bias(b, mean, betas[0], step)
+    kept = _decay(b, param, lr, given[4])
+    change = b.multiply(b.divide(ahead, b.add(spread, eps)), _number(b, lr, kept))
+    dtype = b.dtype(given[0])
+    moved = b.astype(b.subtract(kept, change), dtype)
+    return moved, b.astype(mean, dtype), b.astype(power, dtype)
+
+
+def _correct_bias(b: Functions, mean: Array, beta: float, step: Any) -> Array:
+    """A running mean that began at 0, divided by the share it has seen."""
+    if not beta:
+        return mean
+    if isinstance(step, (int, float)):
+        return b.multiply(mean, 1.0 / -math.expm1(step * math.log(beta)))
+    seen = b.expm1(b.multiply(_number(b, step, mean), math.log(beta)))
+    return b.negative(b.divide(mean, seen))
+
+
+def _decay(b: Functions, param: Array, lr: Any, decay: float) -> Array:
+    """A parameter moved towards 0."""
+    if not decay:
+        return param
+    if not _is_array(lr):
+        return b.multiply(param, 1.0 - lr * decay)
+    lost = b.multiply(_number(b, lr, param), decay)
+    return b.multiply(param, b.subtract(1.0, lost))
+
+
+def _number(b: Functions, value: Any, like: Array) -> Any:
+    """A number as it is; an array of one in the type of another array."""
+    return b.astype(value, b.dtype(like)) if _is_array(value) else value
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a number came as an array."""
+    return not isinstance(value, (int, float))
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_adamw(call: Call) -> list[Kind]:
+    """The parameters and both averages."""
+    params, _, first, second = call.args[:4]
+    return [kind_of(value) for value in (*params, *first, *second)]
+
+
+def _shape_sgd(call: Call) -> list[Kind]:
+    """The parameters and their momenta."""
+    params, _, momenta = call.args[:3]
+    return [kind_of(value) for value in values_in([params, momenta])]
+
+
+def _shape_clip(call: Call) -> list[Kind]:
+    """The gradients, and their norm."""
+    grads: list[Value] = call.args[0]
+    return [*map(kind_of, grads), ((), dtype_of_statistic(grads[0]))]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "adamw": _shape_adamw,
+    "sgd": _shape_sgd,
+    "clip_by_global_norm": _shape_clip,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_adamw(
+    b: ArrayFunctions,
+    params: list[Floats],
+    grads: list[Floats],
+    first: list[Floats],
+    second: list[Floats],
+    lr: Any,
+    step: Any,
+    *,
+    betas: tuple[float, float],
+    eps: float,
+    decays: Sequence[float],
+) -> tuple[list[Floats], list[Floats], list[Floats]]:
+    """One step of AdamW, written into the arrays that it is given."""
+    # NumPy's functions give arrays without axes as scalars, which no kernel can write.
+    params, first, second = (
+        [np.asarray(array, order="C") for array in several]
+        for several in (params, first, second)
+    )
+    grads = [to_contiguous(grad) for grad in grads]
+    rate, number = float(lr), int(step)
+    _native.adamw(
+        *(params, grads, first, second, rate, *betas, eps, list(decays), number),
+        b.threads,
+    )
+    return params, first, second

@@ -1,0 +1,306 @@
+"""Attention over sequences that lie end to end, by tiles of one sequence each.
+
+Numbers of two sequences never meet in a product, not even with weight 0, since 0 times NaN
+is NaN. All shapes follow from the arguments' shapes, so that compilers can follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+from seqloom.tensor._families._attention import (
+    attention_grad_shape,
+    attention_shape,
+    make_sums,
+    scale_of,
+    with_unit_stride,
+)
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    Pair,
+    Triple,
+    fresh,
+    to_contiguous,
+    widen,
+    write_each,
+)
+from seqloom.tensor._families._rule import Parts, Rule
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families import _keep as keep
+    from seqloom.tensor._families._shape_rule import ShapeRule
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+_WASTE = 4  # how many rows, padding counted, one row may become in tiles of full length
+
+
+class _Tiles(NamedTuple):
+    """For each tile the rows of its queries and keys, and which pairs may meet."""
+
+    queries: Array  # (n, t), the total where there is none
+    keys: Array  # (n, s), the total where there is none
+    mask: Array  # (n, 1, t, s)
+
+
+def attention_varlen(
+    b: Functions,
+    q: Array,
+    k: Array,
+    v: Array,
+    cu_seqlens: Array,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+) -> tuple[Array, Array]:
+    """Attention within each of several sequences that lie end to end.
+
+    What a sequence holds, NaN included, never reaches another one. A backend refuses
+    a sequence that is longer than `max_seqlen` where it can look, else gives NaN. Half
+    precision is computed in float32, in which the log-sum-exp stays.
+
+    Returns:
+        The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
+    """
+    total, heads, _ = q.shape
+    if not total:
+        sums = b.zeros((heads, total), dtype=b.dtype(q))
+        return b.zeros(v.shape, dtype=b.dtype(v)), sums
+    tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
+    cut = _cut(b, q, tiles.queries), _cut(b, k, tiles.keys)
+    out, lse = b.attention(*cut, _cut(b, v, tiles.keys), tiles.mask, scale=scale)
+    out = _join_like(b, q, out, tiles.queries)
+    lse = _join_tiles(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
+    longest = b.max(_lengths(b, cu_seqlens))
+    out = b.where(b.greater(longest, max_seqlen), math.nan, out)
+    return out, b.matrix_transpose(b.squeeze(lse, axis=-1))
+
+
+def attention_varlen_grad(
+    b: Functions,
+    grad: Array,
+    q: Array,
+    k: Array,
+    v: Array,
+    cu_seqlens: Array,
+    out: Array,
+    lse: Array,
+    /,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``attention_varlen`` by q, k and v."""
+    total = q.shape[0]
+    if not total:
+        return q, k, v
+    tiles = _tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
+    lse = b.expand_dims(b.matrix_transpose(lse), axis=-1)
+    grad, rows, out, lse = (_cut(b, x, tiles.queries) for x in (grad, q, out, lse))
+    keys, values = _cut(b, k, tiles.keys), _cut(b, v, tiles.keys)
+    saved = tiles.mask, None, out, b.squeeze(lse, axis=-1)
+    by_q, by_k, by_v = b.attention_grad(grad, rows, keys, values, *saved, scale=scale)
+    return (
+        _join_like(b, q, by_q, tiles.queries),
+        _join_like(b, k, by_k, tiles.keys),
+        _join_like(b, v, by_v, tiles.keys),
+    )
+
+
+def _tiles(
+    b: Functions, cu_seqlens: Array, total: int, longest: int, *, causal: bool
+) -> _Tiles:
+    """The tiles of all sequences: whole ones, unless that were mostly padding."""
+    count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
+    whole = count * reach <= _WASTE * total
+    # Beside one long sequence, tiles as long as it would hold little of short ones.
+    length = reach if whole else -(-total // count)
+    number = count if whole else total // length + count
+    owner, before = _owners(b, cu_seqlens, length, number)
+    at = _range(b, length, cu_seqlens)
+    at = b.add(b.multiply(b.expand_dims(before, axis=1), length), at)
+    of = b.expand_dims(_range(b, reach, cu_seqlens), axis=0)
+    queries = _rows_at(b, cu_seqlens, owner, at, total)
+    keys = _rows_at(b, cu_seqlens, owner, of, total)
+    mask = b.logical_and(
+        b.less(b.expand_dims(queries, axis=2), total),
+        b.less(b.expand_dims(keys, axis=1), total),
+    )
+    if causal:
+        at, of = b.expand_dims(at, axis=2), b.expand_dims(of, axis=1)
+        mask = b.logical_and(mask, b.greater_equal(at, of))
+    return _Tiles(queries, keys, b.expand_dims(mask, axis=1))
+
+
+def _owners(
+    b: Functions, cu_seqlens: Array, length: int, number: int
+) -> tuple[Array, Array]:
+    """Each tile's sequence, and how many tiles of that sequence come before it."""
+    lengths = _lengths(b, cu_seqlens)
+    tiles = b.floor_divide(b.add(lengths, length - 1), length)
+    ends = b.astype(b.cumulative_sum(tiles, axis=0), b.dtype(cu_seqlens))
+    tile = _range(b, number, cu_seqlens)
+    owner = b.searchsorted(ends, tile, side="right")
+    owner = b.minimum(b.astype(owner, b.dtype(tile)), lengths.shape[0] - 1)
+    first = b.take(b.subtract(ends, tiles), owner, axis=0)
+    return owner, b.subtract(tile, first)
+
+
+def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
+    """The rows at positions of each tile's sequence; the total beyond its end."""
+    start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
+    end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
+    rows = b.add(start, at)
+    return b.where(b.less(rows, end), rows, total)
+
+
+def _range(b: Functions, length: int, like: Array) -> Array:
+    """Whole numbers from 0, in the type of others."""
+    return b.arange(length, dtype=b.dtype(like))
+
+
+def _cut(b: Functions, x: Array, rows: Array) -> Array:
+    """``(total, h, d)`` as tiles ``(n, h, t, d)``, widened; zeros where there is no row."""
+    total = x.shape[0]
+    positions = b.reshape(b.minimum(rows, total - 1), (-1,))
+    tiles = b.reshape(b.take(x, positions, axis=0), (*rows.shape, *x.shape[1:]))
+    inside = b.expand_dims(b.expand_dims(b.less(rows, total), axis=2), axis=3)
+    return b.permute_dims(b.to_full_precision(b.where(inside, tiles, 0)), (0, 2, 1, 3))
+
+
+def _join_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
+    """Tiles as rows of the number and the type of another array."""
+    return b.astype(_join_tiles(b, tiles, rows, x.shape[0]), b.dtype(x))
+
+
+def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
+    """Tiles ``(n, h, t, d)`` as ``(total, h, d)``; what has no row is left out."""
+    number, heads, length, width = tiles.shape
+    tiles = b.permute_dims(tiles, (0, 2, 1, 3))
+    flat = b.reshape(tiles, (number * length, heads * width))
+    added = b.embedding_grad(flat, b.reshape(rows, (-1,)), rows=total + 1)
+    kept = b.index(added, (slice(0, total), slice(None)))
+    return b.reshape(kept, (total, heads, width))
+
+
+def _lengths(b: Functions, cu_seqlens: Array) -> Array:
+    """How many rows each sequence has."""
+    ends = b.index(cu_seqlens, (slice(1, None),))
+    return b.subtract(ends, b.index(cu_seqlens, (slice(0, -1),)))
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _pull_attention_varlen(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    arrays, options = saved
+    options = {"scale": None, "causal": False, **options}
+    return b.attention_varlen_grad(grad, *arrays, **options)
+
+
+RULES: dict[str, Rule] = {
+    "attention_varlen": Rule(
+        lambda args, out, _, options: ((*args, *out), options), _pull_attention_varlen
+    ),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "attention_varlen": attention_shape,
+    "attention_varlen_grad": attention_grad_shape,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_attention_varlen(
+    b: ArrayFunctions,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    cu_seqlens: NDArray[Any],
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+    out: Pair | None = None,
+) -> Pair:
+    """Attention within each of several sequences that lie end to end.
+
+    Returns:
+        The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
+    """
+    bounds = _find_bounds(cu_seqlens, max_seqlen)
+    q, k, v = (with_unit_stride(_by_head(array)) for array in (q, k, v))
+    made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
+    lse = make_sums(q.shape[1:3], q.dtype, out and out[1])
+    rule = scale_of(q, scale), causal, None
+    _native.attention(q, k, v, None, bounds, *rule, _by_head(made), lse, b.threads)
+    return write_each((made, lse), out)
+
+
+@widen
+def numpy_attention_varlen_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    cu_seqlens: NDArray[Any],
+    output: Floats,
+    lse: Floats,
+    /,
+    *,
+    max_seqlen: int,
+    scale: float | None = None,
+    causal: bool = False,
+    out: Triple | None = None,
+) -> Triple:
+    """The derivatives of ``attention_varlen`` by q, k and v."""
+    bounds = _find_bounds(cu_seqlens, max_seqlen)
+    made = (
+        fresh(q.shape, q.dtype),
+        fresh(k.shape, q.dtype),
+        fresh(v.shape, q.dtype),
+    )
+    arrays: Any = [with_unit_stride(_by_head(array)) for array in (grad, q, k, v)]
+    result = with_unit_stride(_by_head(output)), to_contiguous(lse)
+    rule = scale_of(q, scale), causal, None
+    into: Any = [_by_head(array) for array in made]
+    kernel: Any = _native.attention_grad
+    kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
+    return write_each(made, out)
+
+
+def _find_bounds(cu_seqlens: NDArray[Any], longest: int) -> list[int]:
+    """Where sequences begin and end, none of them longer than it was said."""
+    widest = int(max(np.diff(cu_seqlens), default=0))
+    if widest > longest:
+        raise ArgumentError(
+            f"max_seqlen is {longest}, but a sequence has {widest} positions"
+        )
+    return cu_seqlens.tolist()
+
+
+def _by_head(x: Floats) -> Floats:
+    """``(total, h, d)`` as ``(1, h, total, d)``."""
+    return x.swapaxes(0, 1)[None]

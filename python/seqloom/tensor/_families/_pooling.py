@@ -1,0 +1,305 @@
+"""Pooling along any number of axes: one number for each window.
+
+``x`` is ``(n, c, …)``. The index of a maximum is its position in the row, or in the plane
+in C order. Padding never wins, and counts as zeros for a mean. Of equal values the first
+one wins. keep.Options are torch's: ``ceil_mode`` for a last window that reaches beyond the
+padding; for a mean ``count_include_pad`` and ``divisor_override``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
+from seqloom.tensor._families._rule import Parts, Rule, of_each_rank
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, like_last
+from seqloom.tensor._families._windows import Size, Windows, to_sizes, windows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def max_pool(
+    b: Functions,
+    x: Array,
+    *,
+    kernel: Size,
+    stride: Size,
+    ceil_mode: bool = False,
+    **geometry: Size,
+) -> tuple[Array, Array]:
+    """The maximum of each window, and its index."""
+    sizes = to_sizes(kernel, len(x.shape) - 2)
+    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    plain = b.stop_gradient(x)
+    taps = [covered for _, covered in windows.taps(b, plain, _lowest(b, x))]
+    winners = b.argmax(b.stack(taps, axis=-1), axis=-1)
+    if any(windows.padding) or windows.ceil:
+        winners = _replace_padding(b, winners, windows, x)
+    indices = _to_indices(b, winners, windows, x.shape)
+    out = b.take_along_axis(_flatten(b, x), _flatten(b, indices), axis=-1)
+    return b.reshape(out, winners.shape), indices
+
+
+def max_pool_grad(b: Functions, grad: Array, indices: Array, shape: Sequence[int]) -> Array:
+    """The gradient of `max_pool` by its input, which had `shape`."""
+    flat = (*shape[:2], math.prod(shape[2:]))
+    zeros = b.zeros(flat, dtype=b.dtype(grad))
+    out = b.scatter_add(zeros, _flatten(b, indices), _flatten(b, grad), axis=-1)
+    return b.reshape(out, tuple(shape))
+
+
+def avg_pool(
+    b: Functions,
+    x: Array,
+    *,
+    kernel: Size,
+    stride: Size,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    **geometry: Size,
+) -> Array:
+    """The mean of each window."""
+    sizes = to_sizes(kernel, len(x.shape) - 2)
+    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    factors = windows.mean_factors(
+        b,
+        x.shape[2:],
+        b.dtype(x),
+        count_padding=count_include_pad,
+        divisor=divisor_override,
+    )
+    taps = windows.taps(b, x, 0)
+    total = next(taps)[1]
+    for _, covered in taps:
+        total = b.add(total, covered)
+    return b.multiply(total, factors)
+
+
+def avg_pool_grad(
+    b: Functions,
+    grad: Array,
+    shape: Sequence[int],
+    *,
+    kernel: Size,
+    stride: Size,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+    **geometry: Size,
+) -> Array:
+    """The gradient of `avg_pool` by its input, which had `shape`."""
+    sizes = to_sizes(kernel, len(shape) - 2)
+    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    factors = windows.mean_factors(
+        b,
+        shape[2:],
+        b.dtype(grad),
+        count_padding=count_include_pad,
+        divisor=divisor_override,
+    )
+    share = b.multiply(grad, factors)
+    return windows.scatter(b, lambda _: share, shape)
+
+
+def _replace_padding(b: Functions, winners: Array, windows: Windows, x: Array) -> Array:
+    """Where padding ties with the values of a window, lets the first real value win."""
+    ones = b.ones(tuple(x.shape[2:]), dtype="int32")
+    is_real = b.stack([covered for _, covered in windows.taps(b, ones, 0)], axis=-1)
+    is_real = b.broadcast_to(is_real, (*winners.shape, is_real.shape[-1]))
+    won = b.take_along_axis(is_real, b.expand_dims(winners, axis=-1), axis=-1)
+    won = b.squeeze(won, axis=-1)
+    return b.where(b.greater(won, 0), winners, b.argmax(is_real, axis=-1))
+
+
+def _lowest(b: Functions, x: Array) -> float:
+    """Returns the least number of the array's type."""
+    if b.isdtype(b.dtype(x), "integral"):
+        return int(b.iinfo(x.dtype).min)
+    return -math.inf
+
+
+def _flatten(b: Functions, x: Array) -> Array:
+    """Reshapes ``(n, c, …)`` to ``(n, c, positions)``."""
+    return b.reshape(x, (*x.shape[:2], math.prod(x.shape[2:])))
+
+
+def _to_indices(
+    b: Functions, winners: Array, windows: Windows, shape: Sequence[int]
+) -> Array:
+    """Converts the winning tap of each window to a position in the flattened input."""
+    total: Any = 0
+    span, step = math.prod(windows.kernel), math.prod(shape[2:])
+    for axis, (k, s, p, d) in enumerate(
+        zip(windows.kernel, windows.stride, windows.padding, windows.dilation, strict=True)
+    ):
+        span, step = span // k, step // shape[2 + axis]
+        tap = b.multiply(b.remainder(b.floor_divide(winners, span), k), d)
+        start = b.arange(winners.shape[2 + axis], dtype=b.dtype(winners))
+        start = b.subtract(b.multiply(start, s), p)
+        start = b.reshape(start, (-1, *(1 for _ in windows.kernel[axis + 1 :])))
+        total = b.add(b.multiply(b.add(tap, start), step), total)
+    return total
+
+
+# The operations of each rank: one body.
+max_pool1d = max_pool2d = max_pool
+max_pool1d_grad = max_pool2d_grad = max_pool_grad
+avg_pool1d = avg_pool2d = avg_pool
+avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_indices(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
+    """The index of each maximum, and the shape of the input."""
+    return out[1], tuple(args[0].shape)
+
+
+def _max_pool_rule(name: str) -> Rule:
+    """The rule of a max pool: gradients go back to the maxima."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        return (getattr(b, f"{name}_grad")(grad, *saved),)
+
+    return Rule(_keep_indices, pull)
+
+
+def _max_pool_grad_rule(_name: str) -> Rule:
+    """The rule of its gradient: the values at the indices, which count positions."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        indices, _ = saved
+        shape = tuple(indices.shape)
+        rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
+        flat = b.reshape(indices, (*shape[:2], math.prod(shape[2:])))
+        return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
+
+    return Rule(keep.further, pull)
+
+
+def _avg_pool_rule(name: str) -> Rule:
+    """The rule of a mean pool."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        shape, _, options = saved
+        return (getattr(b, f"{name}_grad")(grad, shape, **options),)
+
+    return Rule(keep.shape_and_options, pull)
+
+
+def _avg_pool_grad_rule(name: str) -> Rule:
+    """The rule of its gradient, which is linear too."""
+
+    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+        _, options = saved
+        return (getattr(b, name)(grad, **options),)
+
+    return Rule(keep.further_and_options, pull)
+
+
+RULES: dict[str, Rule] = {
+    **of_each_rank(_max_pool_rule, "max_pool"),
+    **of_each_rank(_max_pool_grad_rule, "max_pool", "_grad"),
+    **of_each_rank(_avg_pool_rule, "avg_pool"),
+    **of_each_rank(_avg_pool_grad_rule, "avg_pool", "_grad"),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+_INDEX = np.dtype(np.int64)
+
+
+def _shape_pool(call: Call) -> Kind:
+    """A number for each window."""
+    x = call.args[0]
+    kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
+    return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
+
+
+def _shape_max_pool(call: Call) -> list[Kind]:
+    """The maxima and their indices."""
+    shape, dtype = _shape_pool(call)
+    return [(shape, dtype), (shape, _INDEX)]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("max_pool1d", "max_pool2d"), _shape_max_pool),
+    **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), like_last),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d"), _shape_pool),
+    **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), like_last),
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_max_pool1d(
+    b: ArrayFunctions,
+    x: Floats,
+    *,
+    kernel: Size,
+    stride: Size,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+    out: tuple[Floats, NDArray[np.int64]] | None = None,
+) -> tuple[Floats, NDArray[np.int64]]:
+    """The maximum of each window of ``(n, c, l)``, and its index in the row."""
+    sizes = to_sizes(kernel, 1)
+    windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
+    if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):  # not in the kernel
+        geometry = {"stride": stride, "padding": padding, "dilation": dilation}
+        found = max_pool1d(b, x, kernel=kernel, ceil_mode=ceil_mode, **geometry)
+        return (
+            found
+            if out is None
+            else (write_to(found[0], out[0]), write_to(found[1], out[1]))
+        )
+    x = np.ascontiguousarray(x)
+    shape = (*x.shape[:2], *windows.counts(x.shape[2:]))
+    out = out or (fresh(shape, x.dtype), fresh(shape, np.int64))
+    (size,), (step,), (around,), *_ = windows
+    _native.max_pool1d(x, size, step, around, *out, b.threads)
+    return out
+
+
+@widen
+def numpy_max_pool_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    indices: NDArray[np.int64],
+    shape: Sequence[int],
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """The gradient of a max pool by its input, which had `shape`."""
+    out = fresh(tuple(shape), grad.dtype) if out is None else out
+    _native.max_pool1d_grad(_to_rows(grad), _to_rows(indices), _to_rows(out), b.threads)
+    return out
+
+
+def _to_rows(x: NDArray[Any]) -> NDArray[Any]:
+    """Returns ``(n, c, …)`` in C order with its positions in one row."""
+    x = np.ascontiguousarray(x)
+    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+numpy_max_pool1d_grad = numpy_max_pool2d_grad = numpy_max_pool_grad

@@ -1,0 +1,375 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import math
+import platform
+from string import ascii_letters
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.errors import ShapeError
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
+from seqloom.tensor._families._numpy_functions import promote_all
+from seqloom.tensor._families._rule import Parts, Rule, as_input, axes_of
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    Shape,
+    ShapeRule,
+    find_dtype,
+    promote,
+    require_fit,
+)
+from seqloom.tensor._families._unary import is_complex
+from seqloom.tensor._index import broadcast_shapes
+
+if TYPE_CHECKING:
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def linear(b: Functions, x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """``x @ weight.T + bias``: ``(..., in)`` with ``(out, in)`` to ``(..., out)``."""
+    require_bias(weight, bias)
+    out = b.matmul(x, b.matrix_transpose(weight))
+    return out if bias is None else b.add(out, bias)
+
+
+def require_bias(weight: Array, bias: Array | None) -> None:
+    """Refuses a bias that has not one number for each output."""
+    if bias is not None and tuple(bias.shape) != tuple(weight.shape[:1]):
+        raise ShapeError(
+            f"linear: bias: expected shape {list(weight.shape[:1])}, got {list(bias.shape)}"
+        )
+
+
+def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
+    """Refuses products over axes of other lengths; a length of 1 is not repeated."""
+    one, other = tuple(x.shape), tuple(y.shape)
+    if isinstance(axes, int):
+        pairs = zip(one[len(one) - axes :], other[:axes], strict=False)
+    else:
+        left, right = ((it,) if isinstance(it, int) else it for it in axes)
+        pairs = ((one[i], other[j]) for i, j in zip(left, right, strict=True))
+    if any(length != width for length, width in pairs):
+        raise ShapeError(
+            f"{name}: the axes that are summed over must have the same lengths; got the "
+            f"shapes {one} and {other} with axes {axes}"
+        )
+
+
+def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
+    """The sum of products along an axis; of complex numbers, by conjugates of x."""
+    require_equal_lengths("vecdot", x, y, (axis, axis))
+    left = b.conj(x) if is_complex(b, x) else x
+    products = b.multiply(left, y)
+    total = b.sum(products, axis=axis)
+    dtype = b.dtype(products)  # a sum of small integers is wider
+    return b.astype(total, dtype) if dtype.kind in "iu" else total
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """Of two factors, the one whose partner is followed; what both look like."""
+    del out
+    return (
+        args[0] if needs[1] else None,
+        args[1] if needs[0] else None,
+        keep.like(args[0]),
+        keep.like(args[1]),
+        options,
+    )
+
+
+def _pull_matmul(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
+    left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
+    by_left = by_right = None
+    if needs[0]:
+        wide = tuple(left_shape) if len(left_shape) > 1 else (1, *left_shape)
+        by_left = b.matmul(grad, b.matrix_transpose(right))
+        by_left = b.reshape(as_input(b, by_left, (wide, left_dtype)), tuple(left_shape))
+    if needs[1]:
+        wide = tuple(right_shape) if len(right_shape) > 1 else (*right_shape, 1)
+        by_right = b.matmul(b.matrix_transpose(left), grad)
+        by_right = b.reshape(as_input(b, by_right, (wide, right_dtype)), tuple(right_shape))
+    return by_left, by_right
+
+
+def _with_unit_axes(
+    b: ArrayFunctions, arrays: Any, left_shape: Any, right_shape: Any
+) -> Any:
+    """A product with a vector as one of matrices: an axis of length 1 put in."""
+    left, right, grad = arrays
+    if len(left_shape) == 1:
+        left = None if left is None else b.expand_dims(left, axis=0)
+        grad = b.expand_dims(grad, axis=-2 if len(right_shape) > 1 else -1)
+    if len(right_shape) == 1:
+        right = None if right is None else b.expand_dims(right, axis=1)
+        grad = b.expand_dims(grad, axis=-1)
+    return left, right, grad
+
+
+def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
+    """The input if the weight is followed, the weight if the input is; a shape."""
+    x, weight = args[:2]
+    kept = x if needs[1] else None, weight if needs[0] else None
+    return *kept, tuple(x.shape)
+
+
+def _pull_linear(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    x, weight, shape = saved
+    count = math.prod(shape[:-1])
+    rows = b.reshape(grad, (count, grad.shape[-1]))
+    by_x = by_weight = by_bias = None
+    if needs[0]:
+        by_x = b.reshape(b.matmul(rows, weight), shape)
+    if needs[1]:
+        by_weight = b.matmul(b.matrix_transpose(rows), b.reshape(x, (count, shape[-1])))
+    if needs[2:] and needs[2]:
+        by_bias = b.sum(rows, axis=0)
+    return by_x, by_weight, by_bias
+
+
+def _pull_tensordot(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    left, right, *likes, options = saved
+    sizes = [len(shape) for shape, _ in likes]
+    ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
+    free, other = _rest(ours, sizes[0]), _rest(theirs, sizes[1])
+    positions = list(range(len(grad.shape)))
+    by_left = by_right = None
+    if needs[0]:
+        by_left = b.tensordot(grad, right, axes=(positions[len(free) :], other))
+        by_left = _in_order(b, by_left, [*free, *_met(ours, theirs)])
+    if needs[1]:
+        by_right = b.tensordot(left, grad, axes=(free, positions[: len(free)]))
+        by_right = _in_order(b, by_right, [*_met(theirs, ours), *other])
+    return by_left, by_right
+
+
+def _rest(axes: list[int], ndim: int) -> list[int]:
+    """The axes that are not summed over."""
+    return [axis for axis in range(ndim) if axis not in axes]
+
+
+def _met(axes: list[int], by: list[int]) -> list[int]:
+    """Axes in the order of those that they are paired with."""
+    return [axis for _, axis in sorted(zip(by, axes, strict=True))]
+
+
+def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
+    """The axes of both factors that are summed over, in pairs."""
+    if isinstance(axes, int):
+        return list(range(left - axes, left)), list(range(axes))
+    ours, theirs = axes
+    return list(axes_of(ours, left)), list(axes_of(theirs, right))
+
+
+def _in_order(b: ArrayFunctions, part: Array, axes: list[int]) -> Array:
+    """An array whose axes stand in another order, put right."""
+    return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
+
+
+RULES: dict[str, Rule] = {
+    "matmul": Rule(_keep_factors, _pull_matmul),
+    "linear": Rule(_keep_linear, _pull_linear),
+    "tensordot": Rule(_keep_factors, _pull_tensordot),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_matmul(call: Call) -> Kind:
+    """Rows of the left, columns of the right; the axes before them broadcast."""
+    left, right = call.args[0].shape, call.args[1].shape
+    dtype = find_dtype(call._replace(args=call.args[:2]))
+    require_fit(bool(left and right) and left[-1] == right[-2:][0], left, right)
+    if len(right) == 1:
+        return left[:-1], dtype
+    if len(left) == 1:
+        return (*right[:-2], right[-1]), dtype
+    return (*broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
+
+
+def _shape_linear(call: Call) -> Kind:
+    """The rows of the weight instead of the last axis."""
+    x, weight = call.args[:2]
+    require_fit(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
+    dtype = find_dtype(Call(call.target, "add", (x, weight), {}))
+    return (*x.shape[:-1], weight.shape[0]), dtype
+
+
+def _shape_tensordot(call: Call) -> Kind:
+    """The axes that are not summed over, those of the left first."""
+    x, y = call.args[:2]
+    axes = call.options.get("axes", call.get(2, "axes", 2))
+    if isinstance(axes, int):
+        axes = list(range(-axes, 0)), list(range(axes))
+    left, right = (_drop(v.shape, gone) for v, gone in zip((x, y), axes, strict=True))
+    return (*left, *right), promote(call.target, x, y)
+
+
+def _drop(shape: Shape, axes: Any) -> list[int]:
+    """A shape without some axes."""
+    gone = {axis % len(shape) for axis in axes}
+    return [size for axis, size in enumerate(shape) if axis not in gone]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "matmul": _shape_matmul,
+    "linear": _shape_linear,
+    "tensordot": _shape_tensordot,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+# Rust's products are written for the vectors of these machines, where they are as quick
+# as a BLAS and share our threads: a pool of BLAS's own would spin while ours works.
+_OURS = platform.machine() in {"x86_64", "AMD64"}
+# Elsewhere NumPy's BLAS multiplies, but for pairs too small to wake its threads for.
+_SMALL = 1 << 21
+
+
+@widen
+def numpy_matmul(
+    b: ArrayFunctions, x: Floats, y: Floats, *, out: Floats | None = None
+) -> Floats:
+    """The product of matrices, of as many pairs as there are."""
+    return _product(b, x, y, None, out)
+
+
+@widen
+def numpy_linear(
+    b: ArrayFunctions,
+    x: Floats,
+    weight: Floats,
+    bias: Floats | None = None,
+    *,
+    out: Floats | None = None,
+) -> Floats:
+    """``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
+    require_bias(weight, bias)
+    shape = (*x.shape[:-1], weight.shape[0])
+    count = math.prod(shape[:-1])  # no -1: an axis may be of length 0
+    into = None if out is None else out.reshape(count, shape[-1])
+    rows = x.reshape(count, x.shape[-1])
+    return _product(b, rows, weight.T, bias, into).reshape(shape)
+
+
+def is_ours(b: ArrayFunctions) -> bool:
+    """Whether Rust multiplies large matrices on this machine."""
+    return _OURS or b.deterministic
+
+
+def _product(
+    b: ArrayFunctions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+) -> Floats:
+    """``x @ y + bias``, by whom it suits."""
+    if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
+        return _by_rust(b, x, y, bias, out)
+    if x.dtype != y.dtype:
+        x, y = promote_all((x, y))
+        return _product(b, x, y, bias, out)
+    if _is_for_matrices(b, x, y):
+        found = write_to(_as_matrices(b, x, y), out)
+    else:
+        found = np.matmul(x, y, out=out)
+    return found if bias is None else np.add(found, bias, out=found)
+
+
+@widen
+def numpy_tensordot(b: ArrayFunctions, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
+    """The sum of products over several axes."""
+    require_equal_lengths("tensordot", x, y, axes)
+    x, y = promote_all((x, y))
+    if not is_ours(b) or x.dtype.kind != "f":
+        return np.tensordot(x, y, axes=axes)
+    if isinstance(axes, int):
+        axes = range(x.ndim - axes, x.ndim), range(axes)
+    left, right = list(range(x.ndim)), list(range(x.ndim, x.ndim + y.ndim))
+    for one, other in zip(*axes, strict=True):
+        right[other] = left[one]
+    kept = [array for array in (*left, *right) if (array in left) != (array in right)]
+    names = ("".join(map(ascii_letters.__getitem__, row)) for row in (left, right, kept))
+    return b.einsum("{},{}->{}".format(*names), x, y)
+
+
+def _suits_rust(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
+    """Whether both are matrices of one type that Rust knows, and it may multiply them."""
+    if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
+        return False
+    if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
+        return False
+    if is_ours(b):
+        return True
+    is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
+    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _SMALL
+
+
+def _by_rust(
+    b: ArrayFunctions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+) -> Floats:
+    """``x @ y + bias`` for a pair of matrices, or for as many as there are."""
+    if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
+        found = _many(b, x, y, out)
+        return found if bias is None else np.add(found, bias, out=found)
+    shape = (x.shape[0], y.shape[1])
+    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+    if not _native.product((x, y), bias, into, b.threads):
+        bias = None if bias is None else _regular(bias)
+        _native.product((_regular(x), _regular(y)), bias, into, b.threads)
+    return into if out is None or out is into else write_to(into, out)
+
+
+def _many(b: ArrayFunctions, x: Floats, y: Floats, out: Floats | None) -> Floats:
+    """``x @ y`` for each pair of matrices."""
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = (*batch, x.shape[-2], y.shape[-1])
+    into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+    pairs = into.reshape(math.prod(batch), *shape[-2:])
+    _native.products(_stack(x, batch), _stack(y, batch), pairs, b.threads)
+    return into if out is None or out is into else write_to(into, out)
+
+
+def _is_for_matrices(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
+    """Whether BLAS would multiply vectors or two float types, where it must not."""
+    are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
+    if not are_floats or not is_ours(b):
+        return False
+    return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
+
+
+def _as_matrices(b: ArrayFunctions, x: Floats, y: Floats) -> Floats:
+    """The product of vectors or of two float types, as one of matrices."""
+    dtype = np.result_type(x, y)
+    row, column = x.ndim == 1, y.ndim == 1
+    x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
+    out = b.matmul(x[None] if row else x, y[:, None] if column else y)
+    out = out[..., 0] if column else out
+    return (out[0] if column else out[..., 0, :]) if row else out
+
+
+def _stack(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
+    """The matrices in one row, and whether each is transposed in memory."""
+    count = math.prod(batch)
+    x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
+    transposed = x.mT
+    if transposed.flags.c_contiguous and transposed.flags.aligned:
+        return transposed, True
+    return _regular(x), False
+
+
+def _regular(x: Floats) -> Floats:
+    """The array, or a copy without gaps at an address that its type allows."""
+    return np.require(x, requirements=["C", "A"])

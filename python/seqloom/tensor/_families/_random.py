@@ -1,0 +1,293 @@
+"""Random numbers by key, the same bits on every backend.
+
+What is made of the words of a key follows jax's definitions, so that jax's own generator is
+the implementation there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._error_function import erf_in_float32, erf_inv
+from seqloom.tensor._families._keys import (
+    check_bounds,
+    check_range,
+    check_share,
+    draw_pairs,
+    draw_shape,
+    find_edge,
+    jax_split,
+    to_count,
+    to_shape,
+    words_of,
+)
+from seqloom.tensor._families._numpy_arrays import Floats, fill, make_out, widen, write_to
+from seqloom.tensor._families._rule import Rule
+from seqloom.tensor._families._shape_rule import ShapeRule, like_first
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+_WORD = 32  # bits
+# Of each type: random bits that a number takes, and how many of them are kept.
+_BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
+
+
+def uniform(
+    b: Functions, key: Any, shape: Sequence[int], *, dtype: Any = "float32"
+) -> Array:
+    """Numbers from 0 (included) to 1 (excluded)."""
+    name, shape = np.dtype(dtype).name, to_shape(shape)
+    width, kept = _BITS[name]
+    if width > _WORD:
+        high, low = (b.astype(pair, "uint64") for pair in draw_pairs(b, key, shape))
+        high = b.bitwise_left_shift(high, 32)
+        bits = b.reshape(b.bitwise_or(high, low), shape)
+    else:
+        bits = b.bitwise_and(b.random_bits(key, shape), (1 << width) - 1)
+    bits = b.bitwise_right_shift(bits, width - kept)
+    return b.multiply(b.astype(bits, dtype), 2.0**-kept)
+
+
+def normal(
+    b: Functions, key: Any, shape: Sequence[int], *, dtype: Any = "float32"
+) -> Array:
+    """Numbers of mean 0 and deviation 1."""
+    low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
+    return _bent(b, _between(b, key, shape, low, 1.0, dtype), dtype)
+
+
+def truncated_normal(
+    b: Functions,
+    key: Any,
+    lower: float,
+    upper: float,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+) -> Array:
+    """Normal numbers, given that they lie between two bounds."""
+    root, one = np.asarray(math.sqrt(2), dtype), np.dtype(dtype).type
+    lower, upper = check_bounds(lower, upper)
+    low, high = (float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper))
+    least = float(np.nextafter(one(lower), one(math.inf)))
+    most = float(np.nextafter(one(upper), one(-math.inf)))
+    shares = _between(b, key, shape, low, high, dtype)
+    edge = find_edge(low, high, least, most)
+    if edge is None:
+        return b.clip(_bent(b, shares, dtype), least, most)
+    whole = b.greater_equal(b.abs(shares), 1.0)
+    out = _bent(b, b.where(whole, 0.0, shares), dtype)
+    return b.where(whole, edge, b.clip(out, least, most))
+
+
+def bernoulli(b: Functions, key: Any, p: Any, shape: Sequence[int]) -> Array:
+    """True with probability `p`, in float32."""
+    if isinstance(p, (int, float)):
+        p = float(np.float32(check_share(p)))
+    return b.less(b.uniform(key, shape), p)
+
+
+def randint(b: Functions, key: Any, low: int, high: int, shape: Sequence[int]) -> Array:
+    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    low, high = check_range(low, high)
+    first, second = jax_split(b, key)
+    span = high - low
+    factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
+    upper = b.remainder(b.random_bits(first, shape), span)
+    lower = b.remainder(b.random_bits(second, shape), span)
+    offset = b.add(b.multiply(upper, factor), lower)
+    return b.add(b.astype(b.remainder(offset, span), "int32"), low)
+
+
+def permutation(b: Functions, key: Any, n: int) -> Array:
+    """The numbers (int32) from 0 to n - 1 in random order."""
+    n = to_count(n)
+    order = b.arange(n, dtype="int32")
+    rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
+    for _ in range(rounds):
+        key, sub = jax_split(b, key)
+        positions = b.argsort(b.random_bits(sub, (n,)))
+        order = b.take(order, positions, axis=0)
+    return order
+
+
+def dropout(b: Functions, x: Array, key: Any, rate: float) -> Array:
+    """Zeros a share `rate` of the values; its derivative is itself, of the gradient."""
+    if rate == 0:
+        return x
+    kept = b.bernoulli(key, 1.0 - rate, x.shape)
+    return b.where(kept, b.multiply(x, 1.0 / (1.0 - rate)), 0)
+
+
+def _between(
+    b: Functions, key: Any, shape: Sequence[int], low: float, high: float, dtype: Any
+) -> Array:
+    """Uniform numbers between two, rounded once, as one fused instruction does."""
+    one = np.dtype(dtype).type
+    span, share = float(one(high) - one(low)), b.uniform(key, shape, dtype=dtype)
+    wide = b.astype(share, "float64")
+    bent = b.add(b.multiply(wide, span), low)
+    return b.maximum(b.astype(bent, dtype), low)
+
+
+def _bent(b: Functions, u: Array, dtype: Any) -> Array:
+    """Numbers between -1 and 1 to normal ones, in float32 at least."""
+    narrow = np.dtype(dtype).name != "float64"
+    wide = b.astype(u, "float32" if narrow else "float64")
+    out = b.multiply(erf_inv(b, wide, narrow=narrow), math.sqrt(2))
+    return b.astype(out, dtype)
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+RULES: dict[str, Rule] = {
+    # The same mask, made again from the key.
+    "dropout": Rule(keep.further, lambda b, saved, grad, _: (b.dropout(grad, *saved),)),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "uniform": draw_shape(1, "float32"),
+    "normal": draw_shape(1, "float32"),
+    "truncated_normal": draw_shape(3, "float32"),
+    "bernoulli": draw_shape(2, "bool"),
+    "dropout": like_first,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_uniform(
+    b: ArrayFunctions,
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Numbers from 0 (included) to 1 (excluded)."""
+    if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+        return write_to(uniform(b, key, shape, dtype=dtype), out)
+    made = make_out(out, to_shape(shape), dtype)
+    _native.uniform(*words_of(key), made.reshape(-1), b.threads)
+    return write_to(made, out)
+
+
+@widen
+def numpy_normal(
+    b: ArrayFunctions,
+    key: Any,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Numbers of mean 0 and deviation 1."""
+    return numpy_truncated_normal(b, key, -math.inf, math.inf, shape, dtype=dtype, out=out)
+
+
+@widen
+def numpy_truncated_normal(
+    b: ArrayFunctions,
+    key: Any,
+    lower: float,
+    upper: float,
+    shape: Sequence[int],
+    *,
+    dtype: Any = "float32",
+    out: Floats | None = None,
+) -> Floats:
+    """Normal numbers, given that they lie between two bounds."""
+    if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
+        whole = truncated_normal(b, key, lower, upper, shape, dtype=dtype)
+        return write_to(whole, out)
+    made, ends = make_out(out, to_shape(shape), dtype), check_bounds(lower, upper)
+    bounds = _bounds(*ends, np.dtype(dtype).type)
+    _native.truncated_normal(*words_of(key), *bounds, made.reshape(-1), b.threads)
+    if math.isinf(lower) and math.isinf(upper):
+        return write_to(made, out)
+    if (edge := find_edge(*bounds)) is not None:
+        made[np.isnan(made)] = edge
+    return write_to(made, out)
+
+
+@widen
+def numpy_bernoulli(
+    b: ArrayFunctions,
+    key: Any,
+    p: Any,
+    shape: Sequence[int],
+    *,
+    out: NDArray[np.bool] | None = None,
+) -> NDArray[np.bool]:
+    """True with probability `p`, in float32."""
+    if not isinstance(p, (int, float)):
+        return np.less(b.uniform(key, shape), p, out=out)
+    made = make_out(out, to_shape(shape), np.bool)
+    _native.bernoulli(*words_of(key), check_share(p), made.reshape(-1), b.threads)
+    return write_to(made, out)
+
+
+@widen
+def numpy_randint(
+    b: ArrayFunctions,
+    key: Any,
+    low: int,
+    high: int,
+    shape: Sequence[int],
+    *,
+    out: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
+    """Whole numbers (int32) from `low` (included) to `high` (excluded)."""
+    low, high = check_range(low, high)
+    made = make_out(out, to_shape(shape), np.int32)
+    _native.randint(*words_of(key), low, high, made.reshape(-1), b.threads)
+    return write_to(made, out)
+
+
+@widen
+def numpy_permutation(b: ArrayFunctions, key: Any, n: int) -> NDArray[np.int32]:
+    """The numbers (int32) from 0 to n - 1 in random order."""
+    made = np.empty(to_count(n), np.int32)
+    _native.shuffled(*words_of(key), made, b.threads)
+    return made
+
+
+@widen
+def numpy_dropout(
+    b: ArrayFunctions, x: Floats, key: Any, rate: float, *, out: Floats | None = None
+) -> Floats:
+    """Zeros a share `rate` of the values by the key and scales up the others."""
+    kernel, words = _native.dropout, words_of(key)
+    return fill(kernel, x, *words, rate, threads=b.threads, out=out)
+
+
+def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
+    """Between which values of the error function, and of its inverse, numbers lie."""
+    if math.isinf(lower) and math.isinf(upper):
+        return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf
+    inverse = one(1) / one(math.sqrt(2))
+    low, high = (erf_in_float32(one(bound) * inverse) for bound in (lower, upper))
+    least = np.nextafter(one(lower), one(math.inf))
+    most = np.nextafter(one(upper), one(-math.inf))
+    return low, high, float(least), float(most)

@@ -1,0 +1,326 @@
+"""Recurrent layers: steps along a sequence, and the products of their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from seqloom._rust import _native
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    Triple,
+    all_contiguous,
+    fresh,
+    suit_rust,
+    widen,
+)
+from seqloom.tensor._families._recurrent_grad import (
+    shift_states,
+    split_gates,
+    swap,
+    to_truths,
+)
+from seqloom.tensor._families._rule import Parts, Rule
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, require_fit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.tensor._families import _keep as keep
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._graph import Value
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+Body = Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]]
+
+
+def scan(
+    b: Functions,
+    body: Body,
+    init: Sequence[Array],
+    xs: Sequence[Array],
+    *,
+    length: int,
+    reverse: bool = False,
+) -> tuple[list[Array], list[Array]]:
+    """Runs ``carry, y = body(carry, x)`` at each position of the first axis of ``xs``."""
+    # body takes and returns lists of arrays, of the same shapes at each step. The result
+    # is the last carry, and the values y of all steps, stacked in the order of positions.
+    carry = list(init)
+    given: list[list[Array]] = []
+    positions = range(length - 1, -1, -1) if reverse else range(length)
+    for position in positions:
+        carry, ys = body(carry, [b.index(x, position) for x in xs])
+        given.append(ys)
+    if reverse:
+        given.reverse()
+    columns = zip(*given, strict=True)
+    return list(carry), [b.stack(list(column), axis=0) for column in columns]
+
+
+def gru(
+    b: Functions,
+    x: Array,
+    h0: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+    mask: Array | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Runs one direction of gated units in torch's order of gates (Cho et al. 2014)."""
+    # x (n, l, in), h0 (n, width), w_ih (3 * width, in) for the gates reset, update and new,
+    # w_hh (3 * width, width), biases (3 * width,), mask (n, l), true where a position
+    # changes the state. The result is every state (n, l, width), the last one, and what a
+    # kernel keeps for `gru_grad`: here nothing.
+
+    def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
+        recurrent = b.linear(carry[0], w_hh, b_hh)
+        r, z, n = split_gates(b, seen[0], 3)
+        hr, hz, hn = split_gates(b, recurrent, 3)
+        reset, update = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
+        new = b.tanh(b.add(n, b.multiply(reset, hn)))
+        kept = b.multiply(update, b.subtract(carry[0], new))
+        out = _hold(b, seen, b.add(new, kept), carry[0])
+        return [out], [out]
+
+    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    (last,), (states,) = b.scan(step, [h0], seen, length=x.shape[1], reverse=reverse)
+    return swap(b, states), last, b.zeros((0,), dtype=b.dtype(last))
+
+
+def lstm(
+    b: Functions,
+    x: Array,
+    h0: Array,
+    c0: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None = None,
+    b_hh: Array | None = None,
+    mask: Array | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array, Array]:
+    """Runs one direction of long short-term memory (Hochreiter and Schmidhuber 1997)."""
+    # As `gru`, with c0 (n, width), w_ih (4 * width, in) for input, forget, cell and output.
+    # The result is every state (n, l, width), the last one, the last cell, and what a
+    # kernel keeps for `lstm_grad`: here nothing.
+
+    def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
+        gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))
+        i, f, g, o = split_gates(b, gates, 4)
+        kept = b.multiply(b.sigmoid(f), carry[1])
+        cell = b.add(kept, b.multiply(b.sigmoid(i), b.tanh(g)))
+        out = b.multiply(b.sigmoid(o), b.tanh(cell))
+        out, cell = _hold(b, seen, out, carry[0]), _hold(b, seen, cell, carry[1])
+        return [out, cell], [out]
+
+    seen = _list_seen(b, x, w_ih, b_ih, mask)
+    (last, cell), (states,) = b.scan(
+        step, [h0, c0], seen, length=x.shape[1], reverse=reverse
+    )
+    return swap(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
+
+
+def _list_seen(
+    b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
+) -> list[Array]:
+    """Returns what each step reads: the inputs' part of the gates, and the mask."""
+    # What the inputs add to the gates is one product before the loop.
+    seen = [swap(b, b.linear(x, w_ih, b_ih))]
+    if mask is not None:
+        seen.append(b.expand_dims(b.permute_dims(mask, (1, 0)), axis=2))
+    return seen
+
+
+def _hold(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
+    """Returns the new state, or the old one where a position is masked."""
+    return b.where(seen[1], new, old) if len(seen) > 1 else new
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_gru(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+    """All seven inputs, the states and what the kernel kept."""
+    return (*args, *(None,) * (7 - len(args))), out[0], out[2], options
+
+
+def _pull_gru(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+    inputs, states, kept, options = saved
+    x, h0 = inputs[:2]
+    given = (*_fill(b, grads, (states, h0)), *inputs, states, kept)
+    by_seen, by_recurrent, by_h0 = b.gru_grad(*given, **options)
+    pairs = (by_seen, x), (by_recurrent, shift_states(b, states, h0, **options))
+    parts = _pull_by_inputs(b, pairs, inputs[2], (needs[0], *needs[2:]))
+    return [parts[0], by_h0, *parts[1:], None]
+
+
+def _keep_lstm(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> Any:
+    """All eight inputs, the states and what the kernel kept."""
+    return (*args, *(None,) * (8 - len(args))), out[0], out[3], options
+
+
+def _pull_lstm(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+    inputs, states, kept, options = saved
+    x, h0, c0 = inputs[:3]
+    given = (*_fill(b, grads, (states, h0, c0)), *inputs, states, kept)
+    by_gates, *by_firsts = b.lstm_grad(*given, **options)
+    pairs = (by_gates, x), (by_gates, shift_states(b, states, h0, **options))
+    parts = _pull_by_inputs(b, pairs, inputs[3], (needs[0], *needs[3:]))
+    return [parts[0], *by_firsts, *parts[1:], None]
+
+
+def _pull_by_inputs(
+    b: ArrayFunctions,
+    pairs: Sequence[tuple[Array, Array]],
+    w_ih: Array,
+    needs: keep.Needs,
+) -> list[Array | None]:
+    """The gradients by the inputs, by both weights and by both biases."""
+    # Each pair is the gradient by a sum, and what a weight multiplied in it.
+    of_x, *others = (*needs, *(False,) * 4)
+    by_weights = [
+        _by_weight(b, *pair) if need else None
+        for pair, need in zip(pairs, others[:2], strict=True)
+    ]
+    by_biases = [
+        b.sum(by_sum, axis=(0, 1)) if need else None
+        for (by_sum, _), need in zip(pairs, others[2:4], strict=True)
+    ]
+    return [_by_input(b, pairs[0][0], w_ih) if of_x else None, *by_weights, *by_biases]
+
+
+def _fill(
+    b: ArrayFunctions, grads: Sequence[Array | None], like: Sequence[Array]
+) -> list[Array]:
+    """The gradients by the results, zeros where none arrived."""
+    pairs = zip(grads, like, strict=False)
+    return [
+        b.zeros(tuple(other.shape), dtype=other.dtype) if grad is None else grad
+        for grad, other in pairs
+    ]
+
+
+def _by_input(b: ArrayFunctions, by_gates: Array, weight: Array) -> Array:
+    """The gradient by the inputs: one product over all positions of all sequences."""
+    rows, length, gates = by_gates.shape
+    flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)
+    return b.reshape(flat, (rows, length, weight.shape[1]))
+
+
+def _by_weight(b: ArrayFunctions, by_gates: Array, x: Array) -> Array:
+    """The gradient by a weight, likewise."""
+    rows, length, gates = by_gates.shape
+    flat = b.reshape(by_gates, (rows * length, gates))
+    x = b.reshape(x, (rows * length, x.shape[-1]))
+    return b.matmul(b.matrix_transpose(flat), x)
+
+
+RULES: dict[str, Rule] = {
+    "gru": Rule(_keep_gru, _pull_gru, tracked=2),
+    "lstm": Rule(_keep_lstm, _pull_lstm, tracked=3),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_gru(call: Call) -> list[Kind]:
+    """Every state, the last one, and what the kernel keeps."""
+    return _recurrent(call, call.args[1:2], 4)
+
+
+def _shape_lstm(call: Call) -> list[Kind]:
+    """Every state, the last one, the last cell, and what the kernel keeps."""
+    return _recurrent(call, call.args[1:3], 5)
+
+
+def _recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Kind]:
+    """The results of a recurrent layer, which keeps so many numbers for each of a state."""
+    x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
+    width = h0.shape[-1]
+    require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
+    require_fit(w_hh.shape[1] == width, h0.shape, w_hh.shape)
+    each = x.shape[:2]
+    ends = [(first.shape, x.dtype) for first in firsts]
+    return [((*each, width), x.dtype), *ends, ((*each, kept * width), x.dtype)]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "gru": _shape_gru,
+    "lstm": _shape_lstm,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_gru(
+    b: ArrayFunctions,
+    x: Floats,
+    h0: Floats,
+    w_ih: Floats,
+    w_hh: Floats,
+    b_ih: Floats | None = None,
+    b_hh: Floats | None = None,
+    mask: Floats | None = None,
+    *,
+    reverse: bool = False,
+) -> Triple:
+    """Every state, the last one, and the gates, which the gradient reads."""
+    if not suit_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
+        return gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
+    inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
+    states, kept = _run(b, inputs, (h0, None), weights, mask, reverse=reverse)
+    return states, states[:, 0 if reverse else -1].copy(), kept
+
+
+@widen
+def numpy_lstm(
+    b: ArrayFunctions,
+    x: Floats,
+    h0: Floats,
+    c0: Floats,
+    w_ih: Floats,
+    w_hh: Floats,
+    b_ih: Floats | None = None,
+    b_hh: Floats | None = None,
+    mask: Floats | None = None,
+    *,
+    reverse: bool = False,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Every state, the last one, the last cell, and the gates and cells."""
+    if not suit_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
+        return lstm(b, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
+    inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
+    states, kept = _run(b, inputs, (h0, c0), weights, mask, reverse=reverse)
+    last = 0 if reverse else -1
+    cell = kept[:, last, 4 * h0.shape[-1] :].copy()
+    return states, states[:, last].copy(), cell, kept
+
+
+def _run(
+    b: ArrayFunctions,
+    inputs: tuple[Floats, Floats, Floats | None],
+    firsts: tuple[Floats, Floats | None],
+    weights: tuple[Floats, Floats | None],
+    mask: Floats | None,
+    *,
+    reverse: bool,
+) -> tuple[Floats, Floats]:
+    """Every state, and what the gradient reads."""
+    x, (h0, c0) = inputs[0], firsts
+    states = fresh((*x.shape[:2], h0.shape[-1]), x.dtype)
+    parts = 4 if c0 is None else 5
+    kept = fresh((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
+    given = all_contiguous(*inputs, *firsts, *weights)
+    _native.recurrent(*given, to_truths(mask), reverse, states, kept, b.threads)
+    return states, kept

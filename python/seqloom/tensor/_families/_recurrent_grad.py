@@ -1,0 +1,321 @@
+"""The way back through recurrent layers.
+
+The gates are computed again for all positions at once, from the states; only what depends
+on the next position is a loop. The results are the gradients by what the gates sum: a rule
+makes of them those by the inputs and the weights, as products over all positions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from seqloom._rust import _native
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    Triple,
+    fresh,
+    to_contiguous,
+    widen,
+)
+from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, kind_of
+
+if TYPE_CHECKING:
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+Arrays = list["Array"]
+
+
+def gru_grad(
+    b: Functions,
+    grad: Array,
+    by_last: Array,
+    x: Array,
+    h0: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    mask: Array | None,
+    states: Array,
+    kept: Array,
+    /,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``gru`` by what inputs and states add to the gates, and by h0."""
+    del kept
+    before = shift_states(b, states, h0, reverse=reverse)
+    sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
+    by_r, by_z, by_n, by_hn, z = _gru_slopes(b, sums, before, mask)
+    recurrent = b.concat([by_r, by_z, by_hn], axis=-1)
+
+    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+        by_state = b.add(carry[0], given[0])
+        by_gates = b.multiply(b.concat([by_state] * 3, axis=-1), given[2])
+        through = b.matmul(by_gates, w_hh)
+        return [b.add(b.multiply(by_state, given[1]), through)], [by_state]
+
+    (by_h0,), (by_states,) = b.scan(
+        step,
+        [by_last],
+        [swap(b, part) for part in (grad, z, recurrent)],
+        length=x.shape[1],
+        reverse=not reverse,
+    )
+    wide = b.concat([swap(b, by_states)] * 3, axis=-1)
+    by_seen = b.multiply(wide, b.concat([by_r, by_z, by_n], axis=-1))
+    return by_seen, b.multiply(wide, recurrent), by_h0
+
+
+def _gru_slopes(
+    b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
+) -> list[Array]:
+    """The slopes of a state by what its gates sum; and the update gate."""
+    r, z, n = split_gates(b, sums[0], 3)
+    hr, hz, hn = split_gates(b, sums[1], 3)
+    r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
+    n = b.tanh(b.add(n, b.multiply(r, hn)))
+    by_n = b.multiply(_one_minus(b, z), _slope_of_tanh(b, n))
+    by_z = b.multiply(b.subtract(before, n), _slope_of_sigmoid(b, z))
+    by_r = b.multiply(b.multiply(by_n, hn), _slope_of_sigmoid(b, r))
+    slopes = [by_r, by_z, by_n, b.multiply(by_n, r)]
+    if mask is None:
+        return [*slopes, z]
+    real = b.expand_dims(mask, axis=2)
+    return [*(b.where(real, slope, 0.0) for slope in slopes), b.where(real, z, 1.0)]
+
+
+def lstm_grad(
+    b: Functions,
+    grad: Array,
+    by_last: Array,
+    by_cell: Array,
+    x: Array,
+    h0: Array,
+    c0: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    mask: Array | None,
+    states: Array,
+    kept: Array,
+    /,
+    *,
+    reverse: bool = False,
+) -> tuple[Array, Array, Array]:
+    """The derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    del kept
+    before = shift_states(b, states, h0, reverse=reverse)
+    sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
+    given = [grad, *_lstm_slopes(b, sums, c0, mask, reverse=reverse)]
+
+    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+        by_state = b.add(carry[0], given[0])
+        by_cell = b.add(carry[1], b.multiply(by_state, given[1]))
+        by_gates = b.concat([by_cell, by_cell, by_cell, by_state], axis=-1)
+        by_gates = b.multiply(by_gates, given[3])
+        by_before = b.matmul(by_gates, w_hh)
+        if len(given) > 4:  # noqa: PLR2004 - a mask: the gradient passes by the step
+            by_before = b.add(by_before, b.multiply(by_state, given[4]))
+        return [by_before, b.multiply(by_cell, given[2])], [by_gates]
+
+    (by_h0, by_c0), (by_gates,) = b.scan(
+        step,
+        [by_last, by_cell],
+        [swap(b, part) for part in given],
+        length=x.shape[1],
+        reverse=not reverse,
+    )
+    return swap(b, by_gates), by_h0, by_c0
+
+
+def _lstm_slopes(
+    b: Functions, sums: Array, c0: Array, mask: Array | None, *, reverse: bool
+) -> list[Array]:
+    """What each step back reads: slopes of the state by its cell, of cells, of gates."""
+    i, f, g, o = split_gates(b, sums, 4)
+    i, f, g, o = b.sigmoid(i), b.sigmoid(f), b.tanh(g), b.sigmoid(o)
+    real = None if mask is None else b.expand_dims(mask, axis=2)
+    cells = _run_cells(b, c0, (i, f, g), real, reverse=reverse)
+    shown, before = b.tanh(cells), shift_states(b, cells, c0, reverse=reverse)
+    by_gates = [
+        b.multiply(g, _slope_of_sigmoid(b, i)),
+        b.multiply(before, _slope_of_sigmoid(b, f)),
+        b.multiply(i, _slope_of_tanh(b, g)),
+        b.multiply(shown, _slope_of_sigmoid(b, o)),
+    ]
+    slopes = [b.multiply(o, _slope_of_tanh(b, shown)), f, b.concat(by_gates, axis=-1)]
+    if real is None:
+        return slopes
+    pairs = zip(slopes, (0.0, 1.0, 0.0), strict=True)
+    held = b.astype(b.logical_not(real), b.dtype(sums))
+    return [*(b.where(real, slope, other) for slope, other in pairs), held]
+
+
+def shift_states(
+    b: Functions, states: Array, first: Array, *, reverse: bool = False
+) -> Array:
+    """Returns the state before each position, of the states after them."""
+    first = b.expand_dims(first, axis=1)
+    length = states.shape[1]
+    if reverse:
+        return b.concat([b.index(states, (slice(None), slice(1, length))), first], axis=1)
+    return b.concat([first, b.index(states, (slice(None), slice(0, length - 1)))], axis=1)
+
+
+def _run_cells(
+    b: Functions,
+    c0: Array,
+    gates: tuple[Array, Array, Array],
+    real: Array | None,
+    *,
+    reverse: bool,
+) -> Array:
+    """Computes every cell again, which the states do not tell."""
+    i, f, g = gates
+    added = b.multiply(i, g)
+    if real is not None:
+        f, added = b.where(real, f, 1.0), b.where(real, added, 0.0)
+
+    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+        cell = b.add(b.multiply(given[0], carry[0]), given[1])
+        return [cell], [cell]
+
+    given = [swap(b, f), swap(b, added)]
+    _, (cells,) = b.scan(step, [c0], given, length=f.shape[1], reverse=reverse)
+    return swap(b, cells)
+
+
+def _one_minus(b: Functions, x: Array) -> Array:
+    """``1 - x``."""
+    return b.subtract(1.0, x)
+
+
+def _slope_of_sigmoid(b: Functions, y: Array) -> Array:
+    """The derivative of the sigmoid where its value is y."""
+    return b.multiply(y, _one_minus(b, y))
+
+
+def _slope_of_tanh(b: Functions, y: Array) -> Array:
+    """The derivative of the hyperbolic tangent where its value is y."""
+    return _one_minus(b, b.square(y))
+
+
+def swap(b: Functions, x: Array) -> Array:
+    """Swaps batch and time."""
+    return b.permute_dims(x, (1, 0, 2))
+
+
+def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
+    """Returns equal parts of the last axis."""
+    width = x.shape[-1] // count
+    return [b.index(x, (..., slice(i * width, (i + 1) * width))) for i in range(count)]
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def _shape_gru_grad(call: Call) -> list[Kind]:
+    """As what the inputs add to the gates, twice, and as the first state."""
+    grad, h0 = call.args[0], call.args[3]
+    gates = (*grad.shape[:2], 3 * h0.shape[-1]), grad.dtype
+    return [gates, gates, kind_of(h0)]
+
+
+def _shape_lstm_grad(call: Call) -> list[Kind]:
+    """As what the gates sum, and as the first state and cell."""
+    grad, h0 = call.args[0], call.args[4]
+    gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
+    return [gates, kind_of(h0), kind_of(h0)]
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "gru_grad": _shape_gru_grad,
+    "lstm_grad": _shape_lstm_grad,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+@widen
+def numpy_gru_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    by_last: Floats,
+    x: Floats,
+    h0: Floats,
+    w_ih: Floats,
+    w_hh: Floats,
+    b_ih: Floats | None,
+    b_hh: Floats | None,
+    mask: Floats | None,
+    states: Floats,
+    kept: Floats,
+    /,
+    *,
+    reverse: bool = False,
+) -> Triple:
+    """The derivatives of ``gru`` by what inputs and states add to the gates, and by h0."""
+    if not kept.size:
+        rest = (b_ih, b_hh, mask, states, kept)
+        return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
+    by_seen, by_recurrent = (
+        fresh((*grad.shape[:2], 3 * grad.shape[2]), grad.dtype) for _ in range(2)
+    )
+    by_h0 = _copy(by_last)
+    answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
+    layer = to_contiguous(h0), None, to_contiguous(w_hh), to_truths(mask), reverse
+    outs = by_seen, by_recurrent, by_h0, None
+    _native.recurrent_grad(*answers, *layer, *outs, b.threads)
+    return by_seen, by_recurrent, by_h0
+
+
+@widen
+def numpy_lstm_grad(
+    b: ArrayFunctions,
+    grad: Floats,
+    by_last: Floats,
+    by_cell: Floats,
+    x: Floats,
+    h0: Floats,
+    c0: Floats,
+    w_ih: Floats,
+    w_hh: Floats,
+    b_ih: Floats | None,
+    b_hh: Floats | None,
+    mask: Floats | None,
+    states: Floats,
+    kept: Floats,
+    /,
+    *,
+    reverse: bool = False,
+) -> Triple:
+    """The derivatives of ``lstm`` by what the gates sum, by h0 and by c0."""
+    if not kept.size:
+        rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
+        return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)
+    by_gates = fresh((*grad.shape[:2], 4 * grad.shape[2]), grad.dtype)
+    by_h0, by_c0 = _copy(by_last), _copy(by_cell)
+    answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
+    firsts = to_contiguous(h0), to_contiguous(c0)
+    layer = *firsts, to_contiguous(w_hh), to_truths(mask), reverse
+    _native.recurrent_grad(*answers, *layer, by_gates, None, by_h0, by_c0, b.threads)
+    return by_gates, by_h0, by_c0
+
+
+def _copy(x: Floats) -> Floats:
+    """A copy without gaps, which the kernel overwrites."""
+    return np.array(x, order="C")
+
+
+def to_truths(mask: Floats | None) -> Floats | None:
+    """A mask as booleans without gaps."""
+    return None if mask is None else np.ascontiguousarray(mask, np.bool_)

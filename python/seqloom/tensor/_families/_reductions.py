@@ -1,0 +1,315 @@
+"""Sums, means, extremes and products over axes, or up to each position."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from seqloom.errors import ArgumentError
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._numpy_arrays import Floats, is_half, widen
+from seqloom.tensor._families._numpy_functions import (
+    give_floats,
+    take_float_dtype,
+    to_floats,
+)
+from seqloom.tensor._families._rule import (
+    Parts,
+    Rule,
+    axes_of,
+    broadcast_reduced,
+    restore_axes,
+)
+from seqloom.tensor._families._shape_rule import (
+    Call,
+    Kind,
+    ShapeRule,
+    along_axis,
+    find_dtype,
+    reduce_axes,
+)
+from seqloom.tensor._families._shapes import along
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+def std(
+    b: Functions,
+    x: Array,
+    *,
+    axis: Any = None,
+    correction: float = 0.0,
+    keepdims: bool = False,
+) -> Array:
+    """The standard deviation over axes."""
+    variance = b.var(x, axis=axis, correction=correction, keepdims=keepdims)
+    return b.sqrt(variance)
+
+
+def cumulative_prod(
+    b: Functions,
+    x: Array,
+    *,
+    axis: int | None = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+) -> Array:
+    """Products up to each position."""
+    if axis is None and len(x.shape) > 1:
+        raise ArgumentError("cumulative_prod needs an axis where there are several")
+    x = x if x.shape else b.reshape(x, (1,))
+    position = normalize_axis_index(axis or 0, len(x.shape))
+    x = b.astype(x, _of_products(b, x) if dtype is None else dtype)
+    found = _running(b, b.multiply, x, position, 1)
+    if not include_initial:
+        return found
+    return b.pad(found, [(int(at == position), 0) for at in range(len(x.shape))], value=1)
+
+
+def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
+    """The logarithms of the sums of exponentials up to each position."""
+    position = normalize_axis_index(axis, len(x.shape))
+    return _running(b, b.logaddexp, x, position, -math.inf)
+
+
+def diff(
+    b: Functions,
+    x: Array,
+    prepend: Array | None = None,
+    append: Array | None = None,
+    *,
+    axis: int = -1,
+    n: int = 1,
+) -> Array:
+    """Each value less the one before it, n times."""
+    if n < 0:
+        raise ArgumentError(f"diff: n must be at least 0, got {n}")
+    position = normalize_axis_index(axis, len(x.shape))
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = b.concat(parts, axis=position) if n and len(parts) > 1 else x
+    for _ in range(min(n, x.shape[position])):
+        x = b.subtract(
+            b.index(x, along(position, slice(1, None))),
+            b.index(x, along(position, slice(None, -1))),
+        )
+    return x
+
+
+def _running(
+    b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
+) -> Array:
+    """All values up to each position joined, by doubling: no division, so 0 is right."""
+    length, reach = x.shape[axis], 1
+    while reach < length:
+        widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
+        before = b.index(x, along(axis, slice(0, length - reach)))
+        x = join(x, b.pad(before, widths, value=empty))
+        reach *= 2
+    return x
+
+
+def _of_products(b: Functions, x: Array) -> Any:
+    """The type that products of such numbers have."""
+    return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -> Any:
+    """What the input looks like, and the options."""
+    return tuple(args[0].shape), args[0].dtype, options
+
+
+def _pull_sum(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, dtype, options = saved
+    grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
+    return (broadcast_reduced(b, grad, shape, options),)
+
+
+def _pull_mean(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, _, options = saved
+    return (
+        broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
+    )
+
+
+def _count(shape: tuple[int, ...], options: keep.Options) -> int:
+    """How many numbers a reduction brings together."""
+    axes = axes_of(options.get("axis"), len(shape))
+    return max(math.prod(shape[axis] for axis in axes), 1)
+
+
+def _pull_var(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    x, options = saved
+    shape, axis = tuple(x.shape), options.get("axis")
+    free = _count(shape, options) - options.get("correction", 0.0)
+    distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
+    if free <= 0:  # the variance itself is no number, or an infinity
+        slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
+        return (b.multiply(slope, restore_axes(b, grad, shape, options)),)
+    share = restore_axes(b, b.multiply(grad, 2 / free), shape, options)
+    return (b.multiply(distance, share),)
+
+
+def _pull_std(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    """Of equal values, which have no slope, 0."""
+    (x,), out, options = saved
+    shape, axis = tuple(x.shape), options.get("axis")
+    free = _count(shape, options) - options.get("correction", 0.0)
+    wide = restore_axes(b, out, shape, options)
+    safe = b.where(b.equal(wide, 0), 1.0, wide)
+    share = b.multiply(grad, 1 / free if free > 0 else math.inf)
+    share = b.divide(restore_axes(b, share, shape, options), safe)
+    distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
+    return (b.multiply(distance, share),)
+
+
+def _pull_extreme(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    """To the largest or smallest; equal ones share."""
+    (x,), out, options = saved
+    shape = tuple(x.shape)
+    best = b.astype(b.equal(x, restore_axes(b, out, shape, options)), grad.dtype)
+    ties = b.sum(best, axis=options.get("axis"), keepdims=True)
+    share = b.divide(restore_axes(b, grad, shape, options), ties)
+    return (b.multiply(best, share),)
+
+
+def _pull_prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    """The product of all others, without a division, so that zeros are right."""
+    x, options = saved
+    shape = tuple(x.shape)
+    gone = axes_of(options.get("axis"), len(shape))
+    order = (*(axis for axis in range(len(shape)) if axis not in gone), *gone)
+    wide = b.permute_dims(x, order)
+    count = math.prod(shape[axis] for axis in gone)
+    rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], count))
+    others = b.multiply(
+        _before(b, rows), b.flip(_before(b, b.flip(rows, axis=-1)), axis=-1)
+    )
+    back = tuple(order.index(axis) for axis in range(len(shape)))
+    others = b.permute_dims(b.reshape(others, tuple(wide.shape)), back)
+    return (b.multiply(others, restore_axes(b, grad, shape, options)),)
+
+
+def _before(b: ArrayFunctions, rows: Array) -> Array:
+    """The product of all before each position of a row, by doubling."""
+    length, reach = rows.shape[-1], 1
+    found = _shift_right(b, rows, 1)
+    while reach < length:
+        found = b.multiply(found, _shift_right(b, found, reach))
+        reach *= 2
+    return found
+
+
+def _shift_right(b: ArrayFunctions, rows: Array, positions: int) -> Array:
+    """Rows moved to the right, ones coming in."""
+    shape = (*rows.shape[:-1], positions)
+    kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
+    return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
+
+
+def _pull_cumulative_sum(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    shape, _, options = saved
+    axis = options.get("axis")
+    axis = axis if axis is not None else 0
+    if options.get("include_initial", False):
+        axis %= len(shape)
+        grad = b.index(grad, (slice(None),) * axis + (slice(1, None),))
+    return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
+
+
+def _pull_logcumsumexp(
+    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+) -> Parts:
+    """Sums from the end of weighted shares; positive and negative weights apart."""
+    (x,), out, options = saved
+    axis = options["axis"]
+    low = b.where(b.isfinite(out), out, 0.0)
+
+    def share(weights: Array) -> Array:
+        some = b.greater(weights, 0)
+        logs = b.log(b.where(some, weights, 1.0))
+        logs = b.where(some, b.subtract(logs, low), -math.inf)
+        total = b.flip(b.logcumsumexp(b.flip(logs, axis=axis), axis=axis), axis=axis)
+        return b.exp(b.add(total, x))
+
+    return (b.subtract(share(grad), share(b.negative(grad))),)
+
+
+RULES: dict[str, Rule] = {
+    "sum": Rule(_keep_like, _pull_sum),
+    "mean": Rule(_keep_like, _pull_mean),
+    "var": Rule(keep.first_and_options, _pull_var),
+    "std": Rule(keep.everything, _pull_std),
+    "max": Rule(keep.everything, _pull_extreme),
+    "min": Rule(keep.everything, _pull_extreme),
+    "prod": Rule(keep.first_and_options, _pull_prod),
+    "cumulative_sum": Rule(_keep_like, _pull_cumulative_sum),
+    "logcumsumexp": Rule(keep.everything, _pull_logcumsumexp),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+_REDUCTIONS = """
+    sum mean var max min prod any all argmax argmin count_nonzero std
+"""
+
+
+def _shape_cumulative(call: Call) -> Kind:
+    """One element more if the initial one is included; no axes count as one."""
+    shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
+    if axis is None and len(shape) > 1:
+        raise ValueError(f"{call.name} needs an axis, because the array has {len(shape)}")
+    axis = 0 if axis is None else normalize_axis_index(axis, len(shape))
+    shape[axis] += bool(call.options.get("include_initial"))
+    return tuple(shape), find_dtype(call)
+
+
+SHAPES: dict[str, ShapeRule] = {
+    **dict.fromkeys(_REDUCTIONS.split(), reduce_axes),
+    **dict.fromkeys(("cumulative_sum", "cumulative_prod"), _shape_cumulative),
+    "logcumsumexp": along_axis,
+}
+
+
+# NumPy ---------------------------------------------------------------------------------
+
+
+def numpy_logcumsumexp(x: Floats, *, axis: int) -> Floats:
+    """The logarithms of the sums of exponentials up to each position."""
+    x = to_floats(x)
+    wide = x.astype(np.float32) if is_half(x.dtype) else x
+    return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
+
+
+# NumPy's own functions.
+LIBRARY = {
+    "all": np.all,
+    "any": np.any,
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "count_nonzero": np.count_nonzero,
+    "max": np.max,
+    "min": np.min,
+    "sum": widen(take_float_dtype(np.sum)),
+    "prod": widen(take_float_dtype(np.prod)),
+    "cumulative_sum": widen(take_float_dtype(np.cumulative_sum)),
+    "cumulative_prod": widen(take_float_dtype(np.cumulative_prod)),
+    "mean": widen(give_floats(np.mean)),
+    "std": widen(give_floats(np.std)),
+    "var": widen(give_floats(np.var)),
+}

@@ -1,0 +1,260 @@
+"""Windows that slide along the last axes of an array, for any number of axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from seqloom.tensor._families import _keep as keep
+from seqloom.tensor._families._rule import Parts, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from seqloom.tensor._families._shape_rule import Call, Kind, Shape, ShapeRule
+    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+
+
+# Default bodies ------------------------------------------------------------------------
+
+
+Size = int | Sequence[int]
+Tap = tuple[int, ...]  # one position of the kernel
+
+
+def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
+    """Returns one number for each axis."""
+    return (size,) * axes if isinstance(size, int) else tuple(size)
+
+
+class Windows(NamedTuple):
+    """How windows lie: one number for each axis in every field."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    ceil: bool = False  # whether a last window may reach beyond the padding
+
+    @staticmethod
+    def of(
+        kernel: Sequence[int],
+        *,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+    ) -> Windows:
+        """Makes windows of sizes that are a number, or one for each axis."""
+        axes = len(kernel)
+        return Windows(
+            tuple(kernel),
+            to_sizes(stride, axes),
+            to_sizes(padding, axes),
+            to_sizes(dilation, axes),
+        )
+
+    def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
+        """Returns how many windows fit along each axis, as torch counts them."""
+        ends = self._ends(lengths)
+        return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
+
+    def _ends(self, lengths: Sequence[int]) -> list[int]:
+        """Returns the position of each padded axis before which all windows start."""
+        # Linear in the length, so that an exported graph can have it for any length.
+        ends: list[int] = []
+        for length, k, s, p, d in self._axes(lengths):
+            room = length + 2 * p - d * (k - 1)  # the start of a whole window is below
+            ends.append(min(room + s - 1, length + p) if self.ceil else room)
+        return ends
+
+    def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
+        """Returns the lengths of axes with so many windows, and `extra` positions more."""
+        return tuple(
+            (count - 1) * s - 2 * p + d * (k - 1) + more + 1
+            for (count, k, s, p, d), more in zip(self._axes(counts), extra, strict=True)
+        )
+
+    def taps(
+        self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
+    ) -> Iterator[tuple[Tap, Array]]:
+        """Yields each tap with what it covers in all windows, or in the first `counts`."""
+        lengths = x.shape[-len(self.kernel) :]
+        ends = self._ends(lengths)
+        if counts:
+            ends = [(n - 1) * s + 1 for n, s in zip(counts, self.stride, strict=True)]
+        widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
+        beyond = self._beyond(lengths, ends)
+        around = ((p, p + more) for p, more in zip(self.padding, beyond, strict=True))
+        x = b.pad(x, (*widths, *around), value=value)
+        yield from self._cut(b, x, ends)
+
+    def _cut(
+        self, b: Functions, x: Array, ends: Sequence[int]
+    ) -> Iterator[tuple[Tap, Array]]:
+        """Yields each tap with what it covers of an array that is padded."""
+        for tap in self._kernel_positions():
+            steps = zip(tap, ends, self.stride, self.dilation, strict=True)
+            spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
+            yield tap, b.index(x, (..., *spans))
+
+    def scatter(
+        self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
+    ) -> Array:
+        """Reverses `taps`: adds the share of each tap to the positions that it covers."""
+        total = None
+        first = len(shape) - len(self.kernel)
+        for tap in self._kernel_positions():
+            part = share(tap)
+            for number, at in enumerate(tap):
+                part = b.spaced(
+                    part,
+                    first + number,
+                    start=at * self.dilation[number] - self.padding[number],
+                    step=self.stride[number],
+                    length=shape[first + number],
+                )
+            total = part if total is None else b.add(total, part)
+        return total
+
+    def mean_factors(
+        self,
+        b: Functions,
+        lengths: Sequence[int],
+        dtype: Any,
+        *,
+        count_padding: bool,
+        divisor: int | None,
+    ) -> Array | float:
+        """Returns what turns sums into means: a number, or one for each window."""
+        if divisor is not None:
+            return 1.0 / divisor
+        if not self.ceil and (count_padding or not any(self.padding)):
+            return 1.0 / math.prod(self.kernel)
+        # Counts positions by sums of ones. Narrow floats do not have all counts.
+        wide = "float64" if str(dtype).endswith("float64") else "float32"
+        ends = self._ends(lengths)
+        ones = b.ones(tuple(lengths), dtype=wide)
+        ones = b.pad(ones, tuple((p, p) for p in self.padding), value=int(count_padding))
+        around = tuple((0, more) for more in self._beyond(lengths, ends))
+        taps = self._cut(b, b.pad(ones, around, value=0), ends)
+        total = next(taps)[1]
+        for _, covered in taps:
+            total = b.add(total, covered)
+        return b.astype(b.divide(1.0, total), dtype)
+
+    def _kernel_positions(self) -> Iterator[Tap]:
+        return product(*(range(k) for k in self.kernel))
+
+    def _beyond(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
+        """Returns how far windows that start before the ends reach beyond the padding."""
+        return [
+            max(0, end + d * (k - 1) - length - 2 * p)
+            for end, (length, k, _, p, d) in zip(ends, self._axes(lengths), strict=True)
+        ]
+
+    def _axes(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yields the numbers of each axis."""
+        return zip(
+            sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
+        )
+
+
+def crop_input(
+    x: Array, grad: Array, shape: Sequence[int], *, groups: int = 1, **geometry: Size
+) -> Array:
+    """Returns the part of a convolution's input that its windows reach.
+
+    keep.Args:
+        x: The input, which may be longer if the convolution is transposed.
+        grad: The gradient by the output.
+        shape: The shape of the weight.
+        groups: Changes nothing; it is among the options of a convolution.
+        **geometry: Stride, padding and dilation.
+
+    Returns:
+        A view of `x`, or `x`.
+    """
+    del groups
+    windows = Windows.of(shape[2:], **geometry)
+    counts = tuple(grad.shape[2:])
+    if windows.counts(x.shape[2:]) == counts:
+        return x
+    lengths = windows.lengths(counts, (0,) * len(counts))
+    return x[(slice(None), slice(None), *(slice(0, length) for length in lengths))]
+
+
+def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
+    """Each window of ``(n, c, h, w)`` as a column: ``(n, c * kh * kw, windows)``."""
+    windows = Windows.of(to_sizes(kernel, len(x.shape) - 2), **geometry)
+    columns = b.stack([covered for _, covered in windows.taps(b, x, 0)], axis=2)
+    channels = x.shape[1] * math.prod(windows.kernel)
+    count = math.prod(windows.counts(x.shape[2:]))
+    return b.reshape(columns, (x.shape[0], channels, count))
+
+
+def fold(
+    b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
+) -> Array:
+    """Adds columns up where their windows lie in an image of ``shape`` (h, w)."""
+    windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
+    channels = x.shape[1] // math.prod(windows.kernel)
+    counts = windows.counts(shape)
+    columns = b.reshape(x, (x.shape[0], channels, *windows.kernel, *counts))
+
+    def share(tap: Tap) -> Array:
+        return b.index(columns, (slice(None), slice(None), *tap, ...))
+
+    return windows.scatter(b, share, (*columns.shape[:2], *shape))
+
+
+# Gradient rules ------------------------------------------------------------------------
+
+
+def _pull_unfold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    shape, _, options = saved
+    return (b.fold(grad, shape=shape[2:], **options),)
+
+
+def _pull_fold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    _, options = saved
+    return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
+
+
+RULES: dict[str, Rule] = {
+    "unfold": Rule(keep.shape_and_options, _pull_unfold),
+    "fold": Rule(keep.further_and_options, _pull_fold),
+}
+
+
+# Shapes --------------------------------------------------------------------------------
+
+
+def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
+    """Makes the windows that the options of a call describe."""
+    geometry = {
+        name: options[name] for name in ("stride", "padding", "dilation") if name in options
+    }
+    return Windows.of(kernel, **geometry)._replace(ceil=bool(options.get("ceil_mode")))
+
+
+def _shape_unfold(call: Call) -> Kind:
+    """A column of channels by kernel for each window."""
+    x = call.args[0]
+    kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
+    counts = windows_of(kernel, call.options).counts(x.shape[2:])
+    return (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts)), x.dtype
+
+
+def _shape_fold(call: Call) -> Kind:
+    """The plane that was unfolded."""
+    x, shape = call.args[0], tuple(call.options["shape"])
+    kernel = to_sizes(call.options["kernel"], len(shape))
+    return (x.shape[0], x.shape[1] // math.prod(kernel), *shape), x.dtype
+
+
+SHAPES: dict[str, ShapeRule] = {
+    "unfold": _shape_unfold,
+    "fold": _shape_fold,
+}
