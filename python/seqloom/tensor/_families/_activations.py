@@ -200,7 +200,8 @@ RULES: dict[str, Rule] = {
     "sigmoid_grad": Rule(keep.inputs, _pull_sigmoid_grad),
     "relu": by_output(lambda b, grad, out: b.relu_grad(grad, out)),
     "relu_grad": Rule(
-        lambda args, *_: args[1], lambda b, out, grad, _: (b.relu_grad(grad, out),)
+        lambda args, _out, _needs, _options: args[1],
+        lambda b, out, grad, _: (b.relu_grad(grad, out),),
     ),
     "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
     "silu": by_input(_silu),

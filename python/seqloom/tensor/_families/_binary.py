@@ -185,6 +185,11 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
     return pull
 
 
+def _keep_condition(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> Any:
+    """The condition alone, as truth values."""
+    return args[0], keep.likes(args, out, needs, options)
+
+
 def _pull_where(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
@@ -266,7 +271,7 @@ RULES: dict[str, Rule] = {
     "nextafter": Rule(keep.nothing, flat, tracked=0),
     "maximum": Rule(_keep_inputs, _rule_of_choice("less", "greater")),
     "minimum": Rule(_keep_inputs, _rule_of_choice("greater", "less")),
-    "where": Rule(lambda args, *rest: (args[0], keep.likes(args, *rest)), _pull_where),
+    "where": Rule(_keep_condition, _pull_where),
     "clip": Rule(_keep_inputs, _pull_clip),
 }
 

@@ -124,7 +124,9 @@ def _pull_astype(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs)
 
 
 RULES: dict[str, Rule] = {
-    "astype": Rule(lambda args, out, *_: (args[0].dtype, out.dtype), _pull_astype),
+    "astype": Rule(
+        lambda args, out, _needs, _options: (args[0].dtype, out.dtype), _pull_astype
+    ),
 }
 
 

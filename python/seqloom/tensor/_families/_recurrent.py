@@ -322,5 +322,6 @@ def _run(
     parts = 4 if c0 is None else 5
     kept = fresh((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
     given = all_contiguous(*inputs, *firsts, *weights)
-    _native.recurrent(*given, to_truths(mask), reverse, states, kept, b.threads)
+    kernel: Any = _native.recurrent
+    kernel(*given, to_truths(mask), reverse, states, kept, b.threads)
     return states, kept

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes  # noqa: F401 - NumPy then knows bfloat16
 import numpy as np
 
 from seqloom.errors import BackendError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
 
 
+import_module("ml_dtypes")  # NumPy then knows bfloat16
 _FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
 
 
