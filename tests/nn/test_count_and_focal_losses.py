@@ -15,7 +15,6 @@ COUNTS = RNG.integers(0, 60, (4, 9)).astype("float32") * (RNG.random((4, 9)) > 0
 LABELS = RNG.integers(0, 2, (4, 9)).astype("float32")
 CLASSES = np.array([3, 0, -100, 8])
 ALPHA = RNG.random(9).astype("float32")
-SIGNS = np.array([1, -1, -1, 1])
 REAL = np.arange(9) < 6
 
 
@@ -76,12 +75,6 @@ CASES = {
     "focal_loss, gamma 0": (
         lambda x: F.focal_loss(x, CLASSES, gamma=0.0),
         lambda x: TF.cross_entropy(x, torch.tensor(CLASSES)),
-    ),
-    "cosine_embedding_loss": (
-        lambda x: F.cosine_embedding_loss(x, x * 0.5 + Y, SIGNS, 0.1),
-        lambda x: TF.cosine_embedding_loss(
-            x, x * 0.5 + torch.tensor(Y), torch.tensor(SIGNS), 0.1
-        ),
     ),
     "poisson_nll_loss": (
         lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
@@ -148,8 +141,6 @@ def test_a_target_of_another_shape_is_refused():
     x = sl.tensor.backend("numpy").tensor(X)
     with pytest.raises(ShapeError, match="target must have the shape of x"):
         F.multinomial_nll(x, COUNTS[0])
-    with pytest.raises(ShapeError, match=r"target \(n,\)"):
-        F.cosine_embedding_loss(x, x, [1, -1])
 
 
 def test_a_negative_exponent_is_refused():

@@ -101,16 +101,6 @@ CASES = {
         lambda x: TF.avg_pool2d(x, (3, 2), 2, (1, 0)),
         [PLANE],
     ),
-    "unfold": (
-        lambda x: F.unfold(x, (3, 2), 1, 1, 2),
-        lambda x: TF.unfold(x, (3, 2), 1, 1, 2),
-        [PLANE],
-    ),
-    "fold": (
-        lambda x: F.fold(x, 5, 2, stride=1),
-        lambda x: TF.fold(x, 5, 2, stride=1),
-        [values(2, 12, 16)],
-    ),
     "layer_norm": (
         lambda x, w, b: F.layer_norm(x, (4,), w, b),
         lambda x, w, b: TF.layer_norm(x, (4,), w, b),

@@ -72,18 +72,6 @@ SIZES = {
         lambda t: F.conv_transpose1d(t(*LINE), t(1, 1, 2), output_padding=1),
         "output_padding 1 must be below the stride 1",
     ),
-    "a negative padding of columns": (
-        lambda t: F.unfold(t(*PLANE), 2, padding=-1),
-        "padding must be at least 0",
-    ),
-    "a dilation of columns of 0": (
-        lambda t: F.unfold(t(*PLANE), 2, dilation=0),
-        "dilation must be at least 1",
-    ),
-    "an image of negative size": (
-        lambda t: F.fold(t(1, 4, 4), -3, 2),
-        "output_size must be at least 1",
-    ),
     "one_hot of fewer than one class": (
         lambda t: F.one_hot(t(data=[0]), -2),
         "num_classes must be at least 1",
@@ -97,11 +85,11 @@ SIZES = {
         "beta must be 0 or more",
     ),
     "a share of attention of 1": (
-        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=1.0, key=KEY),
+        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=1.0, rng=KEY),
         r"dropout_p must be in \[0, 1\), got 1.0",
     ),
     "a negative share of attention": (
-        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=-0.5, key=KEY),
+        lambda t: F.scaled_dot_product_attention(*[t(3, 2)] * 3, dropout_p=-0.5, rng=KEY),
         r"dropout_p must be in \[0, 1\)",
     ),
     "a longest sequence below 0": (
@@ -130,15 +118,6 @@ SHAPES = {
     "a filter spread over more than the image": (
         lambda t: F.conv2d(t(1, 1, 9, 4), t(1, 1, 3, 3), dilation=2),
         r"conv2d: a window of \[3, 3\] positions",
-    ),
-    "columns without a batch": (lambda t: F.unfold(t(2, 5, 5), 2), "4 axes"),
-    "columns of windows that do not fit": (
-        lambda t: F.unfold(t(*PLANE), 9),
-        r"a window of \[9, 9\] positions",
-    ),
-    "columns of another number": (
-        lambda t: F.fold(t(1, 4, 5), 3, 2),
-        r"must have shape \(n, c \* 4, 4\) for output_size=\(3, 3\)",
     ),
     "a mirror wider than the axis": (
         lambda t: F.pad(t(1, 3), (3, 0), mode="reflect"),

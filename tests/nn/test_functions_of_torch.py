@@ -99,7 +99,6 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
             "linear": {"scale_factor": 1.7, "mode": "linear"},
             "bilinear": {"size": (5, 13), "mode": "bilinear"},
             "aligned": {"size": (5, 13), "mode": "bilinear", "align_corners": True},
-            "bicubic": {"scale_factor": 1.5, "mode": "bicubic"},
         }.items()
     },
     **{

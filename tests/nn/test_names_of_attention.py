@@ -1,4 +1,4 @@
-"""Attention by torch's argument names, and by our former ones."""
+"""Attention by torch's argument names."""
 
 from typing import Any
 
@@ -48,20 +48,10 @@ def test_heads_that_do_not_divide_are_an_error():
         F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
-def test_the_former_names_of_attention_still_work():
-    (q, k, v), _ = parts("numpy")
-    attend, key = F.scaled_dot_product_attention, sl.Key(1)
-    wanted = attend(q, k, v, dropout_p=0.5, rng=key).tolist()
-    assert attend(q, k, v, dropout_p=0.5, key=key).tolist() == wanted
-    assert attend(q, keys=k, value=v, dropout_p=0.5, key=key).tolist() == wanted
-    assert attend(query=q, key=k, value=v, dropout_p=0.5, rng=key).tolist() == wanted
-
-
-def test_the_former_name_of_packed_keys_still_works():
+def test_packed_attention_takes_its_arguments_by_name():
     x = sl.tensor.backend("numpy").tensor(values(5, 2, 3))
     wanted = F.attention_varlen(x, x, x, [0, 2, 5], 3).tolist()
     by_name = F.attention_varlen(
         query=x, key=x, value=x, cu_seqlens=[0, 2, 5], max_seqlen=3
     )
-    former = F.attention_varlen(x, keys=x, value=x, cu_seqlens=[0, 2, 5], max_seqlen=3)
-    assert by_name.tolist() == former.tolist() == wanted
+    assert by_name.tolist() == wanted

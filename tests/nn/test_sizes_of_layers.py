@@ -10,7 +10,7 @@ from seqloom import nn
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional as F
 
-IMAGE = sl.tensor.backend("numpy").tensor(np.ones((1, 1, 4, 4), np.float32))
+ROW = sl.tensor.backend("numpy").tensor(np.ones((1, 1, 4), np.float32))
 X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 
@@ -55,13 +55,13 @@ REFUSED = {
     "num_features": lambda: nn.BatchNorm1d(3.0),  # pyright: ignore[reportArgumentType]
     "momentum must be a number": lambda: nn.BatchNorm1d(3, momentum="0.1"),  # pyright: ignore[reportArgumentType]
     "in_channels must be a multiple of groups=2": lambda: nn.Conv1d(3, 4, 3, groups=2),
-    "out_channels must be a multiple of": lambda: nn.ConvTranspose2d(4, 3, 3, groups=2),
+    "out_channels must be a multiple of": lambda: nn.ConvTranspose1d(4, 3, 3, groups=2),
     "padding_mode must be": lambda: nn.Conv1d(4, 4, 3, padding_mode="mirror"),
     "output_padding 2 must be below": lambda: nn.ConvTranspose1d(3, 4, 3, 2, 0, 2),
     "num_channels must be a multiple of": lambda: nn.GroupNorm(2, 3),
     "num_parameters": lambda: nn.PReLU(0),
     "approximate must be": lambda: nn.GELU("tan"),
-    "output_size must be": lambda: F.adaptive_avg_pool2d(IMAGE, (1, 2, 3)),  # pyright: ignore[reportArgumentType]
+    "output_size must be": lambda: F.adaptive_avg_pool1d(ROW, (1, 2, 3)),  # pyright: ignore[reportArgumentType]
 }
 
 

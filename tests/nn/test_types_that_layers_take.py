@@ -173,18 +173,9 @@ def test_what_torch_does_with_whole_numbers_every_backend_does(kind, name):
         "sigmoid": (F.sigmoid(x), torch.sigmoid(whole)),
         "max_pool1d": (F.max_pool1d(x[0], 2, 1, 1), theirs.max_pool1d(floats[0], 2, 1, 1)),
         "max_pool2d": (F.max_pool2d(x, 2, 1, 1), theirs.max_pool2d(floats, 2, 1, 1)),
-        "unfold": (F.unfold(x, 2), theirs.unfold(floats, 2)),
     }
     for mine, their in pairs.values():
         np.testing.assert_allclose(mine.numpy(), their.numpy(), rtol=1e-6)
-
-
-@LIBRARIES
-def test_unfolded_whole_numbers_stay_whole_and_fold_back(name):
-    x = found(name).tensor(np.arange(16, dtype="i4").reshape(1, 1, 4, 4))
-    columns = F.unfold(x, 2, stride=2)
-    assert columns.dtype == np.int32
-    np.testing.assert_array_equal(F.fold(columns, (4, 4), 2, stride=2).numpy(), x.numpy())
 
 
 @LIBRARIES

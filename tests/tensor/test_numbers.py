@@ -221,7 +221,6 @@ LAYERS = {
     "LayerNorm": (nn.LayerNorm(3), [(0, 3), (2, 0, 3)]),
     "RMSNorm": (nn.RMSNorm(3), [(0, 3), (2, 0, 3)]),
     "GroupNorm": (nn.GroupNorm(1, 3), [(0, 3, 4)]),
-    "InstanceNorm1d": (nn.InstanceNorm1d(3), [(0, 3, 4)]),
     "GRU": (nn.GRU(3, 2), [(0, 4, 3), (2, 0, 3)]),
     "LSTM": (nn.LSTM(3, 2), [(0, 4, 3), (2, 0, 3)]),
     "SelfAttention": (nn.SelfAttention(4, heads=2), [(0, 5, 4), (2, 0, 4)]),

@@ -9,8 +9,8 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional as F
-from seqloom.nn.functional._operands import as_operand, make_range, require_below
-from seqloom.nn.functional._packed import Packing, find_packing
+from seqloom.nn._lengths import Packing, find_packing
+from seqloom.nn._operands import as_operand, make_range, require_below
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from seqloom.models._esm2 import ESM2
 from seqloom.models._examples import Examples, check_examples
 from seqloom.models._head import Head, HeadConfig
 from seqloom.nn import Config, Module, add_lora
-from seqloom.nn.functional._operands import as_operand
+from seqloom.nn._operands import as_operand
 from seqloom.record._checksum import checksum_of
 from seqloom.tensor import Tensor, apply
 

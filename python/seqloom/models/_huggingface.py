@@ -11,7 +11,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
-    from seqloom.nn.functional._packed import Packing
+    from seqloom.nn._lengths import Packing
     from seqloom.tensor import Tensor
 
 _NAME = "seqloom_packed"  # of our attention, among those of transformers

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._huggingface import embed_tokens, list_settings, require_encoder, share
-from seqloom.nn.functional._operands import as_operand, require_below
-from seqloom.nn.functional._packed import Packing, find_packing
+from seqloom.nn._lengths import Packing, find_packing
+from seqloom.nn._operands import as_operand, require_below
 from seqloom.tensor import Tensor, backend as find_backend
 
 if TYPE_CHECKING:

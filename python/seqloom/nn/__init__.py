@@ -1,67 +1,15 @@
 """Modules, layers, losses and metrics."""
 
 from seqloom.nn import functional
+from seqloom.nn._adaptive_pooling import AdaptiveAvgPool1d, AdaptiveMaxPool1d
+from seqloom.nn._attention import SelfAttention
+from seqloom.nn._batch_norm import BatchNorm1d, BatchNorm2d
 from seqloom.nn._config import Config
-from seqloom.nn._functional_call import functional_call
-from seqloom.nn._gradient import value_and_grad
+from seqloom.nn._convolution import Conv1d, Conv2d
+from seqloom.nn._gradient import functional_call, value_and_grad
 from seqloom.nn._initialisers import FanIn, Fill, Normal
-from seqloom.nn._layers import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    GRU,
-    LSTM,
-    SELU,
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AvgPool1d,
-    AvgPool2d,
-    BatchNorm1d,
-    BatchNorm2d,
-    Conv1d,
-    Conv2d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    Dropout,
-    Embedding,
-    Flatten,
-    GroupNorm,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    Identity,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    Int8Linear,
-    LayerNorm,
-    LeakyReLU,
-    Linear,
-    LogSigmoid,
-    LogSoftmax,
-    MaxPool1d,
-    MaxPool2d,
-    Mish,
-    MultiHeadAttention,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Residual,
-    RMSNorm,
-    SelfAttention,
-    Sequential,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softplus,
-    Softsign,
-    Tanh,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-    Upsample,
-)
+from seqloom.nn._int8 import Int8Linear, quantize_int8
+from seqloom.nn._linear import Dropout, Embedding, Linear
 from seqloom.nn._lora import LoRALinear, add_lora, merge_lora
 from seqloom.nn._metrics import (
     accuracy,
@@ -76,19 +24,34 @@ from seqloom.nn._metrics import (
     spearman,
 )
 from seqloom.nn._module import Module
-from seqloom.nn._quantize import quantize_int8
-from seqloom.nn._running_counts import F1, MCC, Accuracy, BalancedAccuracy
-from seqloom.nn._running_mean import Mean
-from seqloom.nn._running_metric import Metric
+from seqloom.nn._multihead import MultiHeadAttention
+from seqloom.nn._norms import GroupNorm, LayerNorm, RMSNorm
+from seqloom.nn._pooling import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
+from seqloom.nn._rectifiers import ELU, GELU, LeakyReLU, PReLU, ReLU, SiLU
+from seqloom.nn._recurrent import GRU, LSTM
+from seqloom.nn._resizing import Upsample
+from seqloom.nn._running_counts import F1, MCC, Accuracy, BalancedAccuracy, Mean, Metric
 from seqloom.nn._running_values import AUPRC, AUROC, R2, Pearson, Spearman
+from seqloom.nn._sequential import Residual, Sequential
+from seqloom.nn._shapes import Flatten, Identity
+from seqloom.nn._sigmoids import (
+    GLU,
+    LogSigmoid,
+    LogSoftmax,
+    Sigmoid,
+    Softmax,
+    Softplus,
+    Tanh,
+)
 from seqloom.nn._state import LoadReport
 from seqloom.nn._stored import Buffer, Param
 from seqloom.nn._summary import Summary
+from seqloom.nn._transformer import TransformerEncoder, TransformerEncoderLayer
+from seqloom.nn._transposed import ConvTranspose1d
 
 __all__ = [
     "AUPRC",
     "AUROC",
-    "CELU",
     "ELU",
     "F1",
     "GELU",
@@ -97,12 +60,9 @@ __all__ = [
     "LSTM",
     "MCC",
     "R2",
-    "SELU",
     "Accuracy",
     "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
     "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
     "AvgPool1d",
     "AvgPool2d",
     "BalancedAccuracy",
@@ -113,19 +73,13 @@ __all__ = [
     "Conv1d",
     "Conv2d",
     "ConvTranspose1d",
-    "ConvTranspose2d",
     "Dropout",
     "Embedding",
     "FanIn",
     "Fill",
     "Flatten",
     "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
     "Identity",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
     "Int8Linear",
     "LayerNorm",
     "LeakyReLU",
@@ -138,7 +92,6 @@ __all__ = [
     "MaxPool2d",
     "Mean",
     "Metric",
-    "Mish",
     "Module",
     "MultiHeadAttention",
     "Normal",
@@ -147,7 +100,6 @@ __all__ = [
     "Pearson",
     "RMSNorm",
     "ReLU",
-    "ReLU6",
     "Residual",
     "SelfAttention",
     "Sequential",
@@ -155,7 +107,6 @@ __all__ = [
     "Sigmoid",
     "Softmax",
     "Softplus",
-    "Softsign",
     "Spearman",
     "Summary",
     "Tanh",

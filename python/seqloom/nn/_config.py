@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from seqloom.nn._module import Module
     from seqloom.tensor import Backend
 
-
 _FIRST_KEY = Key(0)
 
 

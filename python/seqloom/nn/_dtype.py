@@ -67,16 +67,11 @@ def narrowed(name: str, wanted: str | None, least: str | None) -> str:
     return least if least and is_too_narrow else wanted
 
 
-def name_on(backend: Backend, name: str) -> str:
-    """Returns the name of a type on a backend: jax has wide integers as narrow ones."""
-    if name not in _WIDE_INTEGERS:
-        return name
-    return str(backend.dtype(backend.asarray(np.zeros((), name))))
-
-
 def cast(backend: Backend, array: Any, name: str) -> Any:
     """Returns an array of a backend in the type of that name."""
-    wanted = name_on(backend, name)
+    wanted = name
+    if name in _WIDE_INTEGERS:  # jax has them as narrow ones
+        wanted = str(backend.dtype(backend.asarray(np.zeros((), name))))
     return array if str(backend.dtype(array)) == wanted else backend.astype(array, wanted)
 
 

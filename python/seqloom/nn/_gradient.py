@@ -1,4 +1,4 @@
-"""value_and_grad: the loss of a module and its gradients by the module's parameters."""
+"""Gradients by the parameters of a module, and calls with other values of these."""
 
 from __future__ import annotations
 
@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.errors import ArgumentError, BackendError, GradientError
-from seqloom.nn._stored import Tracking, tracked, trackings
+from seqloom.errors import (
+    ArgumentError,
+    BackendError,
+    GradientError,
+    ShapeError,
+)
+from seqloom.nn._tracking import Tracking, find_tracked, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives._levels import (
     active,
@@ -22,7 +27,7 @@ from seqloom.tensor._memory import memory_of
 from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from seqloom.nn._module import Module
     from seqloom.nn._stored import Param
@@ -73,24 +78,20 @@ def value_and_grad(
         with tracking.running():
             result = function(module, *arguments, **options)
             tracking.require_unchanged()
-            loss, *others = _to_tuple(result)
+            if isinstance(result, (list, dict)):
+                raise GradientError(
+                    f"the function returned a {type(result).__name__}; return the loss "  # pyright: ignore[reportUnknownArgumentType]
+                    "alone, or a tuple that begins with the loss: (loss, other)"
+                )
+            is_tuple = isinstance(result, tuple)
+            results = cast("tuple[Any, ...]", result) if is_tuple else (result,)
+            loss, *others = results
             by_leaf = gradients_of(tracking.level, loss)
         values = [lower_result(tracking.level, value) for value in (loss, *others)]
         tracking.lend_shared(values)
         return (*values, tracking.collect(by_leaf, args))
 
     return call
-
-
-def _to_tuple(result: object) -> tuple[Any, ...]:
-    """Returns the results as a tuple; refuses a list or dict."""
-    if isinstance(result, (list, dict)):
-        raise GradientError(
-            f"the function returned a {type(result).__name__}; return the loss alone, or a "  # pyright: ignore[reportUnknownArgumentType]
-            "tuple that begins with the loss: (loss, other)"
-        )
-    is_tuple = isinstance(result, tuple)
-    return cast("tuple[Any, ...]", result) if is_tuple else (result,)
 
 
 def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
@@ -136,13 +137,13 @@ class _Tracking:
     def running(self) -> Generator[None]:
         """Lets the parameters return their leaves, on threads of the function too."""
         token = tracked.set({**(tracked.get() or {}), **self.params})
-        call = Tracking(self.params, threading.get_ident(), _list_threads(self.level))
-        trackings[id(call)] = call
+        threads = threading.get_ident(), _list_threads(self.level)
+        trackings[id(self)] = Tracking(self.params, *threads)
         try:
             with active(self.level):
                 yield
         finally:
-            del trackings[id(call)]
+            del trackings[id(self)]
             tracked.reset(token)
 
     def require_unchanged(self) -> None:
@@ -177,16 +178,11 @@ class _Tracking:
 
 def _list_threads(level: Any) -> frozenset[int] | None:
     """Returns the threads that run while a step is captured; None in an eager call."""
-    if not any(getattr(backend, "records", False) for backend in _list_backends(level)):
-        return None
-    return frozenset(thread.ident or 0 for thread in threading.enumerate())
-
-
-def _list_backends(level: Any) -> Generator[Any]:
-    """Yields a level and the backends below it."""
     while level is not None:
-        yield level
+        if getattr(level, "records", False):
+            return frozenset(thread.ident or 0 for thread in threading.enumerate())
         level = getattr(level, "inner", None)
+    return None
 
 
 def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
@@ -202,3 +198,69 @@ def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
     if not candidates:
         raise GradientError("the loss does not depend on any trainable parameter")
     return max(candidates, key=depth)
+
+
+def functional_call(
+    module: Module,
+    values: Mapping[str, Tensor],
+    *args: Any,
+    method: str = "__call__",
+    **options: Any,
+) -> Any:
+    """Calls a module with other values of its parameters; the module does not change.
+
+    Gradients pass through the values, so that a step of an inner optimiser can be
+    differentiated (Finn et al. 2017). It is torch's ``torch.func.functional_call``.
+
+    Args:
+        module: A module.
+        values: Tensors by the path of the parameter. A parameter without a value here
+            keeps its own.
+        *args: Arguments of the method.
+        method: Name of the method to call.
+        **options: Keyword arguments of the method.
+
+    Returns:
+        The result of the method.
+
+    Raises:
+        ArgumentError: A path is not that of a parameter, or a value is not a tensor.
+        ShapeError: A value has another shape than its parameter.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
+        >>> x = layer.backend.tensor([[2.0]])
+        >>> sl.nn.functional_call(layer, {"weight": x * 5}, x).item()
+        20.0
+    """
+    params = dict(module.parameters())
+    for path, value in values.items():
+        _require_fit(path, params.get(path), value)
+    by_id = {params[path].id: value for path, value in values.items()}
+    around = {param.id: find_tracked(param.id, param.path) for param in params.values()}
+    known = {number: tensor for number, tensor in around.items() if tensor is not None}
+    token = tracked.set({**(tracked.get() or {}), **known, **by_id})
+    try:
+        return getattr(module, method)(*args, **options)
+    finally:
+        tracked.reset(token)
+
+
+def _require_fit(path: str, param: Param | None, value: Any) -> None:
+    """Refuses a value that cannot stand for a parameter."""
+    if param is None:
+        raise ArgumentError(
+            f"values has the path {path!r}, but the module has no such parameter; pass the "
+            "paths of module.parameters()"
+        )
+    if not isinstance(value, Tensor):
+        raise ArgumentError(
+            f"values[{path!r}] must be a tensor, got {type(value).__name__}; make one by "
+            "module.backend.tensor(...)"
+        )
+    if tuple(value.shape) != param.shape:
+        raise ShapeError(
+            f"values[{path!r}] has shape {tuple(value.shape)}, but the parameter has shape "
+            f"{param.shape}"
+        )

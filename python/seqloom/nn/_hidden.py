@@ -54,7 +54,8 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     """Refuses a value of a module's attribute whose parameters nothing would find."""
     if type(value) in PLAIN:
         return
-    if name not in list_fields(type(owner)) and name not in _list_named(owner):
+    named = getattr(owner, "part_names", ())  # declared in place of annotations
+    if name not in list_fields(type(owner)) and name not in named:
         _require_annotation(owner, name, value)
     elif isinstance(value, Stored) or is_module(value):
         _require_annotated_kind(owner, name, value)
@@ -63,9 +64,21 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
         _require_visible(owner, name, path, each)
 
 
-def _list_named(owner: object) -> tuple[str, ...]:
-    """Returns the names that a module declares in place of annotations."""
-    return getattr(owner, "part_names", ())
+def require_part_again(owner: object, name: str, value: object) -> None:
+    """Refuses plain data where a part was; None, another part or a module may come."""
+    before = list_own(owner).get(name)
+    if not isinstance(before, Stored) or value is None:
+        return
+    is_part = isinstance(value, Stored) or is_module(value)
+    if is_part or type(value).__name__ in list_declared(type(owner), name):
+        return
+    kind = "Param" if isinstance(before, Param) else "Buffer"
+    lost = "neither trained nor saved" if kind == "Param" else "not saved"
+    raise ArgumentError(
+        f"{type(owner).__name__}.{name} is a {kind}; a {type(value).__name__} in its place "
+        f"would be {lost}. Set its values: module.{name}.assign(values); or assign another "
+        f"sl.nn.{kind}, or None to remove it"
+    )
 
 
 def require_all_visible(modules: list[Any]) -> None:
@@ -144,7 +157,9 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
     """Refuses an object in a field that hides parts."""
     label = f"{type(owner).__name__}.{name}"
     _require_visible_calls(owner, label, value)
-    if inside := next(_search_lost(value, path, owner), None):
+    parts = list(_search(value, path))
+    own = _find_stored_ids(owner) if parts else set[int]()
+    if inside := next((at for at, part in parts if id(part) not in own), None):
         raise ArgumentError(
             f"{label} holds parameters inside a {type(value).__name__} ({inside}), so they "
             "would be neither trained nor saved; put them into a list, a tuple or a dict, "
@@ -152,14 +167,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
         )
 
 
-def _search_lost(value: object, path: str, owner: object) -> Iterator[str]:
-    """Yields the paths of parts inside an object that the owner does not have itself."""
-    for inside, part in _search(value, path):
-        if id(part) not in _find_stored_ids(owner):
-            yield inside
-
-
-def _search(value: object, path: str) -> Iterator[tuple[str, Stored]]:
+def _search(value: Any, path: str) -> Iterator[tuple[str, Stored]]:
     """Yields the parameters and buffers inside an object, with what leads to them."""
     seen: set[int] = set()
     waiting = deque([(path, value)])
@@ -168,17 +176,12 @@ def _search(value: object, path: str) -> Iterator[tuple[str, Stored]]:
         if type(each) in PLAIN or id(each) in seen:
             continue
         seen.add(id(each))
-        if isinstance(each, Stored) or is_module(each):
-            yield from ((f"{where}{at}", p) for at, p in _list_stored(each))
-            continue
-        waiting.extend((f"{where}{name}", item) for name, item in _list_inside(each))
-
-
-def _list_stored(part: Any) -> list[tuple[str, Stored]]:
-    """Returns a parameter or buffer, or those of a module, with their paths."""
-    if isinstance(part, Stored):
-        return [("", part)]
-    return [(f".{path}", found) for path, found in part.named(Stored)]
+        if isinstance(each, Stored):
+            yield where, each
+        elif is_module(each):
+            yield from ((f"{where}.{at}", part) for at, part in each.named(Stored))
+        else:
+            waiting.extend((f"{where}{name}", item) for name, item in _list_inside(each))
 
 
 def _list_inside(value: Any) -> Iterator[tuple[str, Any]]:
@@ -220,11 +223,12 @@ def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
 
 def _require_visible_calls(owner: object, label: str, value: object) -> None:
     """Refuses a value whose parameters are hidden in a callable or an iterator."""
-    if kind := _find_calling_kind(value, owner):
+    used = _find_stored_ids(_list_used(value))
+    if used and used - _find_stored_ids(owner):
         raise ArgumentError(
-            f"{label} holds {kind} that calls a module's parameters, so they would be "
-            "neither trained nor saved; assign the module itself, or write a Module that "
-            "holds it in a field and calls it"
+            f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
+            "so they would be neither trained nor saved; assign the module itself, or "
+            "write a Module that holds it in a field and calls it"
         )
     kind: Any = type(value)
     if issubclass(kind, _SINGLE_USE):
@@ -232,13 +236,6 @@ def _require_visible_calls(owner: object, label: str, value: object) -> None:
             f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
             "would be neither trained nor saved; make a list of it: list(...)"
         )
-
-
-def _find_calling_kind(value: object, owner: object) -> str | None:
-    """Returns the kind of a callable that uses parameters outside of the owner."""
-    used = _list_used(value)
-    is_lost = used and (lost := _find_stored_ids(used)) and lost - _find_stored_ids(owner)
-    return _CALLABLES[type(value)] if is_lost else None
 
 
 def _find_stored_ids(value: object) -> set[int]:
@@ -252,15 +249,10 @@ def _list_used(value: object) -> list[Any]:
         return [value.__self__]
     if type(value) is partial:
         return [value.func, *_list_used(value.func), *value.args, *value.keywords.values()]
-    if type(value) is FunctionType:
-        return [*_list_closure(value), *(value.__defaults__ or ())]
-    return []
-
-
-def _list_closure(function: FunctionType) -> list[object]:
-    """Returns the values that a function closes over, without those not set yet."""
-    values: list[object] = []
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):
-            values.append(cell.cell_contents)
-    return values
+    if type(value) is not FunctionType:
+        return []
+    used: list[Any] = list(value.__defaults__ or ())
+    for cell in value.__closure__ or ():
+        with suppress(ValueError):  # a variable that is not set yet
+            used.append(cell.cell_contents)
+    return used

@@ -1,4 +1,4 @@
-"""Low-rank adapters: few numbers beside frozen linear layers, which alone are trained."""
+"""Low-rank adapters beside linear layers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 from seqloom._arguments import as_integer, as_number
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.nn import functional
 from seqloom.nn._initialisers import FanIn, Fill
-from seqloom.nn._layers import Linear
-from seqloom.nn._linear_layers import find_linear, replace_layer
+from seqloom.nn._linear import Linear, find_linear, linear, replace_layer
 from seqloom.nn._module import Module
 from seqloom.nn._stored import Param, Stored
 
@@ -57,8 +55,8 @@ class LoRALinear(Linear):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Maps ``(..., in)`` to ``(..., out)``."""
-        low = functional.linear(x, self.down.value)
-        return super().__call__(x) + functional.linear(low, self.up.value) * self.scale
+        low = linear(x, self.down.value)
+        return super().__call__(x) + linear(low, self.up.value) * self.scale
 
     def merge(self) -> Linear:
         """Adds the adapter to the weight.
@@ -134,7 +132,12 @@ def add_lora(
         part.is_recorded = False
     for path, layer in chosen:
         replace_layer(module, path, LoRALinear(layer, rank, alpha))
-    _bind_new(module, key if isinstance(key, Key) else Key(key))
+    root = key if isinstance(key, Key) else Key(key)
+    parts = list(module.named(Stored))
+    backend = next((part.backend for _, part in parts if part.backend is not None), None)
+    for path, part in parts:
+        if backend is not None and part.backend is None:
+            part.bind(path, backend, root.fold(path))
     return module
 
 
@@ -171,12 +174,3 @@ def merge_lora(module: Network) -> Network:
     for _, part in module.named(Stored):
         part.is_recorded = True
     return module.unfreeze()
-
-
-def _bind_new(module: Module, key: Key) -> None:
-    """Binds the parameters of adapters to the backend of a module that has one."""
-    parts = list(module.named(Stored))
-    backend = next((part.backend for _, part in parts if part.backend is not None), None)
-    for path, part in parts:
-        if backend is not None and part.backend is None:
-            part.bind(path, backend, key.fold(path))

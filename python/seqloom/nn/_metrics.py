@@ -10,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.nn._metric_inputs import Floats, read_answers, read_classes, read_values
 
-# The largest power of two that a float64 holds.
-_LARGEST_POWER = 1023
-
 
 def confusion_matrix(
     labels: ArrayLike, predicted: ArrayLike, *, size: int
@@ -299,7 +296,10 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> round(spearman([1.0, 2.0, 3.0], [1.0, 8.0, 9.0]), 6)
         1.0
     """
-    return _mean_over_columns(_spearman, *read_values(labels, predicted))
+    return _mean_over_columns(
+        lambda true, guess: _pearson(_ranks(true), _ranks(guess)),
+        *read_values(labels, predicted),
+    )
 
 
 def _mean_over_columns(
@@ -371,7 +371,7 @@ def _is_without_variance(values: Floats) -> bool:
 def _unit_of(*arrays: Floats) -> float:
     """Returns a power of two: divided by it no square overflows, and no bit changes."""
     largest = max(float(np.abs(values).max()) for values in arrays)
-    return math.ldexp(1.0, min(math.frexp(largest)[1], _LARGEST_POWER))
+    return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # the largest of a float64
 
 
 def _clip(correlation: float) -> float:
@@ -388,11 +388,6 @@ def _centre(values: Floats) -> Floats:
 def _sum(values: Floats) -> float:
     """Sums without a rounding, so that the order of the values does not matter."""
     return math.fsum(values.tolist())
-
-
-def _spearman(labels: Floats, predicted: Floats) -> float:
-    """Computes Pearson's correlation of the ranks."""
-    return _pearson(_ranks(labels), _ranks(predicted))
 
 
 def _ranks(values: Floats) -> Floats:

@@ -15,14 +15,20 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._dtype import to_name
-from seqloom.nn._fields import copy_fields, move_constants
 from seqloom.nn._hidden import (
     require_all_visible,
     require_no_class_parts,
+    require_part_again,
     require_visible_field,
 )
-from seqloom.nn._parts import list_fields, list_modules, list_parts
-from seqloom.nn._replaced import require_part_again
+from seqloom.nn._parts import (
+    copy_fields,
+    describe_fields,
+    list_fields,
+    list_modules,
+    list_parts,
+    move_constants,
+)
 from seqloom.nn._state import (
     LoadReport,
     collect_by_path,
@@ -30,7 +36,6 @@ from seqloom.nn._state import (
     load_state,
     make_record,
 )
-from seqloom.nn._static import describe_fields
 from seqloom.nn._stored import Param, Stored
 from seqloom.tensor import backend as find_backend
 
@@ -82,7 +87,8 @@ class Module:
     # takes over the constructor of its base.
     _has_made_init: ClassVar[bool] = True
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, init: bool = True, **options: Any) -> None:
+        del init  # `init=False` says to type checkers that a class takes over a constructor
         super().__init_subclass__(**options)
         for name in vars(cls).get("__annotations__", {}):
             if hasattr(Module, name) and name != "training":
@@ -256,16 +262,7 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Sets evaluation mode for this module and all modules in it.
-
-        Returns:
-            This module.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.nn.Dropout(0.5).eval().training
-            False
-        """
+        """Sets evaluation mode: ``train(mode=False)``."""
         return self.train(mode=False)
 
     def to(self, backend: Backend | str, dtype: str | None = None) -> Self:
@@ -324,22 +321,7 @@ class Module:
         return self
 
     def unfreeze(self, pattern: str = "*") -> Self:
-        """Includes parameters in training again, after `freeze`.
-
-        Args:
-            pattern: Pattern of the paths, such as ``"head.*"``; default: all.
-
-        Returns:
-            This module.
-
-        Raises:
-            ArgumentError: No path of a parameter matches `pattern`.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.nn.Linear(2, 1).freeze().unfreeze("bias").bias.trainable
-            True
-        """
+        """Includes parameters in training again; takes and returns what `freeze` does."""
         for _, param in _match_parameters(self, pattern):
             param.trainable = True
         return self
@@ -492,41 +474,11 @@ class Module:
         return {path: np.array(values) for path, values in self.to_record().items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> Self:
-        """Sets parameters and buffers from `state_dict`: torch's name for `load_record`.
-
-        Args:
-            state: Arrays by path, with exactly the paths of the module.
-            strict: As of `load_record`.
-
-        Returns:
-            This module.
-
-        Raises:
-            RecordError: The state does not fit, as in `load_record`; the module does not
-                change.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> one = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
-            >>> other = sl.nn.Linear(2, 1).bind("numpy", sl.Key(1))
-            >>> other.load_state_dict(one.state_dict()).weight.numpy().tolist() == (
-            ...     one.weight.numpy().tolist()
-            ... )
-            True
-        """
+        """Sets parameters and buffers from `state_dict`: torch's name for `load_record`."""
         return self.load_record(state, strict=strict)
 
     def named_parameters(self) -> Iterator[tuple[str, Param]]:
-        """Yields the parameters with their paths: torch's name for `parameters`.
-
-        Yields:
-            Pairs of path and parameter.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> [path for path, _ in sl.nn.Linear(2, 1).named_parameters()]
-            ['weight', 'bias']
-        """
+        """Yields the parameters with their paths: torch's name for `parameters`."""
         yield from self.parameters()
 
     def __repr__(self) -> str:

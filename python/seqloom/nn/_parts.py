@@ -1,14 +1,28 @@
-"""Finds the parts of a module: its modules, parameters and buffers, by path."""
+"""The parts of a module: its modules, parameters and buffers, by path."""
 
 from __future__ import annotations
 
+import zlib
+from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
+import numpy as np
+
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._stored import Stored
+from seqloom.nn._dtype import is_float
+from seqloom.nn._stored import Buffer, Param, Stored
+from seqloom.tensor import Tensor
+from seqloom.tensor._leaves import freeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from seqloom.tensor._backend import Backend
+    from seqloom.tensor._leaves import HasLeaves, Leaf
+
+    Describe = Callable[[Any, list[Leaf]], object]
 
 Parts = list[tuple[str, Any]]  # paths and modules, parameters or buffers
 
@@ -157,3 +171,139 @@ def is_container(value: object) -> bool:
 def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
     """Returns the items of a container, with their keys or positions."""
     return value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore[reportUnknownVariableType]
+
+
+# Copies and moves ------------------------------------------------------------------------
+
+
+def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
+    """Copies the fields of a module to its twin: parts and containers, nothing else."""
+
+    def copy_part(value: Any) -> Any:
+        is_part = isinstance(value, Stored) or is_module(value)
+        return deepcopy(value, memo) if is_part else value
+
+    for name, value in list_own(module).items():
+        vars(twin)[name] = _change(value, copy_part, memo)
+
+
+def move_constants(modules: list[Any], backend: Backend, dtype: str | None = None) -> None:
+    """Moves the tensors that are fields of modules; floats to an element type too."""
+
+    def move(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        moved = value.to(backend)
+        is_changed = dtype is not None and is_float(value.dtype) and moved.dtype != dtype
+        return moved.astype(dtype) if is_changed else moved
+
+    for module in modules:
+        own = list_own(module)
+        for name, value in own.items():
+            if type(value) not in PLAIN and _holds_tensor(value):
+                own[name] = _change(value, move, {})
+
+
+def _holds_tensor(value: object) -> bool:
+    """Whether a field is a tensor, or a list, a tuple or a dict that holds one."""
+    if not is_container(value):
+        return isinstance(value, Tensor)
+    return any(_holds_tensor(item) for _, item in items_of(value))
+
+
+def _change(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
+    """Returns a value, or a new container of its changed items."""
+    if not is_container(value):
+        return change(value)
+    if id(value) in memo:  # a list in two fields, or in itself
+        return memo[id(value)]
+    if isinstance(value, tuple):
+        items = [_change(item, change, memo) for _, item in items_of(value)]
+        return _make_tuple(type(value), items)  # pyright: ignore[reportUnknownArgumentType]
+    twin = memo.setdefault(id(value), copy(value))
+    for key, item in list(items_of(value)):
+        twin[key] = _change(item, change, memo)
+    return twin
+
+
+def _make_tuple(kind: Any, items: list[Any]) -> Any:
+    """Makes a tuple, or a named one, which is not made of one list."""
+    return getattr(kind, "_make", kind)(items)
+
+
+# What selects the program of a compiled step ---------------------------------------------
+
+# To compare an array at each call takes time; a larger one is better a `Buffer`.
+_MOST_BYTES = 1 << 20
+
+
+def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[object]:
+    """Describes the fields of a module, hashable; adds its arrays to `leaves`."""
+    return [
+        (name, _describe(value, leaves))
+        for name, value in fields.items()
+        if name != "training"
+    ]
+
+
+def _describe(value: object, leaves: list[Leaf]) -> object:
+    """Describes a field."""
+    kind = cast("type[Any]", type(value))
+    if kind in PLAIN:
+        return (kind, value)
+    return (_DESCRIBE.get(kind) or _find_describe(kind))(value, leaves)
+
+
+def _describe_stored(value: Stored, leaves: list[Leaf]) -> object:
+    """Describes a parameter or buffer."""
+    leaves.append(value)
+    return value.static
+
+
+def _describe_holder(value: HasLeaves, leaves: list[Leaf]) -> object:
+    """Describes a module, or another object with leaves."""
+    static, own = value.leaves()
+    leaves += own
+    return static
+
+
+def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
+    """Describes a list or tuple."""
+    return (type(value), *[_describe(item, leaves) for item in value])
+
+
+def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
+    """Describes a dict, with its order."""
+    return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
+
+
+def _describe_array(value: NDArray[Any], _leaves: list[Leaf]) -> object:
+    """Describes an array by its contents, which may change between two calls."""
+    if value.nbytes > _MOST_BYTES or value.dtype.hasobject:
+        return freeze(value)
+    return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
+
+
+def _describe_other(value: object, _leaves: list[Leaf]) -> object:
+    """Describes a function or plain data."""
+    return freeze(value)
+
+
+_DESCRIBE: dict[type, Describe] = {
+    Param: _describe_stored,
+    Buffer: _describe_stored,
+    list: _describe_sequence,
+    tuple: _describe_sequence,
+    dict: _describe_dict,
+    np.ndarray: _describe_array,
+}
+
+
+def _find_describe(kind: type) -> Describe:
+    """Finds the function for a class that is met for the first time."""
+    found: Describe = _describe_holder if hasattr(kind, "leaves") else _describe_other
+    for base in (Stored, list, tuple, dict):
+        if issubclass(kind, base):
+            found = _describe_stored if base is Stored else _DESCRIBE[base]
+    _DESCRIBE[kind] = found
+    return found

@@ -1,23 +1,150 @@
-"""Metrics that keep counts: their size does not grow with the data."""
+"""Metrics that accumulate over batches and processes, exactly.
+
+A metric of counts holds integers, and a metric of values all values that it was given.
+Neither depends on their order: a result does not depend on how data were cut into batches,
+or in which order parts were merged. A running sum would round differently for each cut.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from seqloom._arguments import as_integer
-from seqloom.errors import RecordError
-from seqloom.nn import _metrics as functions
+from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._metric_inputs import read_classes
-from seqloom.nn._running_metric import Metric
+from seqloom.nn._metrics import (
+    balanced_accuracy_of,
+    confusion_matrix,
+    f1_of,
+    mcc_of,
+    require_average,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.nn._running_metric import Arrays
+    Arrays = dict[str, NDArray[Any]]
+
+# Every float64 is an integer times this power of two.
+_UNIT = 1126
+_BITS = 53  # of a float's fraction
+_HALF = 26
+_BYTES = 288  # of a sum: 2,150 bits of a float, and 2 ** 150 of them
+
+
+class Metric(ABC):
+    """Base of metrics that accumulate: `update` for each batch, `compute` at the end.
+
+    The result equals that of the function of the same name on all data, bit for bit,
+    however the data are cut into batches. Each of several processes updates its own metric,
+    and one merges them in any order. `to_record` returns the state as arrays for a
+    checkpoint.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric, other = sl.nn.Accuracy(), sl.nn.Accuracy()
+        >>> metric.update([0, 1], [0, 1])
+        >>> other.update([1, 1], [0, 1])
+        >>> metric.merge(other).compute()
+        0.75
+    """
+
+    @abstractmethod
+    def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
+        """Adds a batch.
+
+        Args:
+            labels: As for the function of the same name.
+            scores: The predictions, as for that function.
+        """
+
+    @abstractmethod
+    def compute(self) -> float:
+        """Returns the metric of all batches so far.
+
+        Returns:
+            A number; NaN where the function gives NaN.
+        """
+
+    @abstractmethod
+    def reset(self) -> None:
+        """Forgets all batches."""
+
+    def merge(self, other: Metric) -> Self:
+        """Adds what another metric of the same class and settings has seen.
+
+        Args:
+            other: The other metric, which does not change.
+
+        Returns:
+            This metric.
+
+        Raises:
+            ArgumentError: `other` is of another class or has other settings.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> metric, other = sl.nn.Mean(), sl.nn.Mean()
+            >>> metric.update([1.0])
+            >>> other.update([2.0])
+            >>> metric.merge(other).compute()
+            1.5
+        """
+        name = type(self).__name__
+        if type(other) is not type(self):
+            raise ArgumentError(
+                f"{name} merges another {name}, got a {type(other).__name__}"
+            )
+        for setting in self._settings:
+            own, theirs = getattr(self, setting), getattr(other, setting)
+            if own != theirs:
+                raise ArgumentError(
+                    f"both metrics must have the same {setting}, got {own!r} and {theirs!r}"
+                )
+        self._add(other)
+        return self
+
+    @abstractmethod
+    def _add(self, other: Any) -> None:
+        """Adds the state of a metric of the same class and settings."""
+
+    @abstractmethod
+    def to_record(self) -> Arrays:
+        """Returns the state as arrays by name.
+
+        Returns:
+            A dict of copies.
+        """
+
+    @abstractmethod
+    def load_record(self, record: Mapping[str, Any]) -> Self:
+        """Replaces the state by one that `to_record` returned.
+
+        Args:
+            record: The arrays by name.
+
+        Returns:
+            This metric.
+
+        Raises:
+            RecordError: `record` is not a state of this class.
+        """
+
+    _settings: ClassVar[tuple[str, ...]] = ()  # the attributes that both must share
+
+    def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[Any]]:
+        """Returns the arrays of a record; refuses other names."""
+        if set(record) != set(names):
+            raise RecordError(
+                f"a record of {type(self).__name__} has {', '.join(names)}, got "
+                f"{', '.join(record) or 'nothing'}"
+            )
+        return [np.array(record[name]) for name in names]
 
 
 class Accuracy(Metric):
@@ -67,7 +194,7 @@ class _OfCounts(Metric):
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        self._counts += functions.confusion_matrix(labels, scores, size=self.size)
+        self._counts += confusion_matrix(labels, scores, size=self.size)
 
     def reset(self) -> None:
         self._counts = np.zeros((self.size, self.size), np.int64)
@@ -105,7 +232,7 @@ class BalancedAccuracy(_OfCounts):
     """
 
     def compute(self) -> float:
-        return functions.balanced_accuracy_of(self._counts)
+        return balanced_accuracy_of(self._counts)
 
 
 class MCC(_OfCounts):
@@ -123,7 +250,7 @@ class MCC(_OfCounts):
     """
 
     def compute(self) -> float:
-        return functions.mcc_of(self._counts)
+        return mcc_of(self._counts)
 
 
 class F1(_OfCounts):
@@ -148,9 +275,94 @@ class F1(_OfCounts):
     _settings = ("size", "average")
 
     def __init__(self, *, size: int = 2, average: str = "binary") -> None:
-        functions.require_average(average, size)
+        require_average(average, size)
         self.average = average
         super().__init__(size=size)
 
     def compute(self) -> float:
-        return functions.f1_of(self._counts, self.average)
+        return f1_of(self._counts, self.average)
+
+
+class Mean(Metric):
+    """Accumulates a mean, such as that of losses; keeps an exact sum and a count.
+
+    The sum is an integer multiple of the smallest float, so the result is the mean of all
+    values, rounded once, whatever the batches and the order of merging.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> metric = sl.nn.Mean()
+        >>> metric.update(0.5, 3)  # the mean of three records
+        >>> metric.update([1.0, 1.0])
+        >>> metric.compute()
+        0.7
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def update(self, labels: ArrayLike, scores: ArrayLike = 1) -> None:
+        """Adds values.
+
+        Args:
+            labels: Numbers, of any shape.
+            scores: How many records each of them stands for, such as the size of a batch
+                whose mean is given.
+        """
+        values = np.asarray(labels, np.float64).ravel()
+        weight = as_integer("scores", scores, least=0)
+        finite = np.isfinite(values)
+        self._total += weight * _sum_exactly(values[finite])
+        self._count += weight * values.size
+        if weight and not finite.all():
+            with np.errstate(invalid="ignore"):
+                self._beyond += float(values[~finite].sum())
+
+    def compute(self) -> float:
+        """Returns the mean of all values so far; NaN if there are none."""
+        if not self._count:
+            return float("nan")
+        return self._total / (self._count << _UNIT) + self._beyond
+
+    def reset(self) -> None:
+        """Forgets all values."""
+        self._total = self._count = 0
+        self._beyond = 0.0  # the sum of infinities and NaN
+
+    def _add(self, other: Self) -> None:
+        self._total += other._total
+        self._count += other._count
+        self._beyond += other._beyond
+
+    def to_record(self) -> dict[str, NDArray[Any]]:
+        """Returns the sum as bytes, and the count."""
+        total = self._total.to_bytes(_BYTES, "little", signed=True)
+        return {
+            "total": np.frombuffer(total, np.uint8).copy(),
+            "count": np.array(self._count),
+            "beyond": np.array(self._beyond),
+        }
+
+    def load_record(self, record: Mapping[str, Any]) -> Self:
+        """Replaces the state by one that `to_record` returned."""
+        total, count, beyond = self._read(record, "total", "count", "beyond")
+        if total.shape != (_BYTES,) or total.dtype != np.uint8:
+            raise RecordError(
+                f"total must be {_BYTES} bytes, got {total.dtype} of shape {total.shape}"
+            )
+        self._total = int.from_bytes(total.tobytes(), "little", signed=True)
+        self._count, self._beyond = int(count), float(beyond)
+        return self
+
+
+def _sum_exactly(values: NDArray[np.float64]) -> int:
+    """Returns the sum of floats as an integer, in units of ``2 ** -1126``."""
+    fractions, powers = np.frexp(values)
+    whole = np.ldexp(fractions, _BITS).astype(np.int64)
+    total = 0
+    for power in np.unique(powers).tolist():
+        some = whole[powers == power]
+        # In two halves, whose sums stay below 2 ** 63.
+        high, low = int((some >> _HALF).sum()), int((some & ((1 << _HALF) - 1)).sum())
+        total += ((high << _HALF) + low) << (power - _BITS + _UNIT)
+    return total

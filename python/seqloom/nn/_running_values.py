@@ -1,6 +1,6 @@
-"""Metrics that keep all labels and scores.
+"""Metrics that accumulate all labels and scores.
 
-Areas under curves and rank correlations order all values at the end. The others keep the
+Areas under curves and rank correlations order all values at the end. The others store the
 values because a running sum would round differently for each cut into batches.
 """
 
@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom.errors import RecordError, ShapeError
-from seqloom.nn import _metrics as functions
 from seqloom.nn._metric_inputs import read_answers, read_values
-from seqloom.nn._running_metric import Metric
+from seqloom.nn._metrics import auprc, auroc, pearson, r2, spearman
+from seqloom.nn._running_counts import Metric
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.nn._running_metric import Arrays
+    from seqloom.nn._running_counts import Arrays
 
 
 class _OfValues(Metric):
     """Keeps all labels and scores."""
+
+    _takes_answers = False  # whether labels are 0/1 or classes
 
     def __init__(self) -> None:
         self.reset()
@@ -37,7 +39,8 @@ class _OfValues(Metric):
                 "labels and scores must have the same length, got shapes "
                 f"{true.shape} and {guess.shape}"
             )
-        self._check(true, guess)
+        read = read_answers if self._takes_answers else read_values
+        read(true, guess)
         self._append(true, guess)
 
     def _append(self, true: NDArray[Any], guess: NDArray[Any]) -> None:
@@ -60,10 +63,6 @@ class _OfValues(Metric):
     @abstractmethod
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
         """Computes the metric of all data."""
-
-    def _check(self, labels: NDArray[Any], scores: NDArray[Any]) -> object:
-        """Refuses a batch that cannot be measured."""
-        return read_values(labels, scores)
 
     def _join(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Returns all labels and all scores."""
@@ -96,15 +95,7 @@ class _OfValues(Metric):
         return self
 
 
-class _OfAnswers(_OfValues):
-    """Keeps 0/1 labels or classes, and scores."""
-
-    def _check(self, labels: NDArray[Any], scores: NDArray[Any]) -> object:
-        """Refuses a batch that cannot be measured."""
-        return read_answers(labels, scores)
-
-
-class AUROC(_OfAnswers):
+class AUROC(_OfValues):
     """Accumulates `auroc`; keeps all labels and scores, which it sorts at the end.
 
     Examples:
@@ -116,11 +107,13 @@ class AUROC(_OfAnswers):
         0.75
     """
 
+    _takes_answers = True
+
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
-        return functions.auroc(labels, scores)
+        return auroc(labels, scores)
 
 
-class AUPRC(_OfAnswers):
+class AUPRC(_OfValues):
     """Accumulates `auprc`; keeps all labels and scores, which it sorts at the end.
 
     Examples:
@@ -131,8 +124,10 @@ class AUPRC(_OfAnswers):
         0.8333
     """
 
+    _takes_answers = True
+
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
-        return functions.auprc(labels, scores)
+        return auprc(labels, scores)
 
 
 class Pearson(_OfValues):
@@ -147,7 +142,7 @@ class Pearson(_OfValues):
     """
 
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
-        return functions.pearson(labels, scores)
+        return pearson(labels, scores)
 
 
 class Spearman(_OfValues):
@@ -162,7 +157,7 @@ class Spearman(_OfValues):
     """
 
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
-        return functions.spearman(labels, scores)
+        return spearman(labels, scores)
 
 
 class R2(_OfValues):
@@ -177,4 +172,4 @@ class R2(_OfValues):
     """
 
     def _measure(self, labels: NDArray[Any], scores: NDArray[Any]) -> float:
-        return functions.r2(labels, scores)
+        return r2(labels, scores)

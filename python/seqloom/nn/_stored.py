@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import copy
 import threading
-from contextvars import ContextVar
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from seqloom._system import after_fork
 from seqloom.errors import (
     ArgumentError,
-    CaptureError,
     DTypeError,
-    GradientError,
     RecordError,
     ShapeError,
 )
@@ -30,9 +27,10 @@ from seqloom.nn._dtype import (
     to_name,
 )
 from seqloom.nn._initialisers import initialise
+from seqloom.nn._tracking import find_tracked
 from seqloom.record._prepared import to_numpy
 from seqloom.tensor import Tensor
-from seqloom.tensor._compile._substitute import capturing, check_declared
+from seqloom.tensor._compile._substitute import check_declared
 from seqloom.tensor._derivatives import is_recomputing
 from seqloom.tensor._element_types import misfit
 from seqloom.tensor._leaves import Leaf
@@ -43,57 +41,6 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
 
 _ids = count(1)
-
-# The parameters, by id, whose gradients the running `value_and_grad` of this thread takes.
-tracked: ContextVar[dict[int, Tensor] | None] = ContextVar("tracked", default=None)
-
-
-class Tracking(NamedTuple):
-    """A call of `value_and_grad`, for other threads that compute a part of its loss."""
-
-    params: dict[int, Tensor]  # by the parameter's id
-    owner: int  # the thread of the call
-    # In a compiled step: the threads that ran before. A later one computes a part of it.
-    before: frozenset[int] | None
-
-
-trackings: dict[int, Tracking] = {}  # the calls that run now on any thread, by their id
-
-
-def find_tracked(param: Param) -> Tensor | None:
-    """Returns what records the gradient of a parameter on this thread, if it is recorded.
-
-    A thread that runs no `value_and_grad` records for the call that runs on another one.
-    """
-    known = tracked.get()
-    if known is not None:
-        return known.get(param.id)
-    if not trackings or capturing.get() is not None:
-        return None
-    running = [
-        tracking for tracking in list(trackings.values()) if param.id in tracking.params
-    ]
-    return _find_elsewhere(param, running) if running else None
-
-
-def _find_elsewhere(param: Param, running: list[Tracking]) -> Tensor | None:
-    """Returns what records the gradient for a call on another thread."""
-    thread = threading.get_ident()
-    if any(one.before is not None and thread not in one.before for one in running):
-        raise CaptureError(
-            f"{param.path} is read in a thread that the compiled step started, and the "
-            "program would not compute that part; compute it on the thread of the step, or "
-            "switch compiling off: sl.tensor.compile(step, enabled=False)"
-        )
-    eager = [one for one in running if one.before is None]
-    if len({one.owner for one in eager}) > 1:
-        raise GradientError(
-            f"{param.path} is read in a thread of its own while value_and_grad runs on "
-            f"{len(eager)} other threads with this parameter, so it is unclear which of "
-            "them needs the gradient; call value_and_grad in this thread, or give each "
-            "thread a copy of the module"
-        )
-    return eager[-1].params[param.id] if eager else None
 
 
 class _Making:
@@ -368,7 +315,7 @@ class Param(Stored):
     @property
     def value(self) -> Tensor:
         """The values as a tensor; inside `value_and_grad` it records its gradient."""
-        known = find_tracked(self)
+        known = find_tracked(self.id, self.path)
         return Tensor(self.share(), self.bound_backend) if known is None else known
 
 

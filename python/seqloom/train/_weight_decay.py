@@ -6,9 +6,9 @@ from typing import Any
 
 from seqloom.models import TorchModule
 from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
-from seqloom.nn._layers._batch_norm import ChannelNorm
+from seqloom.nn._batch_norm import BatchNorm
 
-_NORMS = (ChannelNorm, GroupNorm, LayerNorm, RMSNorm)
+_NORMS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
 # Names of classes such as LlamaRMSNorm and BatchNorm3d; not of PreNorm, whose parameters
 # belong to its parts.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")

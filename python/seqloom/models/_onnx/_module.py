@@ -11,7 +11,7 @@ from seqloom.models._onnx._evaluate import evaluate
 from seqloom.models._onnx._values import as_tensor
 from seqloom.models._onnx._weights import Weight, find_weights
 from seqloom.nn import Buffer, Module, Param
-from seqloom.nn.functional._operands import read_host_array
+from seqloom.nn._operands import read_host_array
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.models._onnx._values import as_tensor
 from seqloom.nn import functional as F
-from seqloom.nn.functional._norms import scale_channels
+from seqloom.nn._batch_norm import scale_channels
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from seqloom.models._onnx._values import (
     is_known,
     permute,
 )
-from seqloom.nn.functional._operands import as_operand
-from seqloom.nn.functional._recurrent import gru as run_gru, lstm as run_lstm, mask_lengths
+from seqloom.nn._operands import as_operand
+from seqloom.nn._recurrent import gru as run_gru, lstm as run_lstm
+from seqloom.nn._recurrent_base import mask_lengths
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

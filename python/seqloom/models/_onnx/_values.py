@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from seqloom.nn.functional._operands import as_operand
+from seqloom.nn._operands import as_operand
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:

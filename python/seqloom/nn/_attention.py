@@ -1,0 +1,324 @@
+"""Attention of queries, keys and values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._arguments import as_integer
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn._geometry import as_size
+from seqloom.nn._lengths import require_rising
+from seqloom.nn._linear import Linear
+from seqloom.nn._module import Module
+from seqloom.nn._operands import (
+    ATTENTION,
+    as_operand,
+    make_range,
+    require_floats,
+    require_same_dtype,
+)
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom._key import Key
+
+_AXES = 4  # n, h, l, d
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: object = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    rng: Any = None,
+) -> Tensor:
+    """Averages values by the similarity of queries and keys (Vaswani et al. 2017).
+
+    A masked key has the weight 0, so its finite values do not matter. But 0 times NaN or
+    infinity is NaN, as in torch: if padding may hold those, set it to 0 with
+    ``where(real, x, 0.0)``, or pack the sequences for `attention_varlen`.
+
+    Args:
+        query: ``(..., l, d)``, with at most two axes before these.
+        key: ``(..., s, d)``.
+        value: ``(..., s, d)``.
+        attn_mask: Array that broadcasts to ``(..., l, s)``: booleans, true where a query
+            attends to a key, or numbers to add to the scores.
+        dropout_p: Probability of dropping a weight, in [0, 1).
+        is_causal: Whether query i attends only to the keys up to i.
+        scale: Factor of the scores; default ``d ** -0.5``.
+        enable_gqa: Whether consecutive heads of `query` share one head of `key` and
+            `value` (grouped-query attention).
+        rng: A `sl.Key` for dropout.
+
+    Returns:
+        ``(..., l, d)``; 0 for a query whose keys are all masked.
+
+    Raises:
+        ArgumentError: `dropout_p` is not in [0, 1), or `rng` is missing with dropout.
+        DTypeError: `query`, `key` and `value` do not have the same float type.
+        ShapeError: The shapes do not fit together, or there are more than four axes.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0].tolist()
+        [1.0, 0.0]
+    """
+    if dropout_p:
+        _require_key(dropout_p, rng)
+    require_same_dtype("attention", ATTENTION, query, key, value)
+    q, k, v = _add_axes(query), _add_axes(key), _add_axes(value)
+    if enable_gqa:
+        k, v = _repeat_heads(q, k), _repeat_heads(q, v)
+    _require_equal(q, k, v)
+    mask = None if attn_mask is None else _convert_mask(q, k, attn_mask)
+    out = apply(
+        "attention",
+        *(q, k, v, mask, rng if dropout_p else None),
+        scale=scale,
+        causal=is_causal,
+        dropout=dropout_p,
+    )[0]
+    return out if query.ndim == _AXES else apply("reshape", out, out.shape[-query.ndim :])
+
+
+def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
+    """Repeats the heads of keys or values to the number of the query's."""
+    heads, own = query.shape[1], x.shape[1]
+    if not own or heads % own:
+        raise ShapeError(
+            f"attention: with enable_gqa the number of heads of query, {heads}, must be a "
+            f"multiple of that of key and value, {own}"
+        )
+    return x if heads == own else apply("repeat", x, heads // own, axis=1)
+
+
+def _require_key(share: float, rng: Any) -> None:
+    """Refuses a probability out of range, and a missing key."""
+    if not 0 <= share < 1:
+        raise ArgumentError(f"dropout_p must be in [0, 1), got {share}")
+    if rng is None:
+        raise ArgumentError(
+            "attention with dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)"
+        )
+
+
+def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
+    """Refuses queries, keys and values whose shapes do not fit together."""
+    rows, columns, values = q.shape, k.shape, v.shape
+    if rows == columns == values:
+        return
+    if columns[:-1] != values[:-1] or rows[:-2] != columns[:-2] or rows[-1] != columns[-1]:
+        raise ShapeError(
+            "attention: expected query (n, h, l, d), keys (n, h, s, d) and value "
+            f"(n, h, s, e), got {rows}, {columns} and {values}"
+        )
+
+
+def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
+    """Returns a mask of booleans, or of numbers in the dtype of the query."""
+    found = as_operand(query, mask)
+    pairs = (*query.shape[:-1], keys.shape[-2])
+    ends = zip(reversed(found.shape), reversed(pairs), strict=False)
+    if found.ndim > _AXES or any(size not in (1, whole) for size, whole in ends):
+        raise ShapeError(
+            f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s), got shape "
+            f"{found.shape}; pass a mask of keys (n, s) as mask[:, None, None, :]"
+        )
+    return found if found.dtype.kind == "b" else as_operand(query, found, query.dtype)
+
+
+def _add_axes(x: Tensor) -> Tensor:
+    """Adds the axes of the batch and of the heads if they are missing."""
+    if x.ndim == _AXES:
+        return x
+    if not 1 < x.ndim < _AXES:
+        raise ShapeError(f"attention: expected arrays of 2 to 4 axes, got shape {x.shape}")
+    return apply("reshape", x, (*(1,) * (_AXES - x.ndim), *x.shape))
+
+
+def attention_varlen(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    cu_seqlens: Sequence[int] | Tensor,
+    max_seqlen: int,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Computes attention within each of several concatenated sequences.
+
+    Numbers of two sequences never meet: whatever a sequence holds, NaN included, the others
+    and their gradients keep their bits. On NumPy a sequence gives the bits that it gives
+    alone, elsewhere the same within 1e-6 in float32. Half precision is computed in float32
+    and rounded at the end, but on a CUDA device, where flash attention rounds weights too
+    (relative errors of about 0.005 in float16 and 0.04 in bfloat16).
+
+    On a CUDA device nothing waits. Half precision takes ``torch.nn.attention.varlen``
+    (torch 2.12 or newer, Ampere or newer), float32 and older cards the memory-efficient
+    kernel. With ``torch.use_deterministic_algorithms(True)`` gradients keep their bits too.
+
+    Args:
+        query: ``(total, h, d)``.
+        key: ``(total, h, d)``.
+        value: ``(total, h, d)``.
+        cu_seqlens: Start of each sequence, and the total length, ``(n + 1,)``.
+        max_seqlen: Length of the longest sequence.
+        is_causal: Whether a position attends only to those up to itself.
+        scale: Factor of the scores; default ``d ** -0.5``.
+
+    Returns:
+        ``(total, h, d)``.
+
+    Raises:
+        ArgumentError: `cu_seqlens` are not increasing integers from 0 to the total, or a
+            sequence is longer than `max_seqlen`.
+        DTypeError: `query`, `key` and `value` do not have the same float type.
+        ShapeError: The shapes do not fit together.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0]], [[2.0]], [[5.0]]])
+        >>> attention_varlen(x, x, x, [0, 2, 3], 2).numpy()[2].item()
+        5.0
+    """
+    _require_packed(query, key, value)
+    require_same_dtype("attention_varlen", ATTENTION, query, key, value)
+    longest = as_size("max_seqlen", max_seqlen, 0)
+    require_rising(cu_seqlens, query.shape[0], longest)
+    offsets = as_operand(query, cu_seqlens, "int32")
+    options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
+    return apply("attention_varlen", query, key, value, offsets, **options)[0]
+
+
+def _require_packed(query: Tensor, keys: Tensor, value: Tensor) -> None:
+    """Refuses packed queries, keys and values of different lengths."""
+    shape = query.shape
+    if len(shape) != _AXES - 1 or keys.shape != shape or value.shape[:-1] != shape[:-1]:
+        raise ShapeError(
+            "attention_varlen: expected query and keys (total, h, d) and value "
+            f"(total, h, e), got {shape}, {keys.shape} and {value.shape}"
+        )
+
+
+class SelfAttention(Module):
+    """Multi-head self-attention (Vaswani et al. 2017).
+
+    Args:
+        width: Number of features of each position.
+        heads: Number of heads; it divides `width`.
+        dropout: Probability of dropping an attention weight in training.
+        causal: Whether a position attends only to itself and those before.
+
+    Raises:
+        ArgumentError: `width` is not a multiple of `heads`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.SelfAttention(8, 2).bind("numpy", sl.Key(0))
+        >>> layer(layer.backend.tensor([[[0.0] * 8] * 5])).shape
+        (1, 5, 8)
+    """
+
+    inputs: Linear
+    output: Linear
+    heads: int
+    dropout: float
+    causal: bool
+
+    def __init__(
+        self, width: int, heads: int, *, dropout: float = 0.0, causal: bool = False
+    ) -> None:
+        width, heads = (
+            as_integer("width", width, least=1),
+            as_integer("heads", heads, least=1),
+        )
+        if width % heads:
+            raise ArgumentError(f"width must be a multiple of heads={heads}, got {width}")
+        self.inputs, self.output = Linear(width, 3 * width), Linear(width, width)
+        self.heads, self.dropout, self.causal = heads, dropout, causal
+
+    def __call__(self, x: Tensor, mask: Any = None, *, key: Key | None = None) -> Tensor:
+        """Computes self-attention over the positions of each record.
+
+        Args:
+            x: ``(n, l, width)``.
+            mask: Array that broadcasts to ``(n, heads, l, l)``, true where a position
+                attends to another. A mask of positions ``(n, l)`` is passed as
+                ``mask[:, None, None, :]``.
+            key: Random key for dropout in training.
+
+        Returns:
+            ``(n, l, width)``.
+
+        Raises:
+            ArgumentError: `key` is missing for dropout in training.
+        """
+        rows, length, width = x.shape
+        rate = self.dropout if self.training else 0.0
+        if rate and key is None:
+            raise ArgumentError(
+                "attention with dropout needs a key in training: pass "
+                "key=sl.Key(seed, epoch, batch), or call model.eval() first"
+            )
+        parts = self.inputs(x).reshape(rows, length, 3, self.heads, width // self.heads)
+        q, k, v = apply("unstack", apply("permute_dims", parts, (2, 0, 3, 1, 4)))
+        attended = scaled_dot_product_attention(
+            q, k, v, mask, rate, is_causal=self.causal, rng=key
+        )
+        joined = apply("permute_dims", attended, (0, 2, 1, 3)).reshape(rows, length, width)
+        return self.output(joined)
+
+
+def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0) -> Tensor:
+    """Rotates pairs of features by angles that grow with the position (Su et al. 2021).
+
+    Feature i of the first half and feature i of the second half are a pair, as in the
+    checkpoints of Llama and ESM-2. The angle of pair i is
+    ``position * base ** (-2 i / d)``.
+
+    Args:
+        x: Queries or keys ``(..., l, d)``, of an even width d.
+        positions: The position of each of the l rows, ``(l,)``, or an array that broadcasts
+            to ``(..., l)``; default: 0 to l - 1.
+        base: Base of the wavelengths.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: The width is odd.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[1.0, 0.0], [1.0, 0.0]])
+        >>> turned = rotary_embedding(x).numpy().tolist()
+        >>> [[round(number, 4) for number in row] for row in turned]
+        [[1.0, 0.0], [0.5403, 0.8415]]
+    """
+    require_floats("rotary_embedding", x)
+    width = x.shape[-1]
+    if x.ndim < 2 or width % 2:  # noqa: PLR2004 - (l, d)
+        raise ShapeError(
+            f"rotary_embedding: expected x (..., l, d) with an even width d, got {x.shape}"
+        )
+    half = width // 2
+    positions = make_range(x, x.shape[-2]) if positions is None else positions
+    # Angles are in float32 at least: half precision has too few positions.
+    kind = x.dtype if x.dtype.itemsize > 2 else "float32"  # noqa: PLR2004
+    rates = as_operand(x, base ** (-np.arange(half) / half), kind)
+    angles = apply("expand_dims", as_operand(x, positions, kind), axis=-1) * rates
+    cos, sin = (apply(name, angles).astype(x.dtype) for name in ("cos", "sin"))
+    one, other = x[..., :half], x[..., half:]
+    return apply("concat", [one * cos - other * sin, other * cos + one * sin], axis=-1)

@@ -1,0 +1,320 @@
+"""Batch norm, whose layers keep running averages of its statistics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from seqloom._arguments import as_integer, as_number
+from seqloom.errors import ShapeError
+from seqloom.nn._initialisers import Fill
+from seqloom.nn._joint import batch_norm_jointly, find_joint
+from seqloom.nn._module import Module
+from seqloom.nn._operands import LAYER, as_operand, require_same_dtype
+from seqloom.nn._parts import spell_layer
+from seqloom.nn._stored import Buffer, Param, get_value
+from seqloom.tensor import Tensor, apply
+
+
+def batch_norm(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    mask: object = None,
+    *,
+    eps: float = 1e-5,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Normalises each channel by the batch's own statistics (Ioffe and Szegedy 2015).
+
+    Other than torch's function it takes a mask, and returns the statistics: the layer
+    updates the running averages, because no function writes into its arguments.
+
+    Args:
+        x: ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
+        weight: ``(c,)``, standard deviation of the result; default 1.
+        bias: ``(c,)``, mean of the result; default 0.
+        mask: ``(n, l)`` or ``(n, h, w)``, 1 or true for real positions, and 0 or false for
+            padding, which does not count; default: all real.
+        eps: Number added to the variance.
+
+    Returns:
+        The output, shaped as `x` and 0 at padding; the means ``(c,)``; the biased
+        variances.
+
+    Raises:
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: `x` has only one value for each channel.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x = B.tensor([[[1.0, 3.0]]])
+        >>> batch_norm(x, B.tensor([1.0]), B.tensor([0.0]))[1].item()
+        2.0
+    """
+    require_norm_dtypes("batch_norm", x, weight, bias)
+    _require_several(x)
+    flat, kept = _flatten_positions(x, mask)
+    weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
+    out, *statistics = apply("batch_norm", flat, weight, bias, kept, eps=eps)
+    return _restore(out, x), *statistics
+
+
+def _require_several(x: Tensor) -> None:
+    """Refuses a batch with one value for each channel: the result would always be 0."""
+    shape = x.shape
+    if len(shape) > 1 and shape[0] * math.prod(shape[2:]) == 1:
+        raise ShapeError(
+            "batch_norm: expected more than 1 value for each channel in training, got "
+            f"shape {shape}; use larger batches (drop_last=True, --drop-last, leaves "
+            "a smaller last batch out), or call model.eval() to use the running averages"
+        )
+
+
+_RANKS = {2: "(n, c)", 3: "(n, c, l)", 4: "(n, c, h, w)"}
+
+
+class BatchNorm(Module):
+    """A batch norm for any number of axes."""
+
+    weight: Param | None
+    bias: Param | None
+    running_mean: Buffer | None
+    running_var: Buffer | None
+    num_batches_tracked: Buffer | None
+    num_features: int
+    eps: float
+    momentum: float | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+    ) -> None:
+        self.num_features = as_integer("num_features", num_features)
+        shape = (self.num_features,)
+        self.weight = Param(shape, Fill(1.0)) if affine else None
+        self.bias = Param(shape, Fill(0.0)) if affine else None
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        if track_running_stats:
+            # In 16 bits the share of a new batch would be rounded away.
+            self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
+            self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
+            # Other libraries, and records of earlier versions, do not count batches.
+            count = Buffer((), Fill(0), dtype="int64", optional=True)
+            self.num_batches_tracked = count
+        self.eps = eps
+        expected = "a number, or None for a mean over all batches"
+        self.momentum = (
+            None if momentum is None else as_number("momentum", momentum, expected=expected)
+        )
+
+    def by_averages(self, x: Tensor, mask: Any = None) -> Tensor:
+        """Normalises by the running averages, also in training mode.
+
+        Args:
+            x: ``(n, c, ...)``.
+            mask: ``(n, ...)`` without the axis of channels, 1 or true at real positions;
+                default: all.
+
+        Returns:
+            The normalised values.
+
+        Raises:
+            DTypeError: `x` and the weight have different dtypes.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> norm = sl.nn.BatchNorm1d(1, eps=0.0).bind("numpy", sl.Key(0))
+            >>> norm.by_averages(norm.backend.tensor([[[3.0]]])).item()
+            3.0
+        """
+        weight, bias = get_value(self.weight), get_value(self.bias)
+        if weight is not None:
+            require_same_dtype(type(self).__name__, LAYER, weight, x, bias)
+        if self.running_mean is None or self.running_var is None:
+            return scale_channels(x, weight, bias, mask)
+        variance = self.running_var.value
+        scale: Any = apply("sqrt", variance + self.eps)
+        scale = (
+            1.0 / scale if weight is None else as_operand(x, weight, scale.dtype) / scale
+        )
+        shift = self.running_mean.value * scale
+        shift = -shift if bias is None else as_operand(x, bias, shift.dtype) - shift
+        scale, shift = (as_operand(x, part, x.dtype) for part in (scale, shift))
+        return scale_channels(x, scale, shift, mask)
+
+    def _update_averages(self, mean: Tensor, variance: Tensor, count: Any) -> None:
+        """Moves the running averages towards the statistics of `count` values."""
+        mean_of, variance_of = self.running_mean, self.running_var
+        counter = self.num_batches_tracked
+        if mean_of is None or variance_of is None or counter is None:
+            return
+        counter.assign(counter.value + 1)
+        share: Any = self.momentum
+        if share is None:
+            share = 1.0 / counter.value.astype(mean_of.dtype)
+        # The averages hold the unbiased variance, as torch's do.
+        others = count - 1
+        least = max(others, 1) if type(others) is int else apply("maximum", others, 1.0)
+        unbiased = share * count / least
+        updates = ((mean_of, mean, share), (variance_of, variance, unbiased))
+        for running, new, part in updates:
+            new = as_operand(new, new.detach(), running.value.dtype)  # noqa: PLW2901
+            running.assign(running.value * (1 - share) + new * part)
+
+    def _require_rank(self, x: Tensor, *ranks: int) -> None:
+        """Refuses an input with another number of axes or of channels."""
+        if x.ndim not in ranks or x.shape[1] != self.num_features:
+            shapes = " or ".join(_RANKS[rank] for rank in ranks)
+            raise ShapeError(
+                f"{spell_layer(self)} takes {shapes} with {self.num_features} channels, "
+                f"got shape {tuple(x.shape)}"
+            )
+
+    def _normalise(self, x: Tensor, mask: Any) -> Tensor:
+        """Normalises by the batch in training, by the averages in evaluation."""
+        by_batch = self.training or self.running_mean is None
+        if not by_batch or 0 in x.shape:  # an empty batch has no statistics
+            return self.by_averages(x, mask)
+        mask = None if mask is None else as_operand(x, mask, x.dtype)
+        weight, bias = get_value(self.weight), get_value(self.bias)
+        if self.training and (joint := find_joint()) is not None:
+            # Several processes share the batch: its statistics are those of all.
+            out, *found = batch_norm_jointly(joint, x, weight, bias, mask, eps=self.eps)
+            self._update_averages(*found)
+            return out
+        out, mean, variance = batch_norm(x, weight, bias, mask, eps=self.eps)
+        if self.training:
+            count = mask.sum() if mask is not None else x.shape[0] * math.prod(x.shape[2:])
+            self._update_averages(mean, variance, count)
+        return out
+
+
+class BatchNorm1d(BatchNorm, init=False):
+    """Normalises each channel over the batch (Ioffe and Szegedy 2015).
+
+    Training uses the statistics of the batch and updates their running averages;
+    evaluation uses the averages. Padding does not count. The averages are float32 or wider
+    also in a model of 16 bits.
+
+    Args:
+        num_features: Number of channels.
+        eps: Number added to the variance.
+        momentum: Weight of the newest batch in the running averages; None for the mean
+            over all batches so far.
+        affine: Whether to scale and shift each channel by learned numbers.
+        track_running_stats: Whether to keep running averages; without them, evaluation
+            uses the statistics of its batch too.
+
+    Raises:
+        ArgumentError: `num_features` is not an integer, or `momentum` is not a number.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> norm = sl.nn.BatchNorm1d(2).bind("numpy", sl.Key(0))
+        >>> norm(norm.backend.tensor([[[1.0, 3.0], [5.0, 9.0]]])).numpy().round(2).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+
+    def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
+        """Normalises a batch.
+
+        Args:
+            x: ``(n, c, l)`` or ``(n, c)``.
+            mask: ``(n, l)``, 1 or true at real positions; default: all.
+
+        Returns:
+            The normalised values, 0 at padding.
+
+        Raises:
+            DTypeError: `x` and the weight have different dtypes.
+            ShapeError: `x` has another number of axes or channels; or, in training, the
+                batch has only one value for each channel.
+        """
+        self._require_rank(x, 2, 3)
+        return self._normalise(x, mask)
+
+
+class BatchNorm2d(BatchNorm, init=False):
+    """Normalises each channel of images over the batch, as `BatchNorm1d`.
+
+    Args:
+        num_features: Number of channels.
+        eps: Number added to the variance.
+        momentum: Weight of the newest batch in the running averages; None for the mean
+            over all batches so far.
+        affine: Whether to scale and shift each channel by learned numbers.
+        track_running_stats: Whether to keep running averages.
+
+    Raises:
+        ArgumentError: `num_features` is not an integer, or `momentum` is not a number.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> norm = sl.nn.BatchNorm2d(1).bind("numpy", sl.Key(0))
+        >>> norm(norm.backend.tensor([[[[1.0, 3.0]]]])).numpy().round(2).tolist()
+        [[[[-1.0, 1.0]]]]
+    """
+
+    def __call__(self, x: Tensor, mask: Any = None) -> Tensor:
+        """Normalises a batch.
+
+        Args:
+            x: ``(n, c, h, w)``.
+            mask: ``(n, h, w)``, 1 or true at real positions; default: all.
+
+        Returns:
+            The normalised values, 0 at padding.
+
+        Raises:
+            DTypeError: `x` and the weight have different dtypes.
+            ShapeError: `x` has another number of axes or channels; or, in training, the
+                batch has only one value for each channel.
+        """
+        self._require_rank(x, 4)
+        return self._normalise(x, mask)
+
+
+def scale_channels(
+    x: Tensor, weight: Tensor | None, bias: Tensor | None, mask: object = None
+) -> Tensor:
+    """Multiplies each channel by a number and adds another; 0 at masked positions."""
+    flat, kept = _flatten_positions(x, mask)
+    weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
+    return _restore(apply("scale_shift", flat, weight, bias, kept), x)
+
+
+def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
+    """Reshapes ``(n, c, ...)`` and its mask ``(n, ...)`` to one axis of positions."""
+    count = math.prod(x.shape[2:])
+    kept = None if mask is None else as_operand(x, mask, x.dtype)
+    if x.ndim == 3:  # noqa: PLR2004  # (n, c, l)
+        return x, kept
+    kept = None if kept is None else apply("reshape", kept, (x.shape[0], count))
+    return apply("reshape", x, (*x.shape[:2], count)), kept
+
+
+def _restore(out: Tensor, x: Tensor) -> Tensor:
+    """Reshapes a result to the shape of the input."""
+    return out if out.shape == x.shape else apply("reshape", out, x.shape)
+
+
+def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
+    """Returns one number for each channel: those given, or the default."""
+    if values is not None:
+        return values
+    return Tensor(x.backend.full((x.shape[1],), default, dtype=x.dtype), x.backend)
+
+
+def require_norm_dtypes(
+    name: str, x: Tensor, weight: Tensor | None, bias: Tensor | None = None
+) -> None:
+    """Refuses arrays of different float types; the type of the weight is expected."""
+    if weight is not None:
+        require_same_dtype(name, LAYER, weight, x, bias)
+    else:
+        require_same_dtype(name, ("x", "bias"), x, bias)

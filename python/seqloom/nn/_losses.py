@@ -1,0 +1,301 @@
+"""Losses of numbers, counts and distributions."""
+
+from __future__ import annotations
+
+import math
+
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn._operands import as_operand, require_floats
+from seqloom.tensor import Tensor, apply
+
+
+def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
+    """Computes the mean squared difference.
+
+    Args:
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> mse_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        4.0
+    """
+    require_floats("mse_loss", x)
+    return reduce_losses(apply("square", x - to_target(x, target)), reduction)
+
+
+def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
+    """Computes the mean absolute difference.
+
+    Args:
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        2.0
+    """
+    require_floats("l1_loss", x)
+    return reduce_losses(abs(x - to_target(x, target)), reduction)
+
+
+def smooth_l1_loss(
+    x: Tensor, target: object, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """Computes a loss that is squared for small and absolute for large differences.
+
+    See Girshick (2015).
+
+    Args:
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        beta: Difference where the loss changes from squared to absolute.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ArgumentError: `beta` is below 0.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> smooth_l1_loss(sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]]).item()
+        1.5
+    """
+    if beta < 0:
+        raise ArgumentError(f"beta must be 0 or more, got {beta}")
+    require_floats("smooth_l1_loss", x)
+    distance = abs(x - to_target(x, target))
+    if beta == 0:
+        return reduce_losses(distance, reduction)
+    near = apply("square", distance) * (0.5 / beta)
+    far = distance - 0.5 * beta
+    return reduce_losses(apply("where", distance < beta, near, far), reduction)
+
+
+def huber_loss(
+    x: Tensor, target: object, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """Computes `smooth_l1_loss` times `delta`.
+
+    Args:
+        x: Predictions, of any shape.
+        target: True values of the same shape; a tensor, array or list.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+        delta: Difference where the loss changes from squared to absolute.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ArgumentError: `delta` is not above 0.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> huber_loss(
+        ...     sl.tensor.backend("numpy").tensor([[3.0]]), [[1.0]], delta=0.5
+        ... ).item()
+        0.875
+    """
+    if not delta > 0:
+        raise ArgumentError(f"delta must be above 0, got {delta}")
+    return smooth_l1_loss(x, target, reduction, delta) * delta
+
+
+def poisson_nll_loss(
+    x: Tensor,
+    target: object,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """Computes the negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        x: Logarithm of the expected count, or the count itself without `log_input`.
+        target: Counts of the same shape; a tensor, array or list.
+        log_input: Whether `x` is a logarithm.
+        full: Whether to add Stirling's approximation of the constant term, for counts
+            above 1.
+        eps: Number added to the expected count before its logarithm, without `log_input`.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([0.0])
+        >>> poisson_nll_loss(x, [3.0]).item()
+        1.0
+    """
+    require_floats("poisson_nll_loss", x)
+    target = to_target(x, target)
+    if log_input:
+        losses = apply("exp", x) - target * x
+    else:
+        losses = x - target * apply("log", x + eps)
+    if full:
+        some = target > 1
+        safe = apply("where", some, target, 1.0)
+        spread = apply("log", safe * (2 * math.pi)) * 0.5
+        stirling = safe * apply("log", safe) - safe + spread
+        losses = losses + apply("where", some, stirling, 0.0)
+    return reduce_losses(losses, reduction)
+
+
+def kl_div(
+    x: Tensor, target: object, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """Computes the divergence from a target distribution (Kullback and Leibler 1951).
+
+    Args:
+        x: Logarithms of probabilities.
+        target: Probabilities of the same shape; a tensor, array or list.
+        reduction: ``"mean"`` over all elements, ``"batchmean"`` over the first axis only,
+            ``"sum"`` or ``"none"``.
+        log_target: Whether `target` has logarithms of probabilities.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[-0.6931472, -0.6931472]])
+        >>> abs(kl_div(x, [[0.5, 0.5]], "batchmean").item()) < 1e-6
+        True
+    """
+    require_floats("kl_div", x)
+    target = to_target(x, target)
+    if log_target:
+        losses = apply("exp", target) * (target - x)
+    else:
+        some = target > 0
+        logarithm = apply("log", apply("where", some, target, 1.0))
+        losses = apply("where", some, target * logarithm, 0.0) - target * x
+    if reduction == "batchmean":
+        return losses.sum() / x.shape[0]
+    return reduce_losses(losses, reduction)
+
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def to_target(x: Tensor, target: object) -> Tensor:
+    """Returns the target of a loss as a tensor, which must have the shape of `x`."""
+    found = as_operand(x, target, x.dtype)
+    if found.shape != x.shape:
+        # Shapes such as (n, 1) and (n,) would broadcast to (n, n).
+        same = found.size == x.size
+        hint = f"; give target.reshape({x.shape})" if same else ""
+        raise ShapeError(
+            f"target must have the shape of x, {x.shape}, got {found.shape}{hint}"
+        )
+    return found
+
+
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
+    """Returns the mean or the sum of losses, or the losses themselves."""
+    if reduction not in REDUCTIONS:
+        raise ArgumentError(f"reduction must be one of {REDUCTIONS}, got {reduction!r}")
+    if reduction == "none":
+        return losses
+    return losses.mean() if reduction == "mean" else losses.sum()
+
+
+_LOWEST = -3.0e4  # of a logit: its exponential is 0, also in half precision
+# From here on Stirling's series of three terms is exact to single precision.
+_LARGE = 8.0
+
+
+def multinomial_nll(
+    x: Tensor, target: object, mask: object = None, *, reduction: str = "mean"
+) -> Tensor:
+    """Computes the negative log likelihood of counts under a multinomial distribution.
+
+    It is the loss of BPNet's profiles (Avsec et al. 2021), with all terms, as ``MNLLLoss``
+    of bpnet-lite computes it: of N reads, k_i fall on position i with the probability p_i
+    of softmax(x), so the loss is ``-log N! + sum(log k_i!) - sum(k_i log p_i)``. The
+    factorials do not depend on `x`, but make losses comparable to published ones. Where
+    several strands share one distribution, as in bpnet-lite, flatten them first:
+    ``x.reshape(n, -1)``.
+
+    Args:
+        x: Logits ``(..., l)``.
+        target: Counts of the same shape, of 0 or more; a tensor, array or list.
+        mask: Which positions are real, 1 or true; broadcasts to the shape of `x`. Others
+            have no probability, and their counts do not matter.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"`` of the losses.
+
+    Returns:
+        A scalar; a tensor of the shape of `x` without the last axis for ``"none"``.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[0.0, 0.0]])
+        >>> round(multinomial_nll(x, [[1.0, 1.0]]).item(), 4)
+        0.6931
+    """
+    require_floats("multinomial_nll", x)
+    counts = apply("stop_gradient", to_target(x, target))
+    if mask is not None:
+        real = as_operand(x, mask)
+        real = real if real.dtype.kind == "b" else apply("not_equal", real, 0)
+        counts, x = apply("where", real, counts, 0.0), apply("where", real, x, _LOWEST)
+    log_product = (counts * apply("log_softmax", x)).sum(axis=-1)
+    ways = _log_factorial(counts.sum(axis=-1)) - _log_factorial(counts).sum(axis=-1)
+    return reduce_losses(-ways - log_product, reduction)
+
+
+def _log_factorial(counts: Tensor) -> Tensor:
+    """Computes log(k!) for numbers of 0 or more, by Stirling's series."""
+    z = counts + 1.0
+    # log Gamma(z) = log Gamma(z + 7) - log(z (z + 1) ... (z + 6)), for small ones.
+    is_small = z < _LARGE
+    small = apply("where", is_small, z, 1.0)
+    product = small
+    for step in range(1, 7):
+        product = product * (small + float(step))
+    large = apply("where", is_small, z + 7.0, z)
+    inverse = 1.0 / large
+    series = inverse * (1 / 12 - apply("square", inverse) * (1 / 360))
+    found = (large - 0.5) * apply("log", large) - large + 0.5 * math.log(2 * math.pi)
+    found = found + series - apply("where", is_small, apply("log", product), 0.0)
+    # 0! and 1! are exact, as most positions have none or one.
+    return apply("where", counts * (counts - 1.0) == 0.0, 0.0, found)

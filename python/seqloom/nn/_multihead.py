@@ -1,0 +1,349 @@
+"""MultiHeadAttention: torch's, with rotary positions and packed sequences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from seqloom._arguments import as_integer
+from seqloom.errors import ArgumentError, DTypeError, ShapeError
+from seqloom.nn._attention import (
+    attention_varlen,
+    rotary_embedding,
+    scaled_dot_product_attention,
+)
+from seqloom.nn._initialisers import FanIn, Fill
+from seqloom.nn._lengths import find_packing
+from seqloom.nn._linear import Linear, dropout, linear
+from seqloom.nn._module import Module
+from seqloom.nn._operands import as_operand
+from seqloom.nn._stored import Param, get_value
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from seqloom._key import Key
+    from seqloom.tensor import Tensor
+
+
+_PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and of (n, l, embed_dim)
+
+
+class MultiHeadAttention(Module):
+    """Multi-head attention (Vaswani et al. 2017), as ``torch.nn.MultiheadAttention``.
+
+    Sequences are batch first, ``(n, l, embed_dim)``. Parameters have torch's names and
+    shapes, so a state dict of torch's loads. Masks have torch's meaning: true where a key
+    is ignored, unlike in `SelfAttention` and `functional.scaled_dot_product_attention`.
+
+    Args:
+        embed_dim: Number of features of a query and of the output.
+        num_heads: Number of heads; it divides `embed_dim`.
+        dropout: Probability of dropping an attention weight in training.
+        bias: Whether there are biases.
+        kdim: Number of features of a key; default: `embed_dim`.
+        vdim: Number of features of a value; default: `embed_dim`.
+        rotary: Base of the rotary position embedding of queries and keys, such as 10000.0;
+            None for none.
+
+    Raises:
+        ArgumentError: `embed_dim` is not a multiple of `num_heads`, or `dropout` is not in
+            [0, 1).
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", sl.Key(0))
+        >>> x = layer.backend.tensor([[[0.0] * 8] * 5])
+        >>> out, weights = layer(x, x, x)
+        >>> out.shape, weights.shape
+        ((1, 5, 8), (1, 5, 5))
+    """
+
+    in_proj_weight: Param | None
+    q_proj_weight: Param | None
+    k_proj_weight: Param | None
+    v_proj_weight: Param | None
+    in_proj_bias: Param | None
+    out_proj: Linear
+    num_heads: int
+    dropout: float
+    rotary: float | None
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        *,
+        rotary: float | None = None,
+    ) -> None:
+        width = as_integer("embed_dim", embed_dim, least=1)
+        heads = as_integer("num_heads", num_heads, least=1)
+        if width % heads:
+            raise ArgumentError(
+                f"embed_dim must be a multiple of num_heads={heads}, got {width}"
+            )
+        if not 0 <= dropout < 1:
+            raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
+        self._declare(
+            width, width if kdim is None else kdim, width if vdim is None else vdim
+        )
+        self.in_proj_bias = Param((3 * width,), Fill(0.0)) if bias else None
+        self.out_proj = Linear(width, width, bias=bias)
+        if bias:
+            self.out_proj.bias = Param((width,), Fill(0.0))
+        self.num_heads, self.dropout, self.rotary = heads, dropout, rotary
+
+    def _declare(self, width: int, keys: int, values: int) -> None:
+        """Declares one weight for queries, keys and values, or three of unequal widths."""
+        self.in_proj_weight = self.q_proj_weight = None
+        self.k_proj_weight = self.v_proj_weight = None
+        if keys == values == width:
+            self.in_proj_weight = _make_xavier(3 * width, width)
+        else:
+            self.q_proj_weight = _make_xavier(width, width)
+            self.k_proj_weight = _make_xavier(width, keys)
+            self.v_proj_weight = _make_xavier(width, values)
+
+    def __call__(
+        self,
+        query: Tensor,
+        key: Tensor | None = None,
+        value: Tensor | None = None,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+        *,
+        cu_seqlens: Any = None,
+        max_seqlen: int | None = None,
+        rng: Key | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Averages values by the similarity of queries and keys, in each head.
+
+        Args:
+            query: ``(n, l, embed_dim)``, or ``(l, embed_dim)`` for one sequence; with
+                `cu_seqlens` ``(total, embed_dim)``.
+            key: ``(n, s, kdim)``; default: `query`, which is self-attention.
+            value: ``(n, s, vdim)``; default: `key`.
+            key_padding_mask: ``(n, s)`` booleans, true where a key is padding.
+            need_weights: Whether to return the weights; False is faster, because the
+                weights are never held in memory.
+            attn_mask: ``(l, s)``, ``(n * num_heads, l, s)`` or ``(n, num_heads, l, s)``:
+                booleans, true where a query ignores a key, or numbers to add to the scores.
+            average_attn_weights: Whether the weights are the mean over the heads.
+            is_causal: Whether query i ignores the keys after i; no `attn_mask` is needed.
+            cu_seqlens: Start of each of several sequences that lie end to end, and the
+                total, ``(n + 1,)``. Only for self-attention, without masks, dropout and
+                weights.
+            max_seqlen: Length of the longest of these; needed in a compiled step.
+            rng: Random key for dropout in training.
+
+        Returns:
+            The output in the form of `query`, and the weights ``(n, l, s)``, or for each
+            head ``(n, num_heads, l, s)``; None without `need_weights` or with `cu_seqlens`.
+            A query that ignores all keys has the weights 0.
+
+        Raises:
+            ArgumentError: `rng` is missing for dropout in training, or packed sequences
+                come with what they do not take.
+            DTypeError: `key_padding_mask` is not boolean.
+            ShapeError: The shapes do not fit.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        rate = self.dropout if self.training else 0.0
+        if rate and rng is None:
+            raise ArgumentError(
+                "attention with dropout needs a key in training: pass "
+                "rng=sl.Key(seed, epoch, batch), or call model.eval() first"
+            )
+        if cu_seqlens is not None:
+            plain = key is query is value and key_padding_mask is None and attn_mask is None
+            _require_plain(plain=plain, rate=rate)
+            return self._attend_packed(query, cu_seqlens, max_seqlen, is_causal), None
+        options = (is_causal, need_weights, average_attn_weights)
+        if query.ndim != _PACKED:
+            masks = key_padding_mask, attn_mask
+            return self._attend((query, key, value), masks, options, rate, rng)
+        one = [apply("expand_dims", x, axis=0) for x in (query, key, value)]
+        one = [one[0]] * 3 if key is query is value else one
+        if key_padding_mask is not None:
+            key_padding_mask = as_operand(query, key_padding_mask)[None]
+        masks = key_padding_mask, attn_mask
+        out, weights = self._attend((one[0], one[1], one[2]), masks, options, rate, rng)
+        return out[0], None if weights is None else weights[0]
+
+    def _attend(
+        self,
+        inputs: tuple[Tensor, Tensor, Tensor],
+        masks: tuple[Any, Any],
+        options: tuple[bool, bool, bool],
+        rate: float,
+        rng: Key | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attends in padded sequences."""
+        is_causal, need_weights, average = options
+        rows, length = inputs[0].shape[:2]
+        q, k, v = self._project(*inputs)
+        mask = join_masks(q, k, *masks)
+        if need_weights:
+            out, weights = attend_with_weights(q, k, v, mask, is_causal, rate, rng)
+            weights = weights.mean(axis=1) if average else weights
+        else:
+            weights = None
+            out = scaled_dot_product_attention(q, k, v, mask, rate, is_causal, rng=rng)
+        out = apply("permute_dims", out, (0, 2, 1, 3))
+        return self.out_proj(
+            out.reshape(rows, length, out.shape[-2] * out.shape[-1])
+        ), weights
+
+    def _attend_packed(
+        self, x: Tensor, cu_seqlens: Any, max_seqlen: int | None, is_causal: bool
+    ) -> Tensor:
+        """Attends in sequences that lie end to end."""
+        if x.ndim != _PACKED:
+            raise ShapeError(
+                "MultiHeadAttention: with cu_seqlens expected query (total, embed_dim), "
+                f"got shape {x.shape}"
+            )
+        packing = find_packing(x, cu_seqlens, max_seqlen)
+        q, k, v = self._map_inputs(x, x, x)
+        if (base := self.rotary) is not None:
+            positions = apply("expand_dims", packing.position, axis=1)
+            q, k = (rotary_embedding(part, positions, base) for part in (q, k))
+        out = attention_varlen(q, k, v, packing.offsets, packing.longest, is_causal)
+        return self.out_proj(out.reshape(x.shape[0], out.shape[-2] * out.shape[-1]))
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        """Returns queries, keys and values by head, ``(n, h, l, d)``."""
+        if query.ndim != _BATCHED or key.shape[:2] != value.shape[:2]:
+            raise ShapeError(
+                "MultiHeadAttention: expected query (n, l, embed_dim), key (n, s, kdim) "
+                f"and value (n, s, vdim), got {query.shape}, {key.shape} and {value.shape}"
+            )
+        inputs = self._map_inputs(query, key, value)
+        parts = [apply("permute_dims", x, (0, 2, 1, 3)) for x in inputs]
+        if self.rotary is None:
+            return parts
+        base = self.rotary
+        return [rotary_embedding(x, base=base) for x in parts[:2]] + parts[2:]
+
+    def _map_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        """Maps queries, keys and values, and splits the last axis into heads."""
+        bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
+        width = self.out_proj.weight.shape[0]
+        thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
+        if joined is not None and query is key is value:  # one product
+            out = linear(query, joined, bias)
+            parts = [out[..., third] for third in thirds]
+        else:
+            separate = self.q_proj_weight, self.k_proj_weight, self.v_proj_weight
+            weights = (
+                [weight.value for weight in separate if weight is not None]
+                if joined is None
+                else [joined[third] for third in thirds]
+            )
+            biases = [None if bias is None else bias[third] for third in thirds]
+            inputs = (query, key, value)
+            parts = list(map(linear, inputs, weights, biases))
+        heads = self.num_heads
+        return [x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads) for x in parts]
+
+
+def _make_xavier(rows: int, columns: int) -> Param:
+    """Makes a weight that is drawn as Glorot and Bengio (2010) propose."""
+    return Param((rows, columns), FanIn((rows + columns) / 6))
+
+
+def _require_plain(*, plain: bool, rate: float) -> None:
+    """Refuses what packed sequences do not take."""
+    if not plain:
+        raise ArgumentError(
+            "with cu_seqlens pass the query alone, without key, value and masks: packed "
+            "sequences have self-attention only, and no padding"
+        )
+    if rate:
+        raise ArgumentError(
+            f"packed attention drops no weights, got dropout={rate} in training; make the "
+            "layer with dropout=0.0, or pad the sequences"
+        )
+
+
+def join_masks(q: Tensor, k: Tensor, padding: Any, pairs: Any) -> Tensor | None:
+    """Returns one mask of both: true where a query sees a key, or numbers to add.
+
+    Torch's masks, which are given, are true where a key is ignored.
+    """
+    seen = None if padding is None else _convert_padding(k, padding)
+    if pairs is None:
+        return seen
+    pairs = _convert_pairs(q, k, pairs)
+    if pairs.dtype.kind == "b":
+        pairs = apply("logical_not", pairs)
+        return pairs if seen is None else apply("logical_and", pairs, seen)
+    return pairs if seen is None else apply("where", seen, pairs, -math.inf)
+
+
+def _convert_padding(k: Tensor, padding: Any) -> Tensor:
+    """Returns true for keys that are no padding, ``(n, 1, 1, s)``."""
+    padding = as_operand(k, padding)
+    if padding.dtype.kind != "b":
+        raise DTypeError(
+            f"key_padding_mask must hold booleans, true at padding, got {padding.dtype}; "
+            "for a mask that is 1 at real positions pass mask == 0"
+        )
+    if padding.shape != (k.shape[0], k.shape[2]):
+        raise ShapeError(
+            f"key_padding_mask must have shape {(k.shape[0], k.shape[2])}, one value for "
+            f"each key, got {padding.shape}"
+        )
+    return apply("logical_not", padding)[:, None, None, :]
+
+
+def _convert_pairs(q: Tensor, k: Tensor, pairs: Any) -> Tensor:
+    """Returns a mask of queries and keys with the axes of batch and heads."""
+    pairs = as_operand(q, pairs)
+    rows, heads, length = q.shape[:3]
+    sizes = (length, k.shape[2])
+    if pairs.shape == (rows * heads, *sizes):
+        pairs = pairs.reshape(rows, heads, *sizes)
+    if pairs.shape not in {sizes, (rows, heads, *sizes), (rows, 1, *sizes)}:
+        raise ShapeError(
+            f"attn_mask must have shape {sizes}, {(rows * heads, *sizes)} or "
+            f"{(rows, heads, *sizes)}, got {pairs.shape}"
+        )
+    return pairs if pairs.dtype.kind == "b" else pairs.astype(q.dtype)
+
+
+def attend_with_weights(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    rate: float,
+    rng: Key | None,
+) -> tuple[Tensor, Tensor]:
+    """Attends with weights that are returned; 0 for a query that sees no key."""
+    scores = apply("matmul", q * q.shape[-1] ** -0.5, apply("matrix_transpose", k))
+    seen = apply("ones_like", scores, dtype="bool")
+    if is_causal:
+        seen = apply("tril", seen)
+    if mask is not None and mask.dtype.kind == "b":
+        seen = apply("logical_and", seen, mask)
+    elif mask is not None:
+        scores = scores + mask
+        seen = apply("logical_and", seen, scores > -math.inf)
+    scores = apply("where", seen, scores, -math.inf)
+    # The softmax of a row of -inf alone is NaN, and so is its gradient: such a row gets
+    # scores of 0 first, and weights of 0 afterwards.
+    some = apply("any", seen, axis=-1, keepdims=True)
+    weights = apply("softmax", apply("where", some, scores, 0.0))
+    weights = apply("where", apply("logical_and", seen, some), weights, 0.0)
+    if rate:
+        weights = dropout(weights, rate, rng)
+    return apply("matmul", weights, v), weights

@@ -1,0 +1,375 @@
+"""Pooling along one axis or two: one number for each window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ArgumentError
+from seqloom.nn._geometry import as_option, as_sizes, require_pool, with_or_without_batch
+from seqloom.nn._module import Module
+from seqloom.nn._operands import require_floats, require_numbers
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from seqloom.nn._geometry import Size
+    from seqloom.tensor import Tensor
+
+
+@with_or_without_batch(3)
+def max_pool1d(
+    x: Tensor,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    dilation: int = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Computes the maximum of each window.
+
+    Args:
+        x: ``(n, c, l)``, or ``(c, l)``.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions before and after, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        return_indices: Whether to return the index of each maximum in its row too.
+
+    Returns:
+        ``(n, c, l')``; with `return_indices`, a pair of that and the indices.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
+            half the window.
+        DTypeError: `x` has a boolean type.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 5.0, 2.0, 3.0]]])
+        >>> max_pool1d(x, 2).numpy().tolist()
+        [[[5.0, 3.0]]]
+    """
+    sizes = kernel_size, stride, padding, dilation
+    found = _find_maxima(x, 1, sizes, ceil_mode=ceil_mode)
+    return found if return_indices else found[0]
+
+
+@with_or_without_batch(4)
+def max_pool2d(
+    x: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """Computes the maximum of each window of an image.
+
+    Args:
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions on each side, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
+        return_indices: Whether to return the index of each maximum in the flattened
+            image too.
+
+    Returns:
+        ``(n, c, h', w')``; with `return_indices`, a pair of that and the indices.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
+            half the window.
+        DTypeError: `x` has a boolean type.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[[1.0, 5.0], [2.0, 3.0]]]])
+        >>> max_pool2d(x, 2).item()
+        5.0
+    """
+    sizes = kernel_size, stride, padding, dilation
+    found = _find_maxima(x, 2, sizes, ceil_mode=ceil_mode)
+    return found if return_indices else found[0]
+
+
+@with_or_without_batch(3)
+def avg_pool1d(
+    x: Tensor,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Computes the mean of each window.
+
+    Args:
+        x: ``(n, c, l)``, or ``(c, l)``.
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros before and after.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding;
+            positions beyond the padding do not count.
+        count_include_pad: Whether the zeros of the padding count as values.
+
+    Returns:
+        ``(n, c, l')``, without `n` where `x` has none.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small, or the padding is more than
+            half the window.
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[1.0, 5.0, 2.0, 3.0]]])
+        >>> avg_pool1d(x, 2).numpy().tolist()
+        [[[3.0, 2.5]]]
+    """
+    require_floats("avg_pool1d", x)
+    flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    return apply("avg_pool1d", x, **_windows(x, 1, kernel_size, stride, padding, **flags))
+
+
+@with_or_without_batch(4)
+def avg_pool2d(
+    x: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """Computes the mean of each window of an image.
+
+    Args:
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros on each side.
+        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
+        count_include_pad: Whether the zeros of the padding count as values.
+        divisor_override: Divisor of each sum; default the number of positions that count.
+
+    Returns:
+        ``(n, c, h', w')``, without `n` where `x` has none.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small, the padding is more than
+            half the window, or the divisor is 0.
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `x` has another number of axes, or the window is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[[1.0, 5.0], [2.0, 4.0]]]])
+        >>> avg_pool2d(x, 2).item()
+        3.0
+    """
+    if divisor_override == 0:
+        raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
+    require_floats("avg_pool2d", x)
+    flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
+    options = _windows(
+        x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
+    )
+    return apply("avg_pool2d", x, **options)
+
+
+def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
+    """Returns the maximum of each window along `axes` axes, and its index."""
+    options = _windows(x, axes, *sizes, ceil_mode=bool(ceil_mode))
+    require_numbers(f"max_pool{axes}d", x)
+    return apply(f"max_pool{axes}d", x, **options)
+
+
+def _windows(
+    x: Tensor,
+    axes: int,
+    kernel: Size,
+    stride: Size | None,
+    padding: Size,
+    dilation: Size = 1,
+    **flags: Any,
+) -> dict[str, Any]:
+    """Checks the windows of a pool; returns the options of the operation."""
+    size = as_sizes("kernel_size", kernel, 1, axes)
+    step = size if stride is None else as_sizes("stride", stride, 1, axes)
+    around = as_sizes("padding", padding, 0, axes)
+    apart = as_sizes("dilation", dilation, 1, axes)
+    require_pool(x, size, around, apart, f"pooling of {'rows' if axes == 1 else 'images'}")
+    options = {"kernel": size, "stride": step, "padding": around}
+    if apart != (1,) * axes:
+        options["dilation"] = apart
+    sizes = {name: as_option(value) for name, value in options.items()}
+    return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
+
+
+# What a custom backend need not take where the default is asked for.
+_DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
+
+
+class MaxPool(Module):
+    """A maximum of windows along one axis or two."""
+
+    kernel_size: Size
+    stride: Size | None
+    padding: Size
+    dilation: Size
+    return_indices: bool
+    ceil_mode: bool
+    _axes = 1
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        dilation: Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.dilation, self.ceil_mode = dilation, ceil_mode
+        self.return_indices = return_indices
+
+    def __call__(self, x: Tensor) -> Any:
+        """``(n, c, ...)`` to ``(n, c, ...)``, or a pair of that and the indices."""
+        function: Callable[..., Any] = max_pool1d if self._axes == 1 else max_pool2d
+        sizes = self.kernel_size, self.stride, self.padding, self.dilation
+        return function(x, *sizes, self.ceil_mode, self.return_indices)
+
+
+class MaxPool1d(MaxPool, init=False):
+    """Computes the maximum of each window.
+
+    Args:
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions before and after, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        return_indices: Whether to return the index of each maximum too, as
+            `functional.max_pool1d` does.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.nn.MaxPool1d(2)(sl.tensor.backend("numpy").tensor([[[1.0, 4.0]]])).item()
+        4.0
+    """
+
+
+class MaxPool2d(MaxPool, init=False):
+    """Computes the maximum of each window of an image.
+
+    Args:
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of positions on each side, which are never the maximum.
+        dilation: Distance between neighbouring positions of a window.
+        return_indices: Whether to return the index of each maximum too, as
+            `functional.max_pool2d` does.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[[1.0, 4.0], [2.0, 3.0]]]])
+        >>> sl.nn.MaxPool2d(2)(x).item()
+        4.0
+    """
+
+    _axes = 2
+
+
+class AvgPool1d(Module):
+    """Computes the mean of each window.
+
+    Args:
+        kernel_size: Number of positions in a window.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros before and after.
+        ceil_mode: Whether the last window may end, but not start, beyond the padding.
+        count_include_pad: Whether the zeros of the padding count as values.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.nn.AvgPool1d(2)(sl.tensor.backend("numpy").tensor([[[1.0, 4.0]]])).item()
+        2.5
+    """
+
+    kernel_size: int
+    stride: int | None
+    padding: int
+    ceil_mode: bool
+    count_include_pad: bool
+
+    def __init__(
+        self,
+        kernel_size: int,
+        stride: int | None = None,
+        padding: int = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``(n, c, l)`` to ``(n, c, l')``."""
+        sizes = self.kernel_size, self.stride, self.padding
+        return avg_pool1d(x, *sizes, self.ceil_mode, self.count_include_pad)
+
+
+class AvgPool2d(Module):
+    """Computes the mean of each window of an image.
+
+    Args:
+        kernel_size: Number of positions in a window, for each axis or for both.
+        stride: Distance between neighbouring windows; default `kernel_size`.
+        padding: Number of zeros on each side.
+        ceil_mode: Whether the last windows may end, but not start, beyond the padding.
+        count_include_pad: Whether the zeros of the padding count as values.
+        divisor_override: Divisor of each sum; default the number of positions that count.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[[1.0, 5.0], [2.0, 4.0]]]])
+        >>> sl.nn.AvgPool2d(2)(x).item()
+        3.0
+    """
+
+    kernel_size: Size
+    stride: Size | None
+    padding: Size
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor_override: int | None
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """``(n, c, h, w)`` to ``(n, c, h', w')``."""
+        sizes = self.kernel_size, self.stride, self.padding
+        flags = self.ceil_mode, self.count_include_pad, self.divisor_override
+        return avg_pool2d(x, *sizes, *flags)

@@ -1,0 +1,352 @@
+"""Activations that keep positive values and damp negative ones."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from seqloom._arguments import as_choice, as_integer
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn._initialisers import Fill
+from seqloom.nn._module import Module
+from seqloom.nn._operands import is_inexact, require_floats, require_numbers
+from seqloom.nn._stored import Param
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from seqloom.tensor import Tensor
+
+_ROOT = math.sqrt(2 / math.pi)
+
+
+def relu(x: Tensor) -> Tensor:
+    """Computes ``max(x, 0)``.
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        DTypeError: `x` has a boolean type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> relu(sl.tensor.backend("numpy").tensor([-1.0, 2.0])).numpy().tolist()
+        [0.0, 2.0]
+    """
+    if is_inexact(x):
+        return apply("relu", x)
+    require_numbers("relu", x)
+    return apply("maximum", x, 0)
+
+
+class ReLU(Module):
+    """Computes ``max(x, 0)``.
+
+    Args:
+        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-1.0, 2.0])
+        >>> sl.nn.ReLU()(x).numpy().tolist()
+        [0.0, 2.0]
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        del inplace
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps a tensor of any shape."""
+        return relu(x)
+
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """Multiplies negative values by a slope (Maas et al. 2013).
+
+    Args:
+        x: A tensor of any shape.
+        negative_slope: Slope of the negative side.
+
+    Returns:
+        A tensor of the same shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-1.0, 2.0])
+        >>> leaky_relu(x, 0.5).numpy().tolist()
+        [-0.5, 2.0]
+    """
+    return apply("where", x > 0, x, x * negative_slope)
+
+
+class LeakyReLU(Module):
+    """Multiplies negative values by a slope (Maas et al. 2013).
+
+    Args:
+        negative_slope: Slope of the negative side.
+        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-1.0, 2.0])
+        >>> sl.nn.LeakyReLU(0.5)(x).numpy().tolist()
+        [-0.5, 2.0]
+    """
+
+    negative_slope: float
+
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        self.negative_slope = negative_slope
+        del inplace
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps a tensor of any shape."""
+        return leaky_relu(x, self.negative_slope)
+
+
+def prelu(x: Tensor, weight: Tensor) -> Tensor:
+    """Multiplies negative values by a learned slope (He et al. 2015).
+
+    Args:
+        x: A tensor; channels are its axis 1.
+        weight: ``(1,)``, or ``(c,)`` with a slope for each channel.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        ShapeError: `weight` has another length than 1 or the number of channels.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> prelu(B.tensor([[-1.0, -1.0]]), B.tensor([0.5, 0.25])).numpy().tolist()
+        [[-0.5, -0.25]]
+    """
+    channels = x.shape[1] if x.ndim > 1 else 1
+    if weight.shape not in {(1,), (channels,)}:
+        raise ShapeError(
+            f"prelu: weight must have shape (1,) or ({channels},), one slope for each "
+            f"channel of x, got {weight.shape}"
+        )
+    slope = weight
+    if weight.shape[0] > 1:
+        slope = apply("reshape", weight, (channels, *(1,) * (x.ndim - 2)))
+    return apply("where", x > 0, x, x * slope)
+
+
+class PReLU(Module):
+    """Multiplies negative values by a learned slope (He et al. 2015).
+
+    Args:
+        num_parameters: Number of slopes: 1, or one for each channel, which is axis 1.
+        init: Initial slope.
+
+    Raises:
+        ArgumentError: `num_parameters` is not an integer of at least 1.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.PReLU().bind("numpy", sl.Key(0))
+        >>> layer(layer.backend.tensor([-1.0, 2.0])).numpy().tolist()
+        [-0.25, 2.0]
+    """
+
+    weight: Param
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+        count = as_integer("num_parameters", num_parameters, least=1)
+        self.weight = Param((count,), Fill(init))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps ``(n, c, ...)``, or any shape if there is one slope."""
+        return prelu(x, self.weight.value)
+
+
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Replaces negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
+
+    Args:
+        x: A tensor of any shape.
+        alpha: Factor; the limit for very negative values is ``-alpha``.
+
+    Returns:
+        A tensor of the same shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> elu(sl.tensor.backend("numpy").tensor([-100.0, 2.0])).numpy().tolist()
+        [-1.0, 2.0]
+    """
+    above = x > 0
+    below = apply("expm1", apply("where", above, 0.0, x)) * alpha
+    return apply("where", above, x, below)
+
+
+class ELU(Module):
+    """Replaces negative values by ``alpha * (exp(x) - 1)`` (Clevert et al. 2016).
+
+    Args:
+        alpha: Factor; the limit for very negative values is ``-alpha``.
+        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([-100.0, 2.0])
+        >>> sl.nn.ELU()(x).numpy().tolist()
+        [-1.0, 2.0]
+    """
+
+    alpha: float
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        self.alpha = alpha
+        del inplace
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps a tensor of any shape."""
+        return elu(x, self.alpha)
+
+
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """Replaces negative values by ``alpha * (exp(x / alpha) - 1)`` (Barron 2017).
+
+    Args:
+        x: A tensor of any shape.
+        alpha: The limit for very negative values is ``-alpha``.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        ArgumentError: `alpha` is 0.
+        DTypeError: `x` has an integer or boolean type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> celu(sl.tensor.backend("numpy").tensor([-100.0, 2.0]), 0.5).numpy().tolist()
+        [-0.5, 2.0]
+    """
+    if alpha == 0:
+        raise ArgumentError("alpha must not be 0; use relu instead")
+    require_floats("celu", x)
+    return elu(x, alpha) if alpha == 1 else elu(x / alpha) * alpha
+
+
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """Computes ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
+
+    Args:
+        x: A tensor of any shape.
+        approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        ArgumentError: `approximate` has another value.
+        DTypeError: `x` has an integer or boolean type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> gelu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    require_floats("gelu", x)
+    if approximate == "none":
+        return apply("gelu", x)
+    if approximate != "tanh":
+        raise ArgumentError(f'approximate must be "none" or "tanh", got {approximate!r}')
+    inside = (x + x * x * x * 0.044715) * _ROOT
+    return x * 0.5 * (apply("tanh", inside) + 1.0)
+
+
+class GELU(Module):
+    """Computes ``x * Phi(x)`` of the normal distribution (Hendrycks and Gimpel 2016).
+
+    Args:
+        approximate: ``"none"``, or ``"tanh"`` for the form with a hyperbolic tangent.
+
+    Raises:
+        ArgumentError: `approximate` has another value.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.nn.GELU()(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+
+    approximate: str
+
+    def __init__(self, approximate: str = "none") -> None:
+        self.approximate = as_choice("approximate", approximate, ("none", "tanh"))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps a tensor of any shape."""
+        return gelu(x, self.approximate)
+
+
+def silu(x: Tensor) -> Tensor:
+    """Computes ``x * sigmoid(x)`` (Elfwing et al. 2018).
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> silu(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    require_floats("silu", x)
+    return apply("silu", x)
+
+
+class SiLU(Module):
+    """Computes ``x * sigmoid(x)`` (Elfwing et al. 2018).
+
+    Args:
+        inplace: Changes nothing, because no tensor is overwritten; here for torch's calls.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([0.0])
+        >>> sl.nn.SiLU()(x).numpy().tolist()
+        [0.0]
+    """
+
+    def __init__(self, inplace: bool = False) -> None:
+        del inplace
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Maps a tensor of any shape."""
+        return silu(x)
+
+
+def mish(x: Tensor) -> Tensor:
+    """Computes ``x * tanh(softplus(x))`` (Misra 2019).
+
+    Args:
+        x: A tensor of any shape.
+
+    Returns:
+        A tensor of the same shape.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> mish(sl.tensor.backend("numpy").tensor([0.0])).numpy().tolist()
+        [0.0]
+    """
+    require_floats("mish", x)
+    return x * apply("tanh", apply("softplus", x))

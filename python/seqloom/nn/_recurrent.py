@@ -1,0 +1,322 @@
+"""GRU and LSTM, which carry a state along the sequence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom.errors import ShapeError
+from seqloom.nn._operands import require_same_dtype
+from seqloom.nn._recurrent_base import Recurrent, as_real
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from seqloom._key import Key
+
+_NAMES = "w_ih", "x", "hx", "w_hh", "b_ih", "b_hh"
+_AXES = 3  # n, l, in
+
+
+def gru(
+    x: Tensor,
+    hx: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    *,
+    mask: object = None,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Runs one layer of gated recurrent units in one direction (Cho et al. 2014).
+
+    The gates are torch's: reset, update, new; the reset gate multiplies what the state adds
+    to the new value, with its bias.
+
+    Args:
+        x: ``(n, l, in)``, with the positions on the second axis.
+        hx: The first state of each sequence, ``(n, width)``.
+        w_ih: Weights of the inputs, ``(3 * width, in)``.
+        w_hh: Weights of the states, ``(3 * width, width)``.
+        b_ih: Bias of the inputs' part, ``(3 * width,)``.
+        b_hh: Bias of the states' part, ``(3 * width,)``.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. A position that is
+            not real leaves the state as it is, and its output is 0.
+        reverse: Whether to begin at the last position.
+
+    Returns:
+        The output at each position ``(n, l, width)``, and the last state ``(n, width)``.
+
+    Raises:
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The shapes do not fit together, or there is no position.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> out, last = gru(
+        ...     B.tensor([[[1.0], [2.0]]]),
+        ...     B.tensor([[0.0]]),
+        ...     B.tensor([[1.0], [1.0], [1.0]]),
+        ...     B.tensor([[0.0], [0.0], [0.0]]),
+        ... )
+        >>> out.shape, last.shape
+        ((1, 2, 1), (1, 1))
+    """
+    require_same_dtype("gru", _NAMES, w_ih, x, hx, w_hh, b_ih, b_hh)
+    _require_shapes("gru", 3, (x, hx, w_ih, w_hh))
+    x, real = _drop_padding(x, mask)
+    args = (x, hx, w_ih, w_hh, b_ih, b_hh, real)
+    states, last, _ = apply("gru", *args, reverse=reverse)
+    return _zero_padding(states, real), last
+
+
+class GRU(Recurrent, init=False):
+    """Gated recurrent units (Cho et al. 2014), as ``torch.nn.GRU``.
+
+    Sequences are batch first by default, ``(n, l, in)``, unlike in torch. The channels are
+    the last axis, while those of convolutions are the second one: between the two, call
+    ``permute_dims(x, (0, 2, 1))``. Parameters have torch's names and shapes, so a state
+    dict of torch's loads.
+
+    Args:
+        input_size: Number of features of a position.
+        hidden_size: Number of features of a state.
+        num_layers: Number of layers; each reads the outputs of the one before.
+        bias: Whether there are biases.
+        batch_first: Whether the input is ``(n, l, in)``; False for ``(l, n, in)``.
+        dropout: Probability of dropping an element between two layers in training.
+        bidirectional: Whether each layer also runs from the last position to the first.
+
+    Raises:
+        ArgumentError: A size is not a positive integer, or `dropout` is not in [0, 1).
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.GRU(4, 8, bidirectional=True).bind("numpy", sl.Key(0))
+        >>> x = layer.backend.tensor([[[0.0] * 4] * 5] * 2)
+        >>> out, last = layer(x, lengths=[5, 3])
+        >>> out.shape, last.shape
+        ((2, 5, 16), (2, 2, 8))
+    """
+
+    def __call__(
+        self,
+        x: Tensor,
+        hx: Tensor | None = None,
+        *,
+        mask: Any = None,
+        lengths: Any = None,
+        cu_seqlens: Any = None,
+        max_seqlen: int | None = None,
+        key: Key | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Runs all layers over each sequence.
+
+        Args:
+            x: ``(n, l, in)``, or ``(l, in)`` for one sequence; ``(total, in)`` with
+                `cu_seqlens`.
+            hx: First states ``(layers * directions, n, hidden)``; default: zeros.
+            mask: ``(n, l)``, true or 1 at real positions. Padding leaves the state as it
+                is: the result is that of torch's packed sequences.
+            lengths: Number of real positions of each sequence ``(n,)``, in place of `mask`.
+            cu_seqlens: Start of each of several sequences that lie end to end, and the
+                total, ``(n + 1,)``, as a `VarlenCollator` makes them.
+            max_seqlen: Length of the longest of these; needed in a compiled step.
+            key: Random key for dropout in training.
+
+        Returns:
+            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding, in
+            the form of `x`; and the last states ``(layers * directions, n, hidden)``.
+
+        Raises:
+            ArgumentError: `key` is missing for dropout in training, or there are two of
+                `mask`, `lengths` and `cu_seqlens`.
+            ShapeError: The shapes do not fit.
+        """
+        given = {
+            "mask": mask,
+            "lengths": lengths,
+            "cu_seqlens": cu_seqlens,
+            "max_seqlen": max_seqlen,
+        }
+        out, (last,) = self._run_any_form(x, None if hx is None else [hx], given, key)
+        return out, last
+
+    def _run_direction(
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction."""
+        reverse = suffix.endswith("_reverse")
+        out, last = gru(x, *first, *self._weights(suffix), mask=mask, reverse=reverse)
+        return out, [last]
+
+
+def lstm(
+    x: Tensor,
+    hx: tuple[Tensor, Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+    *,
+    mask: object = None,
+    reverse: bool = False,
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Runs one layer of long short-term memory in one direction.
+
+    See Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000). The
+    gates are torch's: input, forget, cell, output.
+
+    Args:
+        x: ``(n, l, in)``, with the positions on the second axis.
+        hx: The first state and the first cell of each sequence, each ``(n, width)``.
+        w_ih: Weights of the inputs, ``(4 * width, in)``.
+        w_hh: Weights of the states, ``(4 * width, width)``.
+        b_ih: Bias of the inputs' part, ``(4 * width,)``.
+        b_hh: Bias of the states' part, ``(4 * width,)``.
+        mask: ``(n, l)``, true or 1 at real positions; default: all real. A position that is
+            not real leaves the state as it is, and its output is 0.
+        reverse: Whether to begin at the last position.
+
+    Returns:
+        The output at each position ``(n, l, width)``, and a pair of the last state and the
+        last cell, each ``(n, width)``.
+
+    Raises:
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The shapes do not fit together, or there is no position.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> first = B.tensor([[0.0]])
+        >>> x, w = B.tensor([[[1.0], [2.0]]]), B.tensor([[1.0]] * 4)
+        >>> out, (last, cell) = lstm(x, (first, first), w, w * 0.0)
+        >>> out.shape, cell.shape
+        ((1, 2, 1), (1, 1))
+    """
+    h0, c0 = hx
+    require_same_dtype("lstm", _NAMES, w_ih, x, h0, w_hh, b_ih, b_hh)
+    _require_shapes("lstm", 4, (x, h0, w_ih, w_hh))
+    if c0.shape != h0.shape:
+        raise ShapeError(
+            f"lstm: the first cell must have the shape of the first state, {h0.shape}, got "
+            f"{c0.shape}"
+        )
+    x, real = _drop_padding(x, mask)
+    args = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, real)
+    states, last, cell, _ = apply("lstm", *args, reverse=reverse)
+    return _zero_padding(states, real), (last, cell)
+
+
+class LSTM(Recurrent, init=False):
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), as ``torch.nn.LSTM``.
+
+    Sequences are batch first by default, as in `GRU`.
+
+    Args:
+        input_size: Number of features of a position.
+        hidden_size: Number of features of a state and of a cell.
+        num_layers: Number of layers; each reads the outputs of the one before.
+        bias: Whether there are biases.
+        batch_first: Whether the input is ``(n, l, in)``; False for ``(l, n, in)``.
+        dropout: Probability of dropping an element between two layers in training.
+        bidirectional: Whether each layer also runs from the last position to the first.
+
+    Raises:
+        ArgumentError: A size is not a positive integer, or `dropout` is not in [0, 1).
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.LSTM(4, 8, num_layers=2).bind("numpy", sl.Key(0))
+        >>> out, (last, cell) = layer(layer.backend.tensor([[[0.0] * 4] * 5] * 2))
+        >>> out.shape, last.shape, cell.shape
+        ((2, 5, 8), (2, 2, 8), (2, 2, 8))
+    """
+
+    _gates = 4
+    _states = 2
+
+    def __call__(
+        self,
+        x: Tensor,
+        hx: tuple[Tensor, Tensor] | None = None,
+        *,
+        mask: Any = None,
+        lengths: Any = None,
+        cu_seqlens: Any = None,
+        max_seqlen: int | None = None,
+        key: Key | None = None,
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Runs all layers over each sequence.
+
+        Args:
+            x: As for `GRU`.
+            hx: First states and first cells, each ``(layers * directions, n, hidden)``;
+                default: zeros.
+            mask: As for `GRU`.
+            lengths: As for `GRU`.
+            cu_seqlens: As for `GRU`.
+            max_seqlen: As for `GRU`.
+            key: Random key for dropout in training.
+
+        Returns:
+            The outputs of the last layer ``(n, l, directions * hidden)``, 0 at padding, in
+            the form of `x`; and a pair of the last states and the last cells, each
+            ``(layers * directions, n, hidden)``.
+
+        Raises:
+            ArgumentError: `key` is missing for dropout in training, or there are two of
+                `mask`, `lengths` and `cu_seqlens`.
+            ShapeError: The shapes do not fit.
+        """
+        given = {
+            "mask": mask,
+            "lengths": lengths,
+            "cu_seqlens": cu_seqlens,
+            "max_seqlen": max_seqlen,
+        }
+        out, (last, cell) = self._run_any_form(
+            x, None if hx is None else list(hx), given, key
+        )
+        return out, (last, cell)
+
+    def _run_direction(
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction."""
+        reverse = suffix.endswith("_reverse")
+        pair = first[0], first[1]
+        out, last = lstm(x, pair, *self._weights(suffix), mask=mask, reverse=reverse)
+        return out, list(last)
+
+
+def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
+    """Refuses arrays that do not fit together."""
+    x, h0, w_ih, w_hh = (array.shape for array in arrays)
+    if len(x) != _AXES or 0 in x:
+        raise ShapeError(
+            f"{name}: expected x (n, l, in) with at least one position, got shape {x}"
+        )
+    width = h0[-1] if h0 else 0
+    expected = (x[0], width), (gates * width, x[2]), (gates * width, width)
+    if not width or (h0, w_ih, w_hh) != expected:
+        raise ShapeError(
+            f"{name}: expected a first state (n, width), w_ih ({gates} * width, in) and "
+            f"w_hh ({gates} * width, width) for x {x}, got {h0}, {w_ih} and {w_hh}"
+        )
+
+
+def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
+    """Sets padding, which may be NaN, to 0; returns the mask as booleans too."""
+    if mask is None:
+        return x, None
+    real = as_real(x, mask)
+    return apply("where", apply("expand_dims", real, axis=2), x, 0.0), real
+
+
+def _zero_padding(states: Tensor, real: Tensor | None) -> Tensor:
+    """Sets the output at padding to 0."""
+    if real is None:
+        return states
+    return apply("where", apply("expand_dims", real, axis=2), states, 0.0)

@@ -1,0 +1,213 @@
+"""The base of GRU and LSTM: layers over layers, forms of input, first states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom._arguments import as_integer
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._lengths import find_packing, pack_padded, pad_packed
+from seqloom.nn._linear import dropout
+from seqloom.nn._module import Module
+from seqloom.nn._operands import as_operand, make_range, read_host_array
+from seqloom.nn._parts import spell_layer
+from seqloom.nn._stored import Param
+from seqloom.tensor import Tensor, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from seqloom._key import Key
+
+_AXES = 3  # n, l, in
+
+
+class Recurrent(Module):
+    """What GRU and LSTM share: layers over layers, in one direction or both."""
+
+    part_names: tuple[str, ...]
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    # Gates of a unit, and states that it carries from position to position.
+    _gates = 3
+    _states = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = True,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+    ) -> None:
+        self.input_size = as_integer("input_size", input_size, least=1)
+        self.hidden_size = as_integer("hidden_size", hidden_size, least=1)
+        self.num_layers = as_integer("num_layers", num_layers, least=1)
+        if not 0 <= dropout < 1:
+            raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
+        self.dropout = float(dropout)
+        self.batch_first, self.bidirectional = batch_first, bidirectional
+        self._declare(bias=bias)
+
+    def _declare(self, *, bias: bool) -> None:
+        """Declares the parameters under torch's names."""
+        width, fan_in = self.hidden_size, FanIn(self.hidden_size)
+        inside, rows = self.input_size, self._gates * self.hidden_size
+        parts: dict[str, Param] = {}
+        for layer in range(self.num_layers):
+            for suffix in self._list_suffixes(layer):
+                parts[f"weight_ih{suffix}"] = Param((rows, inside), fan_in)
+                parts[f"weight_hh{suffix}"] = Param((rows, width), fan_in)
+                for name in ("bias_ih", "bias_hh") if bias else ():
+                    parts[name + suffix] = Param((rows,), fan_in)
+            inside = width * (2 if self.bidirectional else 1)
+        self.part_names = tuple(parts)
+        for name, param in parts.items():
+            setattr(self, name, param)
+
+    def _list_suffixes(self, layer: int) -> list[str]:
+        """Returns the suffix of a layer's parameters in torch, for each direction."""
+        forward = f"_l{layer}"
+        return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
+
+    def _run(
+        self, x: Tensor, first: list[Tensor] | None, mask: Any, key: Key | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs all layers from the given states ``(k, n, width)``, or from zeros."""
+        first = self._find_first(x, first)
+        lasts: list[list[Tensor]] = []
+        number = 0
+        for layer in range(self.num_layers):
+            x = self._drop(x, layer, key)
+            outs: list[Tensor] = []
+            for suffix in self._list_suffixes(layer):
+                own = [state[number] for state in first]
+                out, last = self._run_direction(x, own, suffix, mask)
+                outs.append(out)
+                lasts.append(last)
+                number += 1
+            x = outs[0] if len(outs) == 1 else apply("concat", outs, axis=-1)
+        by_kind = zip(*lasts, strict=True)  # states, and cells of an LSTM
+        return x, [apply("stack", list(states), axis=0) for states in by_kind]
+
+    def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
+        """Drops elements between two layers in training."""
+        if not layer or not self.dropout or not self.training:
+            return x
+        if key is None:
+            raise ArgumentError(
+                f"{type(self).__name__} with dropout needs a key in training: pass "
+                "key=sl.Key(seed, epoch, batch), or call model.eval() first"
+            )
+        return dropout(x, self.dropout, key.fold(layer))
+
+    def _run_direction(
+        self, x: Tensor, first: list[Tensor], suffix: str, mask: Any
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Runs one layer in one direction."""
+        raise NotImplementedError
+
+    def _weights(self, suffix: str) -> Iterator[Tensor]:
+        """Yields the parameters of one layer in one direction."""
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
+            param = getattr(self, name + suffix, None)
+            if param is not None:
+                yield param.value
+
+    def _run_any_form(
+        self,
+        x: Tensor,
+        first: list[Tensor] | None,
+        given: dict[str, Any],
+        key: Key | None,
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Brings any form of input to ``(n, l, in)``, and the output back to that form."""
+        self._require_input(x, given)
+        if given["cu_seqlens"] is not None:
+            packing = find_packing(x, given["cu_seqlens"], given["max_seqlen"])
+            padded, real = pad_packed(x, packing)
+            out, last = self._run(padded, first, real, key)
+            return pack_padded(out, packing), last
+        if x.ndim == _AXES - 1:
+            first = first and [apply("expand_dims", state, axis=1) for state in first]
+            out, last = self._run(apply("expand_dims", x, axis=0), first, None, key)
+            return out[0], [state[:, 0] for state in last]
+        x = x if self.batch_first else apply("permute_dims", x, (1, 0, 2))
+        mask = None
+        if given["lengths"] is not None:
+            mask = mask_lengths(x, given["lengths"])
+        elif given["mask"] is not None:
+            mask = as_real(x, given["mask"])
+        out, last = self._run(x, first, mask, key)
+        return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
+
+    def _require_input(self, x: Tensor, given: dict[str, Any]) -> None:
+        """Refuses inputs of another width, and two ways to say what is real."""
+        name = type(self).__name__
+        ways = [way for way in ("mask", "lengths", "cu_seqlens") if given[way] is not None]
+        if len(ways) > 1:
+            raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
+        axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
+        axes = axes if ways else (_AXES - 1, _AXES)
+        if x.ndim not in axes or x.shape[-1] != self.input_size:
+            form = "(n, l, in)" if self.batch_first else "(l, n, in)"
+            form = "(total, in)" if "cu_seqlens" in ways else form
+            raise ShapeError(
+                f"{spell_layer(self)}: expected x {form} with in={self.input_size}, got "
+                f"shape {tuple(x.shape)}"
+            )
+
+    def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
+        """Returns the first states that were given, or zeros."""
+        if not x.shape[1]:
+            raise ShapeError(
+                f"{type(self).__name__}: expected at least one position, got length 0; "
+                "leave out empty records"
+            )
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        shape = (count, x.shape[0], self.hidden_size)
+        if first is None:
+            zeros = apply("zeros_like", apply("broadcast_to", x[:1, 0, :1], shape))
+            return [zeros] * self._states
+        for state in first:
+            if state.shape != shape:
+                raise ShapeError(
+                    f"{type(self).__name__}: expected a first state of shape {shape}, "
+                    f"(layers * directions, n, hidden_size), got {state.shape}"
+                )
+        return first
+
+
+def as_real(x: Tensor, mask: object) -> Tensor:
+    """Returns a mask of positions as booleans; refuses another shape."""
+    real = as_operand(x, mask)
+    if real.shape != x.shape[:2]:
+        raise ShapeError(
+            f"mask must have shape {x.shape[:2]}, one value for each position of x, got "
+            f"{real.shape}"
+        )
+    return real if real.dtype.kind == "b" else apply("not_equal", real, 0)
+
+
+def mask_lengths(x: Tensor, lengths: object) -> Tensor:
+    """Returns a mask of positions that is true up to each sequence's length."""
+    rows, longest = x.shape[:2]
+    host: Any = read_host_array(lengths)
+    if host is not None and not (
+        host.shape == (rows,)
+        and host.dtype.kind in "iu"
+        and (not host.size or 0 <= host.min() <= host.max() <= longest)
+    ):
+        raise ArgumentError(
+            f"lengths must be {rows} integers from 0 to {longest}, the number of positions "
+            f"of x, got {host.tolist()}"
+        )
+    ends: Any = apply("expand_dims", as_operand(x, lengths, "int32"), axis=1)
+    return apply("less", make_range(x, longest), ends)

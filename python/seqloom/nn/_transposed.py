@@ -1,0 +1,240 @@
+"""Transposed convolutions, which make rows and images longer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seqloom._arguments import as_integer
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.nn._convolution import require_channels, require_groups
+from seqloom.nn._geometry import (
+    as_option,
+    as_size,
+    as_sizes,
+    require_axes,
+    with_or_without_batch,
+)
+from seqloom.nn._initialisers import FanIn
+from seqloom.nn._module import Module
+from seqloom.nn._operands import LAYER, require_same_dtype
+from seqloom.nn._stored import Param, get_value
+from seqloom.tensor import apply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seqloom.nn._convolution import Arrays
+    from seqloom.nn._geometry import Size
+    from seqloom.tensor import Tensor
+
+
+@with_or_without_batch(3)
+def conv_transpose1d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int = 1,
+    padding: int = 0,
+    output_padding: int = 0,
+    groups: int = 1,
+    dilation: int = 1,
+) -> Tensor:
+    """Transposed convolution: the gradient of `conv1d` by its input, as a layer.
+
+    Args:
+        x: ``(n, c, l)``, or ``(c, l)``.
+        weight: ``(c, o / groups, k)``.
+        bias: ``(o,)``.
+        stride: Distance between neighbouring windows, in the output.
+        padding: Number of positions cut off on both sides.
+        output_padding: Number of positions added at the end.
+        groups: Number of blocks of channels that are convolved independently.
+        dilation: Distance between neighbouring weights of the kernel.
+
+    Returns:
+        ``(n, o, l')``, without `n` where `x` has none.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+            below the stride or the dilation.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[1.0, 2.0]]]), B.tensor([[[1.0, 1.0]]])
+        >>> conv_transpose1d(x, weight, stride=2).numpy().tolist()
+        [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    sizes["output_padding"] = output_padding
+    return _convolve_transposed("conv_transpose1d", 1, (x, weight, bias), groups, sizes)
+
+
+@with_or_without_batch(4)
+def conv_transpose2d(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Size = 1,
+    padding: Size = 0,
+    output_padding: Size = 0,
+    groups: int = 1,
+    dilation: Size = 1,
+) -> Tensor:
+    """Transposed convolution: the gradient of `conv2d` by its input, as a layer.
+
+    Args:
+        x: ``(n, c, h, w)``, or ``(c, h, w)``.
+        weight: ``(c, o / groups, kh, kw)``.
+        bias: ``(o,)``.
+        stride: Distance between neighbouring windows, for each axis or for both.
+        padding: Number of positions cut off on each side.
+        output_padding: Number of positions added at the end of each axis.
+        groups: Number of blocks of channels that are convolved independently.
+        dilation: Distance between neighbouring weights of the kernel.
+
+    Returns:
+        ``(n, o, h', w')``, without `n` where `x` has none.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small; or `output_padding` is not
+            below the stride or the dilation.
+        DTypeError: The arguments do not have the same float type.
+        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> B = sl.tensor.backend("numpy")
+        >>> x, weight = B.tensor([[[[1.0]]]]), B.tensor([[[[1.0, 2.0]]]])
+        >>> conv_transpose2d(x, weight).numpy().tolist()
+        [[[[1.0, 2.0]]]]
+    """
+    sizes = {"stride": stride, "padding": padding, "dilation": dilation}
+    sizes["output_padding"] = output_padding
+    return _convolve_transposed("conv_transpose2d", 2, (x, weight, bias), groups, sizes)
+
+
+def _convolve_transposed(
+    name: str, axes: int, arrays: Arrays, groups: int, sizes: dict[str, Any]
+) -> Tensor:
+    """Checks the arguments of a transposed convolution, and computes it."""
+    x, weight, bias = arrays
+    require_axes(name, axes + 2, x, weight)
+    require_same_dtype(name, LAYER, weight, x, bias)
+    options = {
+        option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
+        for option, size in sizes.items()
+    }
+    _require_reach(options["output_padding"], options["stride"], options["dilation"])
+    options = {option: as_option(value) for option, value in options.items()}
+    return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
+
+
+def _require_reach(
+    extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
+) -> None:
+    """Raises an error for an output padding that no window could have reached."""
+    for more, step, apart in zip(extra, stride, dilation, strict=True):
+        if more >= max(step, apart):
+            raise ArgumentError(
+                f"output_padding {more} must be below the stride {step} or the dilation "
+                f"{apart}: it only chooses among the lengths that one input has"
+            )
+
+
+class ConvTranspose1d(Module):
+    """Computes the transposed convolution along the last axis: it makes rows longer.
+
+    Args:
+        in_channels: Number of channels of the input.
+        out_channels: Number of channels of the output.
+        kernel_size: Number of positions of the output that one of the input reaches.
+        stride: Distance in the output between neighbours of the input.
+        padding: Number of positions cut off on both sides.
+        output_padding: Number of positions added at the end.
+        groups: Number of blocks of channels that are convolved independently.
+        bias: Whether to add a bias.
+        dilation: Distance between neighbouring weights of the kernel.
+
+    Raises:
+        ArgumentError: A size is not an integer, or too small; the groups do not divide the
+            channels; or `output_padding` is not below the stride or the dilation.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> layer = sl.nn.ConvTranspose1d(8, 4, 4, stride=2, padding=1)
+        >>> layer = layer.bind("numpy", sl.Key(0))
+        >>> layer(layer.backend.tensor([[[0.0] * 30] * 8])).shape
+        (1, 4, 60)
+    """
+
+    weight: Param
+    bias: Param | None
+    stride: int
+    padding: int
+    output_padding: int
+    groups: int
+    dilation: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+    ) -> None:
+        inside = as_integer("in_channels", in_channels)
+        outside = as_integer("out_channels", out_channels)
+        self.groups = as_size("groups", groups, 1)
+        require_groups(inside, outside, self.groups)
+        kernel = as_size("kernel_size", kernel_size, 1)
+        self.stride = as_size("stride", stride, 1)
+        self.padding = as_size("padding", padding, 0)
+        self.output_padding = as_size("output_padding", output_padding, 0)
+        self.dilation = as_size("dilation", dilation, 1)
+        _require_reach((self.output_padding,), (self.stride,), (self.dilation,))
+        # As torch counts: the outputs of a group, where a convolution has its inputs.
+        fan_in = FanIn(outside // self.groups * kernel)
+        self.weight = Param((inside, outside // self.groups, kernel), fan_in)
+        self.bias = Param((outside,), fan_in) if bias else None
+
+    def __call__(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """Computes ``(n, out, l')`` of ``(n, in, l)``, or both without `n`.
+
+        Args:
+            x: The input.
+            output_size: Length of the last axis of the output, one of those that the
+                stride allows; default: the one that `output_padding` chooses.
+
+        Returns:
+            The output.
+
+        Raises:
+            ShapeError: No output has this length.
+        """
+        require_channels(self, x, self.weight.shape[0])
+        extra = self.output_padding
+        if output_size is not None:
+            extra = self._find_output_padding(x.shape[-1], output_size)
+        weight, bias = self.weight.value, get_value(self.bias)
+        sizes = self.stride, self.padding, extra, self.groups, self.dilation
+        return conv_transpose1d(x, weight, bias, *sizes)
+
+    def _find_output_padding(self, length: int, output_size: Sequence[int]) -> int:
+        """Returns the output padding that gives the wanted length."""
+        reach = self.dilation * (self.weight.shape[2] - 1) + 1
+        shortest = (length - 1) * self.stride - 2 * self.padding + reach
+        longest = shortest + self.stride - 1
+        if not output_size or not shortest <= output_size[-1] <= longest:
+            raise ShapeError(
+                f"output_size must lie between [{shortest}] and [{longest}] for an input "
+                f"of lengths [{length}], got {list(output_size)}"
+            )
+        return output_size[-1] - shortest
