@@ -5,11 +5,10 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from seqloom._signals import signals_waiting
+from seqloom._signals import STOPPED, signals_waiting
 from seqloom.errors import ArgumentError
 
 _BAD_INPUT = 2
-_STOPPED = 130  # as cli._signals has it, which is not loaded yet
 
 
 @contextmanager
@@ -28,7 +27,7 @@ def report_to_command() -> Generator[None]:
         if not _is_command():
             raise
         sys.stderr.write("\nstopped\n")
-        raise SystemExit(_STOPPED) from None
+        raise SystemExit(STOPPED) from None
 
 
 def _is_command() -> bool:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from seqloom import _demo
-from seqloom.cli._signals import heeding
+from seqloom._signals import fatal_signals_interrupting
 
 TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
 
@@ -48,7 +48,7 @@ def press_ctrl_c(_):
 def test_a_signal_that_was_ignored_stays_ignored(call):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with heeding():
+        with fatal_signals_interrupting():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

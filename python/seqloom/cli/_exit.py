@@ -12,10 +12,10 @@ from typing import Any
 
 from cyclopts import App, CycloptsError
 
+from seqloom._signals import STOPPED
 from seqloom._text import printable
 from seqloom.cli._fault import name_fault
 from seqloom.cli._others import number_among_others, silencing_others
-from seqloom.cli._signals import STOPPED
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2

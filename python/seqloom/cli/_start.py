@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from seqloom.cli._signals import STOPPED, exit_code, heeding
+from seqloom._signals import STOPPED, fatal_signals_interrupting
 
 
 def main(tokens: Sequence[str] | None = None) -> None:
@@ -22,10 +22,11 @@ def main(tokens: Sequence[str] | None = None) -> None:
         ...
         SystemExit: 2
     """
-    with heeding() as signals:
+    with fatal_signals_interrupting() as signals:
         code = _run(sys.argv[1:] if tokens is None else tokens)
-    is_ended = bool(signals) and code == STOPPED
-    raise SystemExit(exit_code(signals[0]) if is_ended else code)
+    if signals and code == STOPPED:
+        code = 128 + signals[0]  # as a shell does for a program that a signal ended
+    raise SystemExit(code)
 
 
 def _run(tokens: Sequence[str]) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from seqloom._signals import HeldSignals
 from seqloom.models import Custom, Trained
 from seqloom.models._examples import noun_of
 from seqloom.models._folder import (
@@ -39,7 +40,6 @@ from seqloom.train._rates import Rates, ScheduleLike
 from seqloom.train._rounds import FIRST, ends_of_rounds, most_epochs
 from seqloom.train._run import Run, aim_of
 from seqloom.train._settings import Settings
-from seqloom.train._signals import HeldSignals
 from seqloom.train._step_maker import StepMaker
 from seqloom.train._trainer import Trainer
 from seqloom.train._update import make_accumulation, make_average

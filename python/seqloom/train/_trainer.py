@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from seqloom._signals import HeldSignals
 from seqloom.data import DataLoader
 from seqloom.errors import GradientError
 from seqloom.models._folder import write_history
@@ -24,7 +25,6 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._rates import Rates, Round
 from seqloom.train._rounds import ends_of_rounds
 from seqloom.train._settings import Settings
-from seqloom.train._signals import HeldSignals
 from seqloom.train._step_maker import StepMaker, advise
 from seqloom.train._validation import Validation
 from seqloom.train._watching import Watchers
