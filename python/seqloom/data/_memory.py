@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,6 +14,7 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._ragged import Ragged
+from seqloom._warning import warn_user
 from seqloom.data._frame import (
     Frame,
     has_index,
@@ -25,7 +25,7 @@ from seqloom.data._frame import (
 )
 from seqloom.data._letters import letters_of_rows
 from seqloom.data.label._cells import MISSING, is_nothing
-from seqloom.errors import ArgumentError, DataWarning, FormatError
+from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
 
 if TYPE_CHECKING:
@@ -109,12 +109,10 @@ def _warn_of_marks(name: str, ids: list[str], letters: list[Any]) -> None:
     rows = [i for i, text in enumerate(letters) if isinstance(text, str) and text in _MARKS]
     if rows:
         first, more = rows[0], f" and of {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        warnings.warn(
+        warn_user(
             f"{name}: the sequence {letters[first]!r} of the record {ids[first]!r}{more} "
             "looks like a missing value and is read as a sequence; delete such rows if "
             "they have none",
-            DataWarning,
-            stacklevel=6,
         )
 
 

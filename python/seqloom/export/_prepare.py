@@ -42,7 +42,7 @@ def prepare(model: object, *, encoder: Any, task: Any, batch_size: int | None) -
                 "a trained model has its encoder and its task: leave encoder and task out"
             )
         trained = find_trained(cast("Any", held), num_threads=count_threads(None))
-        warn_of_unfinished(trained, stacklevel=3)
+        warn_of_unfinished(trained)
         size = batch_size or trained.batch_size
         network = _take(trained.model)
         return Subject(network, trained.encoder, trained.task, size, trained)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._warning import warn_user
 from seqloom.data._items import letters_of
-from seqloom.errors import DataWarning, SeqloomError
+from seqloom.errors import SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores
 from seqloom.io import open_sequences
@@ -38,56 +38,52 @@ UNFINISHED = (
 )
 
 
-def warn_of_records(trained: Trained, examples: Examples, *, stacklevel: int) -> None:
+def warn_of_records(trained: Trained, examples: Examples) -> None:
     """Warns of an unfinished model, and of records unlike those that it was trained on."""
-    warn_of_unfinished(trained, stacklevel=stacklevel + 1)
+    warn_of_unfinished(trained)
     if kind := find_other_kind(trained.encoder, sample_letters(examples)):
         text = describe_other_kind(kind, trained.encoder.alphabet)
-        warnings.warn(text, DataWarning, stacklevel=stacklevel + 1)
+        warn_user(text)
     # Lengths that the model cannot read at all are an error, and no warning before it.
     check_lengths(trained.model, examples)
     known = trained.trained_on
     if known is not None and (doubt := known.describe_strange_lengths(examples)):
-        warnings.warn(doubt, DataWarning, stacklevel=stacklevel + 1)
+        warn_user(doubt)
 
 
-def warn_of_unfinished(trained: Trained, *, stacklevel: int) -> None:
+def warn_of_unfinished(trained: Trained) -> None:
     """Warns of a model whose training was stopped before its end."""
     if not trained.is_finished:
-        warnings.warn(UNFINISHED, DataWarning, stacklevel=stacklevel + 1)
+        warn_user(UNFINISHED)
 
 
-def warn_of_part(trained: Trained, part: Any, name: str, *, stacklevel: int) -> None:
+def warn_of_part(trained: Trained, part: Any, name: str) -> None:
     """Warns of a part of `fit` of another kind than its encoder reads, or other lengths."""
     if kind := find_other_kind(trained.encoder, sample_letters(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
-        warnings.warn(
+        warn_user(
             f"the sequences of the {name} part look like {kind}, but the encoder reads "
             f"{alphabet}: give the encoder the alphabet {other!r} (--alphabet {other}), or "
             f"give sequences of {alphabet}",
-            DataWarning,
-            stacklevel=stacklevel + 1,
         )
     known = trained.trained_on
     if known is None or name == "training":
         return
     if doubt := known.describe_strange_lengths(part, share=_FEW):
-        warnings.warn(f"the {name} part: {doubt}", DataWarning, stacklevel=stacklevel + 1)
+        warn_user(f"the {name} part: {doubt}")
 
 
-def warn_of_tokens(tokens: Any, paths: Sequence[str], *, stacklevel: int) -> None:
+def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
     """Warns of files of another kind than the tokens of `embed` are for."""
     letters = _read_letters(paths[0]) if hasattr(tokens, "alphabet") else []
     if kind := find_other_kind(tokens, letters):
-        warnings.warn(
+        warn_user(
             f"the sequences look like {kind}, but the model reads {tokens.alphabet}: such "
             f"embeddings mean nothing; give sequences of {tokens.alphabet}",
-            DataWarning,
-            stacklevel=stacklevel + 1,
         )
 
 
-def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
+def warn_of_twice(ids: Sequence[str], noun: str) -> None:
     """Warns of an id that several records have, by which no table can be joined."""
     counts: dict[str, int] = {}
     for name in ids:
@@ -96,12 +92,10 @@ def warn_of_twice(ids: Sequence[str], noun: str, *, stacklevel: int) -> None:
     if not twice:
         return
     more = f", and {len(twice) - 1:,} more ids occur several times" if twice[1:] else ""
-    warnings.warn(
+    warn_user(
         f"{counts[twice[0]]:,} {noun} have the id {twice[0]!r}{more}: a table of scores "
         "cannot be joined by id; its rows are in the order of the input, or make ids "
         "distinct first",
-        DataWarning,
-        stacklevel=stacklevel + 1,
     )
 
 

@@ -106,8 +106,8 @@ def explain(
         report_batches(progress, noun="letters") as tell,
         open_examples(trained, data) as examples,
     ):
-        warn_of_records(trained, examples, stacklevel=2)
-        warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
+        warn_of_records(trained, examples)
+        warn_of_twice(examples.ids, noun_of(examples))
         probe = Probe(trained, _letters_of(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))

@@ -1,7 +1,6 @@
 """Scores by an exported model: its graph runs in Rust, without the network's Python."""
 
 import os
-import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,7 +8,8 @@ import numpy as np
 
 from seqloom._arguments import quote
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError, DataWarning
+from seqloom._warning import warn_user
+from seqloom.errors import ArgumentError
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._scores import Scores
 from seqloom.io._settings import replace_remedies
@@ -48,7 +48,7 @@ def predict_exported(
     with replace_remedies("seqloom convert {shell}"):
         columns, ids, flat, doubts = model.score(files, progress)
     for doubt in doubts:
-        warnings.warn(doubt, DataWarning, stacklevel=3)  # where predict was called
+        warn_user(doubt)  # where predict was called
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 

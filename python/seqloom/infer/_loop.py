@@ -1,6 +1,5 @@
 """The evaluation loop: `fit`, `predict` and `evaluate` all score records here."""
 
-import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -9,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._warning import warn_user
 from seqloom.data import GenotypeEncoder, Subset
 from seqloom.data._numbered import NumberedItems
-from seqloom.errors import DataWarning, FormatError, ShapeError
+from seqloom.errors import FormatError, ShapeError
 from seqloom.infer._forward import Forward
 from seqloom.infer._progress import OnBatch
 from seqloom.models import Examples, SequenceCNNConfig, TorchModule
@@ -74,20 +74,18 @@ def reads_padding(model: Any, examples: Examples) -> bool:
     return not Forward.of(model).tells_padding(model)
 
 
-def warn_of_padding(model: Any, examples: Examples, *, stacklevel: int) -> None:
+def warn_of_padding(model: Any, examples: Examples) -> None:
     """Warns of records of several lengths, where a network is not told what is padding."""
     if not reads_padding(model, examples):
         return
     lengths = count_positions(examples)
     name = type(getattr(model, "module", model)).__name__
-    warnings.warn(
+    warn_user(
         f"{name} takes neither mask nor lengths, but the {noun_of(examples)} have "
         f"{lengths.min():,} to {lengths.max():,} positions: a batch of training pads the "
         f"shorter ones with zeros, which {name} takes for what it reads. "
         f"{_advise_mask(model)}, or cut all to one length. Validation and predict "
         "compute records of one length together, without padding",
-        DataWarning,
-        stacklevel=stacklevel + 1,
     )
 
 
@@ -105,15 +103,13 @@ def _advise_mask(model: Any) -> str:
     )
 
 
-def warn_of_changes(what: str, examples: Any, *, stacklevel: int) -> None:
+def warn_of_changes(what: str, examples: Any) -> None:
     """Warns of records to score that augmentation or jitter changes in each epoch."""
     if _differs_between_epochs(examples):
-        warnings.warn(
+        warn_user(
             f"{what} is augmented or has jitter, drawn anew in each epoch: its scores are "
             "not of the records as they stand; a dataset without augment= and jitter= "
             "stands still, as do parts that split() makes for validation",
-            DataWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

@@ -1,16 +1,15 @@
 """Predicting and judging with a trained model."""
 
-import warnings
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
+from seqloom._warning import warn_user
 from seqloom.data import IntervalDataset, Subset
 from seqloom.errors import (
     ArgumentError,
-    DataWarning,
     LabelError,
     NotFiniteError,
     SeenRecordsWarning,
@@ -119,13 +118,13 @@ def predict(
         report_batches(progress) as tell,
         open_examples(trained, data) as examples,
     ):
-        warn_of_changes("data", examples, stacklevel=2)
-        warn_of_records(trained, examples, stacklevel=2)
-        warn_of_twice(examples.ids, noun_of(examples), stacklevel=2)
+        warn_of_changes("data", examples)
+        warn_of_records(trained, examples)
+        warn_of_twice(examples.ids, noun_of(examples))
         scores = score(trained, examples, progress=tell, both_strands=both)
         scores.names = _interval_names(examples)
         if text := describe_missing_scores(scores):
-            warnings.warn(text, DataWarning, stacklevel=2)
+            warn_user(text)
         return scores
 
 
@@ -192,8 +191,8 @@ def evaluate(
         check_strands(trained.encoder)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
-    warn_of_changes("data", examples, stacklevel=2)
-    warn_of_records(trained, examples, stacklevel=2)
+    warn_of_changes("data", examples)
+    warn_of_records(trained, examples)
     with limit_blas(threads), report_batches(progress) as tell:
         scores = score(trained, examples, progress=tell, both_strands=both)
     if text := describe_missing_scores(scores):
@@ -206,7 +205,7 @@ def _warn_of_known(trained: Trained, examples: Examples, scores: Scores) -> None
     """Warns of records that the model was trained on."""
     known, labels = find_known(trained.known_letters, examples), np.asarray(examples.labels)
     if text := describe_known(trained.task, labels, scores, known=known):
-        warnings.warn(text, SeenRecordsWarning, stacklevel=3)  # where evaluate was called
+        warn_user(text, SeenRecordsWarning)  # where evaluate was called
 
 
 def find_judged(model: Model, threads: int) -> Trained:

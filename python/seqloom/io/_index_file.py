@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from seqloom._arguments import as_path, check_function
 from seqloom._rust import _native
 from seqloom._text import printable
 from seqloom._threads import count_threads, run_interruptible
+from seqloom._warning import warn_user
 from seqloom.errors import FileError, FormatError, MissingFileError
 from seqloom.io._origin import check_rereadable
 from seqloom.io._settings import replace_remedies
@@ -150,7 +150,7 @@ def _make_again(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex
     """Makes an index that replaces a useless one, and warns."""
     note = f"{why}: a new index was made"
     made = _make(path, side, threads=threads)
-    warnings.warn(printable(note), stacklevel=6)
+    warn_user(printable(note), UserWarning)
     return OpenedIndex(made.native, made.side, made.note or note)
 
 

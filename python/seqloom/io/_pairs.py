@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.errors import DataWarning, FormatError
+from seqloom._warning import warn_user
+from seqloom.errors import FormatError
 from seqloom.io._reader import ReaderLock
 from seqloom.io._records import decode_header, join, parse_id
 from seqloom.io._settings import MOST, check_number
@@ -52,13 +52,11 @@ def _check_ends(pair: BatchPair, paths: tuple[str, ...]) -> None:
     if len(ends) == len(pair) and ends[0] >= ends[1]:
         headers = list(map(decode_header, first))
         numbers = [end.decode() for end in ends]
-        warnings.warn(
+        warn_user(
             f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
             f"{headers[1]!r}: they are the reads {numbers[0]} and {numbers[1]} of a "
             "fragment, expected 1 and 2; give the file of the first reads first, and each "
             "file once",
-            DataWarning,
-            stacklevel=3,
         )
 
 

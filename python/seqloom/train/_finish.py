@@ -1,11 +1,11 @@
 """The end of a run: judges the kept weights, and writes model, scores and report."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seqloom._warning import warn_user
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._doubts import describe_known
 from seqloom.models import Classify, Trained
@@ -30,8 +30,6 @@ from seqloom.train._run import Run, write_scores
 
 # To colour letters, a run scores at most one record for each so many that it learned from.
 _SHARE = 20
-# How far above here `fit` was called, where a warning points to.
-_FIT = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,9 @@ class Ended:
     def _warn(self, valid: Part | None, test: Part | None) -> None:
         """Warns of figures that are poor, or too good; points to where fit was called."""
         for sentence in self._seen(valid, test):
-            warnings.warn(sentence, SeenRecordsWarning, stacklevel=_FIT)
+            warn_user(sentence, SeenRecordsWarning)
         for sentence in self._poor(valid, test):
-            warnings.warn(sentence, NoSkillWarning, stacklevel=_FIT)
+            warn_user(sentence, NoSkillWarning)
 
     def _seen(self, valid: Part | None, test: Part | None) -> Iterator[str]:
         """Says which parts hold records that the model was trained on."""

@@ -1,13 +1,12 @@
 """Checks of a run's network and data, before any work."""
 
 import json
-import warnings
 from typing import Any
 
 from seqloom._key import Key
+from seqloom._warning import warn_user
 from seqloom.errors import (
     ArgumentError,
-    DataWarning,
     FormatError,
     RecordError,
     SeqloomError,
@@ -32,9 +31,6 @@ from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._describe import ClassWeight, describe, describe_conflicts
 from seqloom.train._parts import Parts
 from seqloom.train._settings import Settings
-
-# How far above a function here, which `prepare` calls, `fit` was called.
-_FIT = 5
 
 
 def prepare(
@@ -80,13 +76,13 @@ def _warn(trained: Trained, parts: Parts, *, has_step: bool) -> None:
     """Warns of parts that are allowed, but seldom meant."""
     network = trained.model
     for name, part in parts.list_named():
-        warn_of_part(trained, part, name, stacklevel=_FIT)
+        warn_of_part(trained, part, name)
         if name != "training":
-            warn_of_changes(f"the {name} part", part, stacklevel=_FIT)
+            warn_of_changes(f"the {name} part", part)
     if text := describe_conflicts(parts.train):
-        warnings.warn(text, DataWarning, stacklevel=_FIT)
+        warn_user(text)
     if not has_step:
-        warn_of_padding(network, parts.train, stacklevel=_FIT)
+        warn_of_padding(network, parts.train)
 
 
 def _prepare_custom(
@@ -108,10 +104,10 @@ def _prepare_custom(
         Forward.of(network)
     parts = parts.fit_encoder()
     if settings.step is None and not isinstance(parts.train, LoaderBatches):
-        warn_of_padding(network, parts.train, stacklevel=_FIT)
+        warn_of_padding(network, parts.train)
     trained = Trained(network, parts.train.encoder, Custom(), settings.batch_size)
     for name, part in parts.list_named():
-        warn_of_part(trained, part, name, stacklevel=_FIT)
+        warn_of_part(trained, part, name)
     return trained, parts
 
 

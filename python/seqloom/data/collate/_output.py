@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._warning import warn_user
 from seqloom.data._ids import Ids
 from seqloom.errors import ArgumentError, MissingExtraError
 
@@ -60,10 +60,9 @@ def _can_pin(torch: Any) -> bool:
     """Tells whether there is a device to pin memory for; warns where there is none."""
     if torch.cuda.is_available():
         return True
-    warnings.warn(
+    warn_user(
         "pin_memory=True has no effect: torch finds no CUDA device",
         UserWarning,
-        stacklevel=2,
     )
     return False
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._warning import warn_user
 from seqloom.data.genotype._coding import (
     STATES,
     Missing,
@@ -21,7 +21,7 @@ from seqloom.data.genotype._person_table import Columns
 from seqloom.data.label._join import count_ids, join
 from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import Source
-from seqloom.errors import DataWarning, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,13 +106,11 @@ def _replace_codes(
 def _warn_of_zeros(count: int, what: str) -> None:
     """Warn of the phenotypes 0 and 1 in a .fam, which PLINK reads in another way."""
     if count:
-        warnings.warn(
+        warn_user(
             f"{what}: {count:,} samples have 0 and the others 1, which is read as control "
             "and case, but PLINK reads 0 as missing and 1 as control; confirm with "
             'coding="01" (--coding 01), or read as PLINK does with coding="12" '
             "(--coding 12)",
-            DataWarning,
-            stacklevel=6,
         )
 
 
@@ -122,11 +120,9 @@ def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> N
     marks = missing_marks(flat, with_codes=is_guessed)
     if marks:
         shown = ", ".join(map(repr, marks))
-        warnings.warn(
+        warn_user(
             f"{what}: {shown} looks like a missing value and is read as a label; to leave "
             f"its samples out, pass missing=(..., {shown}) (--missing)",
-            DataWarning,
-            stacklevel=6,
         )
 
 

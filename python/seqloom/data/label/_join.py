@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._warning import warn_user
 from seqloom.data.label._cells import MISSING
-from seqloom.errors import DataWarning, LabelError
+from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,12 +107,10 @@ def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
     codes = [cell for cell in negative if _CODE.fullmatch(cell)]
     is_single = len(negative) == 1 and len(cells) > len(negative)
     if is_single and codes and not set(codes) & set(labels.classes or ()):
-        warnings.warn(
+        warn_user(
             f"{what}: the label {codes[0]!r} looks like a code of a missing value and is "
             f"read as a label; to leave its records out, pass missing=['', {codes[0]!r}], "
             f'unlabelled="skip" (--missing {codes[0]} --unlabelled skip)',
-            DataWarning,
-            stacklevel=5,
         )
 
 

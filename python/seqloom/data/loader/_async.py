@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from seqloom._system import total_memory
+from seqloom._warning import warn_user
 from seqloom.data._path import expand
 from seqloom.data._state import check_integer
 from seqloom.data.loader._loader import DataLoader
@@ -155,12 +155,11 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
         memory = total_memory()
     pinned = _pinned_bytes(batch) * max(1, ahead)
     if memory and pinned > memory / 2:
-        warnings.warn(
+        warn_user(
             f"{ahead} batches ahead would pin {pinned / 2**30:.1f} GiB, more than half of "
             f"this machine's {memory / 2**30:.1f} GiB: pass a smaller prefetch_factor or "
             "num_workers, or pin_memory=False",
             ResourceWarning,
-            stacklevel=2,
         )
 
 

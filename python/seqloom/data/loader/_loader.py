@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self
 
+from seqloom._warning import warn_user
 from seqloom.data._order import Rank, find_rank
 from seqloom.data._state import VERSION, check_integer, check_state
 from seqloom.data.collate._collate import default_collate
@@ -117,12 +117,11 @@ class EpochIterator(Iterator[Any]):
 
 def _warn_of_length(dataset: Any, length: int) -> None:
     """Warns that an iterable dataset gives more batches than its length says."""
-    warnings.warn(
+    warn_user(
         f"the len of {type(dataset).__name__} says that an epoch has {length:,} batches, "
         "but it gives more: correct its __len__; if each of several workers has a copy of "
         "the dataset, each copy must give another part",
         UserWarning,
-        stacklevel=3,
     )
 
 

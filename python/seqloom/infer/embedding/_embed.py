@@ -158,7 +158,7 @@ def embed(
     )
     # With devices `model` is a function, and the tokenizer of its result is not known.
     chosen = tokens if devices else find_tokens(model, tokens)
-    warn_of_tokens(chosen, settings.files, stacklevel=2)
+    warn_of_tokens(chosen, settings.files)
     _check_engine(engine, has_devices=devices is not None)
     if devices is None:
         summary = Job(model, settings, progress).run()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import printable
+from seqloom._warning import warn_user
 from seqloom.errors import (
     ArgumentError,
-    DataWarning,
     FileError,
     FormatError,
     MissingFileError,
@@ -58,14 +55,6 @@ def check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
             "lines, as padding is: check that the .fam or .bim is not too long and does "
             f"not belong to another file ({_HINT})"
         )
-
-
-def warn_user(text: str) -> None:
-    """Warn at the line of the first caller outside this package."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith("seqloom."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(printable(text), DataWarning, stacklevel=level)
 
 
 MAGIC = b"\x6c\x1b"

@@ -14,13 +14,13 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom._text import count_of, parse_decimal
+from seqloom._warning import warn_user
 from seqloom.errors import (
     FileError,
     FormatError,
     MissingFileError,
     NumberRangeError,
 )
-from seqloom.io.plink._codes import warn_user
 from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 

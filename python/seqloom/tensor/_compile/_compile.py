@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import threading
-import warnings
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
+from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._environment import Environment
 from seqloom.tensor._compile._impure import require_undrawn
@@ -200,13 +200,12 @@ class Compiled:
     def _warn(self, before: object, last: object) -> None:
         """Warns once about many programs, and names what made the last one."""
         name = getattr(self._function, "__name__", "a step")
-        warnings.warn(
+        warn_user(
             f"{name} was compiled {_MANY} times; the last time because of "
             f"{_describe_difference(before, last)}. Each new shape, integer, boolean or "
             "string, and each new value from outside, makes a new program; pass what "
             "changes as a float or a tensor, and pad batches to few shapes",
             RuntimeWarning,
-            stacklevel=5,
         )
 
 
