@@ -68,7 +68,20 @@ class BackendError(SeqloomError, ValueError):
 
 
 class CaptureError(SeqloomError, RuntimeError):
-    """A compiled step asks for something that is only known when it runs."""
+    """A compiled step asks for something that is only known when it runs.
+
+    Args:
+        problem: What the step does, and why that cannot be compiled.
+        advice: What to do about it in a compiled step; the message ends with it.
+
+    Examples:
+        >>> print(CaptureError("the step reads a value", advice="; return the tensor"))
+        the step reads a value; return the tensor
+    """
+
+    def __init__(self, problem: str, *, advice: str = "") -> None:
+        super().__init__(problem + advice)
+        self.problem = problem
 
 
 class ClosedError(SeqloomError, RuntimeError):
@@ -187,7 +200,20 @@ class InternalError(SeqloomError, RuntimeError):
 
 
 class LabelError(SeqloomError, ValueError):
-    """Labels are missing, double, or of the wrong kind."""
+    """Labels are missing, double, or of the wrong kind.
+
+    Args:
+        message: What is wrong, where, and what to do about it.
+        columns: The columns of a table that lacks one which was asked for.
+
+    Examples:
+        >>> LabelError("no column 'y'", columns=("id", "label")).columns
+        ('id', 'label')
+    """
+
+    def __init__(self, message: str, *, columns: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.columns = columns
 
 
 class MemoryLimitError(SeqloomError, MemoryError):

@@ -6,7 +6,6 @@ import pytest
 from seqloom._demo import path
 from seqloom.errors import FileError, MissingExtraError
 from seqloom.io import inspect
-from seqloom.io._inspect import find_kind
 
 
 @pytest.fixture
@@ -170,19 +169,3 @@ def test_json_holds_qualities_and_positions(tmp_path):
     found = json.loads(json.dumps(inspect(tmp_path / "a.fq").to_dict()))
     assert found["quality"]["encoding"] == "phred33"
     assert found["positions"][0]["letters"] == {"A": 2}
-
-
-def test_the_first_bytes_tell_genotypes_intervals_and_sequences(tmp_path):
-    contents = {
-        "a.fa": (b">a\nAC\n", "sequences"),
-        "a.bed": (b"chr1\t1\t5\n", "intervals"),
-        "a.txt": (b"chr1\t1\t5\n", "intervals"),
-        "b.bed": (b"\x6c\x1b\x01", "genotypes"),
-        "b": (b"\x6c\x1b\x01", "genotypes"),
-        "cut.bed": (b"", "genotypes"),
-    }
-    for name, (content, kind) in contents.items():
-        (tmp_path / name).write_bytes(content)
-        assert find_kind(tmp_path / name) == kind
-    assert find_kind(tmp_path / "absent.bed") == "genotypes"
-    assert find_kind(tmp_path / "absent.fa") == "sequences"

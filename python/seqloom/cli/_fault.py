@@ -56,13 +56,27 @@ def _name_stream(error: CycloptsError, words: Sequence[str]) -> str | None:
     for position in (position for position, word in enumerate(words) if word == STREAM):
         options = [word for word in words[:position] if word.startswith("--")]
         option = options[-1] if options else words[0]
-        is_unknown = str(error) == f"Unknown option: {STREAM}."
-        if is_unknown or f"parameter {option} " in str(error):
+        if _is_unknown(error, STREAM) or _lacks_value(error, option):
             return (
                 f"{option} reads files, not standard input ({STREAM}): save it to a file "
                 "first and give its path."
             )
     return None
+
+
+def _is_unknown(error: CycloptsError, word: str) -> bool:
+    """Returns whether a word was taken for an option that does not exist."""
+    return (
+        isinstance(error, UnknownOptionError)
+        and (error.token.keyword or error.token.value) == word
+    )
+
+
+def _lacks_value(error: CycloptsError, option: str) -> bool:
+    """Returns whether no value was found after an option."""
+    if not isinstance(error, MissingArgumentError) or error.argument is None:
+        return False
+    return option in error.argument.names
 
 
 def _name_repeatable(error: CycloptsError, words: Sequence[str]) -> str | None:

@@ -165,12 +165,13 @@ def _check_no_intervals(files: Sequence[Path]) -> None:
 def _holds_intervals(file: Path) -> bool:
     """Returns True if a file is a BED text file of intervals."""
     from seqloom.io import open_sequences
+    from seqloom.io._settings import fault_of
 
     try:
         with open_sequences(file):
             return False
     except SeqloomError as error:
-        return "found BED intervals" in str(error)
+        return fault_of(error) == "intervals"
 
 
 def _find_changed(options: Any, kind: Any = None) -> dict[str, bool]:

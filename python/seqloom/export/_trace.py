@@ -163,15 +163,7 @@ def _admit(capture: ExportCapture, model: Module) -> dict[int, str]:
     return {value.number: paths.get(id(leaf), "") for leaf, value in found}
 
 
-# Advice for a compiled step begins with one of these. An export has advice of its own.
-_ADVICE = (
-    ". Choose ",
-    ". Make the call before ",
-    ", or call this one before ",
-    "; use sl.tensor.where(",
-    "; pass the module",
-)
-
+# Advice for a compiled step does not help in an export, which has advice of its own.
 _WORDS = {
     "inside a compiled step": "while it is exported",
     "in a compiled step": "while it is exported",
@@ -186,13 +178,11 @@ def _explaining() -> Generator[None]:
     try:
         yield
     except CaptureError as error:
-        raise ExportError(_rephrase(str(error))) from error
+        raise ExportError(_rephrase(error.problem)) from error
 
 
 def _rephrase(message: str) -> str:
     """Rewrites a message about a compiled step for an export."""
-    for words in _ADVICE:
-        message = message.partition(words)[0]
     for old, new in _WORDS.items():
         message = message.replace(old, new)
     return (

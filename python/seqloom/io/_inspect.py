@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.errors import FormatError, SeqloomError
+from seqloom.errors import FormatError
 from seqloom.io._open import open_sequences
 from seqloom.io._origin import StandardInput, count_bytes, find_origin
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
 from seqloom.io._records import decode_header, parse_id
+from seqloom.io._settings import fault_of
 from seqloom.io._summary import Summary
 from seqloom.io._tally import LETTERS, Tally, count_letters, find_alphabet, hash_ids
 
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from seqloom.io._origin import Origin
     from seqloom.io._settings import Comments, IdRule, Quality, Whitespace
 
-Kind: TypeAlias = Literal["genotypes", "intervals", "sequences"]
-
-_PLINK_MAGIC = b"\x6c\x1b"
-_INTERVALS = "found BED intervals"  # in the error of the reader of sequences
 _BINS = 10
 _LONG_TAIL = 20
 _EXAMPLES = 3
@@ -66,8 +62,7 @@ def inspect(
         FormatError: The file is not a sequence file, or it was cut.
 
     Examples:
-        >>> from pathlib import Path
-        >>> _ = Path("a.fa").write_text(">a\\nACGUACGU\\n>a\\nGGNN\\n")
+        >>>         >>> _ = Path("a.fa").write_text(">a\\nACGUACGU\\n>a\\nGGNN\\n")
         >>> print(inspect("a.fa"))
         file        a.fa (20 bytes)
         format      fasta
@@ -120,42 +115,16 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
     )
 
 
-def find_kind(path: str | os.PathLike[str]) -> Kind:
-    """Says what a file holds, by its first bytes: genotypes, intervals or sequences."""
-    # The names of PLINK's genotypes and of intervals as text both end in .bed. A .bed that
-    # cannot be read is taken for genotypes: opening it raises the error that helps.
-    # A pipe is not opened: its first bytes would be lost.
-    start = b""
-    with suppress(OSError):
-        if Path(path).is_file():
-            with Path(path).open("rb") as file:
-                start = file.read(len(_PLINK_MAGIC))
-    is_bed = Path(path).suffix == ".bed"
-    if start == _PLINK_MAGIC:
-        return "genotypes"
-    if start and _holds_intervals(path):
-        return "intervals"
-    return "genotypes" if is_bed else "sequences"
-
-
-def _holds_intervals(path: str | os.PathLike[str]) -> bool:
-    """Says whether a file is a BED of intervals: text, a line for each."""
-    try:
-        with open_sequences(path):
-            return False
-    except SeqloomError as error:
-        return _INTERVALS in str(error)
-
-
 @contextmanager
 def _suggest_readers() -> Generator[None]:
     """Names the function that reads genotypes or intervals, which are not sequences."""
     try:
         yield
     except FormatError as error:
-        if "PLINK .bed" in str(error):
+        fault = fault_of(error)
+        if fault == "genotypes":
             error.add_note("use seqloom.io.inspect_bed for a PLINK .bed")
-        if _INTERVALS in str(error):
+        if fault == "intervals":
             error.add_note(
                 "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
                 "parts of a genome"

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_choice, as_flag, quote
 from seqloom._threads import check_threads
-from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
+from seqloom.errors import ArgumentError, FormatError, OutOfRangeError, SeqloomError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -24,6 +24,7 @@ OnError: TypeAlias = Literal["raise", "skip", "collect"]
 Comments: TypeAlias = Literal["error", "skip"]
 Whitespace: TypeAlias = Literal["error", "strip"]
 IdRule: TypeAlias = Literal["error", "number"]
+Fault: TypeAlias = Literal["no id", "no letters", "intervals", "genotypes"]
 
 CHOICES = {
     "format": ("fasta", "fastq"),
@@ -119,22 +120,34 @@ _OPTIONS = {
     'comments="skip"': "--comments skip",
     'ids="number"': "--ids number",
 }
-# What the reader's errors say, and the remedy to add.
-_REMEDIES = {
-    "expected an id after": '; ids="number" (--ids number) takes its number as the id',
-    "expected a line of letters (it may be empty)": (
+# The native reader gives these faults no kind of their own: `fault_of` finds them.
+_FAULTS: dict[str, Fault] = {
+    "expected an id after": "no id",
+    "expected a line of letters (it may be empty)": "no letters",
+    "found BED intervals": "intervals",
+    "found PLINK .bed": "genotypes",
+}
+_REMEDIES: dict[Fault, str] = {
+    "no id": '; ids="number" (--ids number) takes its number as the id',
+    "no letters": (
         '; write an empty line for no letters, or on_error="skip" of open_sequences '
         "(seqloom convert --on-error skip) leaves the record out"
     ),
 }
 
 
+def fault_of(error: SeqloomError) -> Fault | None:
+    """Returns what is wrong with a file, if the reader's error is one with a remedy."""
+    return next((fault for text, fault in _FAULTS.items() if text in str(error)), None)
+
+
 def add_remedy(error: FormatError) -> None:
     """Adds to an error of the reader, once, the option that helps."""
     text = str(error)
-    for fault, remedy in _REMEDIES.items():
-        if fault in text and remedy not in text:
-            error.args = (text + remedy,)
+    fault = fault_of(error)
+    remedy = _REMEDIES.get(fault, "") if fault else ""
+    if remedy not in text:
+        error.args = (text + remedy,)
 
 
 @contextmanager

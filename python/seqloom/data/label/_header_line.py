@@ -11,7 +11,6 @@ from seqloom.errors import ArgumentError, LabelError
 
 _CHOOSE = "id_column and label_column (--id-column, --label-column)"
 _TWO = "one of ids, and one of labels or sequences"
-FIRST_LINE = "the first line names "
 _LONGEST = 80
 _ALIKE = 0.7
 _SHORTEST = 3
@@ -42,8 +41,9 @@ def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOO
         return names.index(name)
     way_out = f"choose with {hint}" if len(names) > 1 else f"it needs two columns: {_TWO}"
     raise LabelError(
-        f"{path}: no column {name!r}, {FIRST_LINE}{list_names(names)}"
-        f"{name_nearest(name, names)}; {way_out}"
+        f"{path}: no column {name!r}, the first line names {list_names(names)}"
+        f"{name_nearest(name, names)}; {way_out}",
+        columns=tuple(names),
     )
 
 

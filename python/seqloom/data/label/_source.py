@@ -17,7 +17,7 @@ from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
 from seqloom.data._path import tables_of
 from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
-from seqloom.data.label._header_line import FIRST_LINE, column_position
+from seqloom.data.label._header_line import column_position
 from seqloom.data.label._parquet import parquet_frame
 from seqloom.data.label._table import LabelTable, read_table, reading_table
 from seqloom.errors import ArgumentError, LabelError
@@ -194,16 +194,15 @@ def _source_of(labels: Labels, records: Records) -> Source:
     try:
         return labels_by_id(labels)
     except LabelError as error:
-        if note := _data_note(str(error), records):
+        if note := _data_note(error.columns, records):
             raise LabelError(f"{error}{note}") from None
         raise
 
 
-def _data_note(message: str, records: Records) -> str:
+def _data_note(columns: Cells, records: Records) -> str:
     """Says that the first line of a table is data, where it holds the id of a record."""
-    named = message.partition(FIRST_LINE)[2].partition(";")[0].split(", ")
-    ids = records.store.ids(np.arange(len(records))) if FIRST_LINE in message else []
-    data = next((name for name in ids if repr(name) in named), None)
+    ids = records.store.ids(np.arange(len(records))) if columns else []
+    data = next((name for name in ids if name in columns), None)
     if data is None:
         return ""
     return (

@@ -58,8 +58,9 @@ def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
     if found := watch.found:
         raise CaptureError(
             f"{found[0]} inside a compiled step: the value changes at each call, but the "
-            "compiled step would repeat the first. Make the call before the step and pass "
-            "the value as an argument; for random numbers use a key (sl.Key)"
+            "compiled step would repeat the first",
+            advice=". Make the call before the step and pass "
+            "the value as an argument; for random numbers use a key (sl.Key)",
         )
 
 

@@ -49,8 +49,8 @@ def check_declared(stored: Any) -> None:
     if capture is not None and stored.backend is not capture:
         raise CaptureError(
             f"{current_line()} reads {stored.path or stored!r}, which belongs to no "
-            "argument of the compiled step, so the program would never see it change; pass "
-            "the module as an argument of the step"
+            "argument of the compiled step, so the program would never see it change",
+            advice="; pass the module as an argument of the step",
         )
 
 

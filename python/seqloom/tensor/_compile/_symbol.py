@@ -111,7 +111,8 @@ def refuse(request: str) -> NoReturn:
     """Raises an error that names the line, and says what to do."""
     raise CaptureError(
         f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
-        "values yet. Choose with sl.tensor.where instead of `if`, return the tensor and "
+        "values yet",
+        advice=". Choose with sl.tensor.where instead of `if`, return the tensor and "
         "read it after the step, pass what decides as a Python argument, or switch "
-        "compiling off: sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0"
+        "compiling off: sl.tensor.compile(step, enabled=False), or SEQLOOM_COMPILE=0",
     )

@@ -84,8 +84,8 @@ def refuse_foreign_calls() -> Generator[None]:
         raise CaptureError(
             f"{line.filename}:{line.lineno} passes a number or tensor of the compiled step "
             "to a function of Python or NumPy, but in the step it has no value yet; use "
-            "the function of sl.tensor (sl.tensor.exp for np.exp), or call this one before "
-            "the step and pass its result"
+            "the function of sl.tensor (sl.tensor.exp for np.exp)",
+            advice=", or call this one before the step and pass its result",
         ) from error
 
 

@@ -40,8 +40,9 @@ def _refuse(name: str) -> NoReturn:
     """Raises an error that names the line, and says what to do."""
     raise CaptureError(
         f"{current_line()}: the shape of the result of {name} depends on values, which a "
-        "compiled step has only when it runs; use sl.tensor.where(mask, x, other) or a "
-        "fixed number of elements, or do this outside of the step"
+        "compiled step has only when it runs",
+        advice="; use sl.tensor.where(mask, x, other) or a "
+        "fixed number of elements, or do this outside of the step",
     )
 
 
