@@ -171,7 +171,7 @@ def _holds_intervals(file: Path) -> bool:
         with open_sequences(file):
             return False
     except SeqloomError as error:
-        return fault_of(error) == "intervals"
+        return fault_of(error) == "is BED"
 
 
 def _find_changed(options: Any, kind: Any = None) -> dict[str, bool]:

@@ -122,9 +122,9 @@ def _suggest_readers() -> Generator[None]:
         yield
     except FormatError as error:
         fault = fault_of(error)
-        if fault == "genotypes":
+        if fault == "is PLINK":
             error.add_note("use seqloom.io.inspect_bed for a PLINK .bed")
-        if fault == "intervals":
+        if fault == "is BED":
             error.add_note(
                 "sl.data.IntervalDataset(genome, bed), or GENOME.fa --intervals BED, reads "
                 "parts of a genome"

@@ -24,7 +24,7 @@ OnError: TypeAlias = Literal["raise", "skip", "collect"]
 Comments: TypeAlias = Literal["error", "skip"]
 Whitespace: TypeAlias = Literal["error", "strip"]
 IdRule: TypeAlias = Literal["error", "number"]
-Fault: TypeAlias = Literal["no id", "no letters", "intervals", "genotypes"]
+Fault: TypeAlias = Literal["no id", "no letters", "is BED", "is PLINK"]
 
 CHOICES = {
     "format": ("fasta", "fastq"),
@@ -124,8 +124,8 @@ _OPTIONS = {
 _FAULTS: dict[str, Fault] = {
     "expected an id after": "no id",
     "expected a line of letters (it may be empty)": "no letters",
-    "found BED intervals": "intervals",
-    "found PLINK .bed": "genotypes",
+    "found BED intervals": "is BED",
+    "found PLINK .bed": "is PLINK",
 }
 _REMEDIES: dict[Fault, str] = {
     "no id": '; ids="number" (--ids number) takes its number as the id',
