@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 LETTERS = np.array(list("ACGT"))
 RECORDERS = {
     "safetensors": sl.record.Safetensors,
-    "msgpack": sl.record.MsgPack,
     "json.gz": sl.record.JsonGz,
 }
 NOTHING = "nothing"

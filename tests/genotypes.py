@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from plink_reference import encode
 from seqloom.io import open_bed
-from seqloom.io.plink._codes import encode
 
 WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
 HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
@@ -37,7 +37,7 @@ class Specimen:
         """Makes the .bed alone, without tables."""
         lines = self.values.T if self.major == "SNP" else self.values
         header = b"\x6c\x1b" + bytes([self.major == "SNP"])
-        path.write_bytes(header + encode(lines, count_a1=True).tobytes())
+        path.write_bytes(header + encode(lines).tobytes())
         return path
 
 

@@ -71,18 +71,6 @@ def _as_sealed_json(data: bytes) -> bytes:
     return gzip.compress(arrays + b'"facts":' + sealed + b"\n}\n", 1)
 
 
-def _as_msgpack(data: bytes) -> bytes:
-    """Takes the first line as facts, and the others as rows of arrays."""
-    facts, _, rest = data.partition(b"\n")
-    try:
-        rows: object = msgspec.msgpack.decode(rest)
-    except (ValueError, RecursionError):
-        rows = [("a", "U8", (len(rest),))]
-    header = msgspec.msgpack.encode({"facts": _seal(facts), "arrays": rows})
-    begin = msgspec.msgpack.encode("seqloom") + b"\xce" + len(header).to_bytes(4, "big")
-    return begin + header + b"\xc6" + len(rest).to_bytes(4, "big") + rest
-
-
 def _as_torch(data: bytes) -> bytes:
     """Takes the bytes as the pickle of a file of torch."""
     file = io.BytesIO()
@@ -98,7 +86,6 @@ _FORMS = [
     _as_facts,
     _as_json,
     _as_sealed_json,
-    _as_msgpack,
     _as_torch,
 ]
 
@@ -121,14 +108,14 @@ def _seeds() -> list[bytes]:
     pickle += b"ccollections\nOrderedDict\n)RtRs."
     assert prod(_RECORD["a.weight"].shape) < _MOST
     return [
-        *(b"\0" + data for data in (own, text, sl.record.MsgPack().to_bytes(_RECORD))),
+        b"\0" + own,
+        b"\0" + text,
         b"\1" + own[8:end].rstrip() + b"\n" + own[end:],
         b"\2" + facts + b"\nACGT",
         b"\2" + old + b"\nACGT",
         b"\3" + gzip.decompress(text),
         b"\4\5\2\2abcdefghijklmnop",
-        b"\5" + facts + b"\n" + msgspec.msgpack.encode([("a", "F32", (1,))]),
-        b"\6" + pickle,
+        b"\5" + pickle,
         b"\0" + _as_torch(pickle),
     ]
 

@@ -9,8 +9,8 @@ from json_values import mutate
 
 import seqloom as sl
 from seqloom._config import JsonConfig
-from seqloom._config_file import load_config
 from seqloom.errors import SeqloomError
+from seqloom.nn._config import load_config
 
 
 def _try_one(data: bytes) -> None:

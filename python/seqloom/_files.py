@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
-# How many names of leftovers are looked at: so many writers of one file killed at once.
+# Number of names at which parts of killed writers are searched.
 _LOOKED_AT = 8
-# Seconds after which the disk gets what was written so far.
+# Seconds between two syncs of the bytes written so far.
 _EARLY = 0.05
 
 
@@ -73,7 +73,7 @@ def atomic_paths(
 @contextmanager
 def flushing(file: BinaryIO) -> Generator[None]:
     """Lets the disk write the begin of a large file while the block writes the rest."""
-    # An error is raised at the end: the system tells of it once only.
+    # An error is raised at the end, because the system reports it only once.
     is_over = threading.Event()
     failures: list[OSError] = []
 
@@ -107,45 +107,37 @@ def _final(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _part_of(final: Path) -> Generator[Path]:
-    """Makes the part of a file; while the block runs, nobody else removes it."""
-    claimed: tuple[Path, int] | None = None
-    try:
-        # A signal that came between making it and remembering it would leave it.
+    """Makes the part of a file; while the block runs, no other writer removes it."""
+    with ExitStack() as stack:
+        # A signal between making the part and registering its removal would leave it.
         with signals_waiting():
-            claimed = _claim_part(final)
-        yield claimed[0]
-    finally:
-        if claimed is not None:
-            with signals_waiting():
-                _give_back(*claimed)
-
-
-def _claim_part(final: Path) -> tuple[Path, int]:
-    """Makes a part, or says which file cannot be written."""
-    try:
-        return _claim(final)
-    except OSError as error:
-        raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
+            part, handle = _claim(final)
+            stack.callback(_give_back, part, handle)
+        yield part
 
 
 def _give_back(part: Path, handle: int) -> None:
     """Removes a part and its lock."""
-    # Renamed, its name is free, and may be another writer's by now.
-    if is_at(part, handle):
-        part.unlink()
-    os.close(handle)
+    with signals_waiting():
+        # After the rename, another writer may have made a part of this name.
+        if is_at(part, handle):
+            part.unlink()
+        os.close(handle)
 
 
 def _claim(final: Path) -> tuple[Path, int]:
     """Makes a part and locks it, and removes the parts of dead writers."""
-    # What replaces a private file is private from its first byte on.
-    mode = 0o600 if final.exists() else 0o666
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
     first = list(islice(parts, _LOOKED_AT))
-    for part in first:
-        _remove_dead(part)
-    claims = ((part, _make(part, mode)) for part in chain(first, parts))
-    return next((part, handle) for part, handle in claims if handle is not None)
+    try:
+        # What replaces a private file is private from its first byte on.
+        mode = 0o600 if final.exists() else 0o666
+        for part in first:
+            _remove_dead(part)
+        claims = ((part, _make(part, mode)) for part in chain(first, parts))
+        return next((part, handle) for part, handle in claims if handle is not None)
+    except OSError as error:
+        raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
 
 
 def _make(part: Path, mode: int) -> int | None:
@@ -154,17 +146,17 @@ def _make(part: Path, mode: int) -> int | None:
         handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
     except FileExistsError:
         return None
-    # Where a file system has no locks, nobody can take the part for a dead writer's.
+    # Without locks no writer removes the parts of others.
     with suppress(OSError):
         lock(handle)
     if is_at(part, handle):
         return handle
-    os.close(handle)  # taken for a dead writer's before it was locked
+    os.close(handle)  # another writer removed the part before it was locked
     return None
 
 
 def _remove_dead(part: Path) -> None:
-    """Removes a part that nobody has locked: its writer was killed."""
+    """Removes a part that is not locked: its writer was killed."""
     try:
         handle = open_handle(part, os.O_RDWR | NOFOLLOW)
     except OSError:
@@ -179,7 +171,7 @@ def _remove_dead(part: Path) -> None:
 
 
 def is_at(path: Path, handle: int) -> bool:
-    """Says whether a name is still that of an open file, and no link to it."""
+    """Returns True if a name is still that of an open file, and no link to it."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
@@ -196,7 +188,7 @@ def _keep_rights(part: Path, final: Path) -> None:
     try:
         change_owner(part, old.st_uid, old.st_gid)
     except OSError:
-        # Another group would get the old group's rights: it gets those of all others.
+        # A new group must not get the rights of the old one: it gets those of others.
         with suppress(OSError):
             change_owner(part, -1, old.st_gid)
         if part.stat().st_gid != old.st_gid:
@@ -265,9 +257,6 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """Hashes a file's content to 32 hexadecimal digits, whatever the file is called."""
     with reading(path), Path(path).open("rb") as file:
-        return hashlib.file_digest(file, _digest).hexdigest()
-
-
-def _digest() -> hashlib.blake2b:
-    """Makes the hash of fingerprints: fast, and long enough to be unique."""
-    return hashlib.blake2b(digest_size=16)
+        # A fast hash, long enough to be unique.
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
+    return digest.hexdigest()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# Ours first, then those that users of bed_reader know, then those of OpenMP and of SLURM,
-# which a job on a shared machine has set.
+# First our own variable, then those of bed_reader, of OpenMP, and of SLURM, which sets its
+# variable in each job.
 _VARIABLES = (
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
@@ -27,7 +27,7 @@ _VARIABLES = (
     "OMP_NUM_THREADS",
     "SLURM_CPUS_PER_TASK",
 )
-# More than any machine has cores, and than any pool can hold.
+# More threads than any machine has cores.
 _MOST = 1 << 16
 # Seconds between two calls of `look`.
 _INTERVAL = 0.1
@@ -35,8 +35,8 @@ _INTERVAL = 0.1
 
 def count_threads(num_threads: int | None = None) -> int:
     """Decides how many threads a call may use."""
-    # A number above 0 decides. With None or 0 the first of `_VARIABLES` that is set in the
-    # environment decides, then the cores that the machine and its container's quota allow.
+    # A number above 0 is taken. Without one, the first of `_VARIABLES` that is set counts,
+    # or else the number of cores that the machine and the quota of its container allow.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
     name = threads_variable()

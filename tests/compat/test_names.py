@@ -3,6 +3,7 @@
 import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 import bed_reader
 import numpy as np
@@ -27,6 +28,29 @@ def test_every_function_written_in_python_is_there_and_takes_the_same_arguments(
         assert list(found.parameters) == list(expected.parameters)
 
 
+@pytest.mark.parametrize(
+    "called",
+    [
+        ours.open_bed.__init__,
+        ours.open_bed.read,
+        ours.open_bed.read_sparse,
+        ours.to_bed,
+        ours.create_bed.__init__,
+        ours.create_bed.write,
+    ],
+    ids=lambda each: each.__qualname__,
+)
+def test_arguments_are_those_of_bed_reader(called):
+    theirs: Any = bed_reader
+    for name in called.__qualname__.split("."):
+        theirs = getattr(theirs, name)
+    expected = inspect.signature(theirs).parameters
+    found = {n: p for n, p in inspect.signature(called).parameters.items() if n != "out"}
+    assert list(found) == list(expected)
+    assert [p.default for p in found.values()] == [p.default for p in expected.values()]
+    assert [p.kind for p in found.values()] == [p.kind for p in expected.values()]
+
+
 def test_every_native_name_is_there_or_its_absence_is_told():
     native = {name for name, thing in vars(bed_reader).items() if inspect.isbuiltin(thing)}
     told = inspect.getdoc(ours) or ""
@@ -43,9 +67,35 @@ def stems(name):
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 
 
-def test_the_functions_are_those_of_io():
-    assert (ours.open_bed, ours.to_bed) == (sl.io.open_bed, sl.io.to_bed)
-    assert _open_bed.open_bed is sl.io.open_bed
+def test_the_classes_are_those_of_io():
+    assert issubclass(ours.open_bed, sl.io.open_bed)
+    assert issubclass(ours.create_bed, sl.io.create_bed)
+    assert _open_bed.open_bed is ours.open_bed
+
+
+@pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
+def test_an_old_name_of_an_argument_is_taken_but_not_both(tmp_path, name):
+    ours.to_bed(tmp_path / "x.bed", [[0, 1], [2, -127], [1, 1]])
+    old = name.replace("location", "filepath")
+    file = tmp_path / {"l": "x.bed", "f": "x.fam", "b": "x.bim"}[name[0]]
+    rest: dict[str, Any] = {"location": None if name == "location" else tmp_path / "x.bed"}
+    assert ours.open_bed(**rest, **{old: file}).shape == (3, 2)
+    with pytest.raises(ArgumentError, match=f"Cannot set both {name} and {old}"):
+        ours.open_bed(**rest | {name: file, old: file})
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("major", ["SNP", "individual"])
+def test_the_option_to_use_plain_python_changes_nothing(tmp_path, major, plain):
+    values = np.array([[0, 1], [2, -127], [1, 1]], np.int8)
+    ours.to_bed(tmp_path / "x.bed", values, major=major, force_python_only=plain)
+    how = {"major": major, "force_python_only": plain}
+    with ours.create_bed(tmp_path / "y.bed", 3, 2, **how) as bed:
+        for line in values.T if major == "SNP" else values:
+            bed.write(line)
+    for name in "xy":
+        found = ours.open_bed(tmp_path / f"{name}.bed").read(None, "int8", "F", plain)
+        np.testing.assert_array_equal(found, values)
 
 
 def test_threads_are_the_wish_or_what_a_variable_says(monkeypatch):

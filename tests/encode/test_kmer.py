@@ -90,10 +90,10 @@ def test_an_option_that_makes_no_sense_is_an_error(options):
         Kmer(**options)
 
 
-def test_what_was_met_is_told_where_counts_is_a_setting():
-    encode = Kmer(2)
-    encode("ACNa")
-    assert (encode.met["ambiguous"], encode.met["lower_case"]) == (1, 1)
+@pytest.mark.parametrize("counts", [False, True])
+def test_unusual_letters_are_counted(counts):
+    found = Kmer(2, counts=counts).count_unusual(["ACNa"])
+    assert (found["ambiguous"], found["lower_case"]) == (1, 1)
 
 
 def test_json_gives_an_equal_encoder():

@@ -89,7 +89,6 @@ def write_scores(place, value):
 
 RECORDERS = {
     "safetensors": sl.record.Safetensors,
-    "msgpack": sl.record.MsgPack,
     "json.gz": sl.record.JsonGz,
 }
 # What writes the first or the second of two contents, and what reads it.

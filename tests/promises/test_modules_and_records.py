@@ -304,7 +304,6 @@ def test_gradients_are_clipped_by_norm_as_torch_does():
 
 RECORDERS = {
     "Safetensors": (sl.record.Safetensors, "safetensors"),
-    "MsgPack": (sl.record.MsgPack, "mpk"),
     "JsonGz": (sl.record.JsonGz, "json.gz"),
 }
 

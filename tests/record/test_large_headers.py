@@ -57,7 +57,6 @@ def test_a_file_of_very_many_arrays_is_read(tmp_path, count):
     [
         ("safetensors", {}),
         ("safetensors", {"plain": True}),
-        ("msgpack", {}),
         ("json.gz", {}),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ConfigError, FormatError, RecordError
-from seqloom.record import JsonGz, MsgPack, Record
+from seqloom.record import JsonGz, Record
 
 KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bool", "u2"]
 
@@ -168,11 +168,10 @@ def test_a_header_of_an_impossible_length_is_refused(tmp_path, length):
 
 
 @pytest.mark.parametrize("shape", [[1] * 1000, [1 << 62, 1 << 62, 0], [1 << 63, 0]])
-@pytest.mark.parametrize("recorder", [MsgPack(), JsonGz()], ids=str)
-def test_a_shape_that_no_array_has_is_refused_in_every_format(recorder, shape):
+def test_a_shape_that_no_array_has_is_refused_in_json_too(shape):
     data = np.zeros(math.prod(shape), "f4").view("u1")
     with pytest.raises(RecordError, match="impossible shape"):
-        recorder.from_bytes(crafted(recorder, shape, data)).copy()
+        JsonGz().from_bytes(crafted(JsonGz(), shape, data)).copy()
 
 
 def test_bytes_that_do_not_fit_their_shape_are_refused_under_a_right_checksum():
@@ -265,7 +264,7 @@ def test_what_a_record_cannot_hold_is_refused_by_name_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".msgpack", ".json.gz"])
+@pytest.mark.parametrize("suffix", [".safetensors", ".json.gz"])
 def test_a_name_that_is_not_valid_unicode_is_refused(tmp_path, suffix):
     with pytest.raises(RecordError, match="valid Unicode"):
         Record({"\ud800": np.ones(1)}).save(tmp_path / f"x{suffix}")

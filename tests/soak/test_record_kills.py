@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.record import JsonGz, MsgPack, Record, Safetensors
+from seqloom.record import JsonGz, Record, Safetensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 KILLS = 300
@@ -43,7 +43,7 @@ def save_on(path, number, recorder):
         os._exit(1)
 
 
-@pytest.mark.parametrize("recorder", [Safetensors(), MsgPack(), JsonGz()], ids=str)
+@pytest.mark.parametrize("recorder", [Safetensors(), JsonGz()], ids=str)
 def test_kills_leave_one_record_and_the_next_writer_cleans_up(tmp_path, recorder):
     path, rng, number = tmp_path / "x", np.random.default_rng(0), 0
     save(path, number, recorder)

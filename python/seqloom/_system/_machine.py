@@ -25,16 +25,11 @@ def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
 @cache
 def count_cores() -> int:
     """Counts the cores that the scheduler and the quota leave to this process."""
-    allowed = _count_allowed_cores()
+    allowed = os.cpu_count() or 1
+    if sys.platform == "linux":
+        allowed = len(os.sched_getaffinity(0))
     quotas = [quota for folder in _own_groups() if (quota := _quota(folder)) is not None]
     return max(1, min([allowed, *(int(quota) for quota in quotas)]))
-
-
-def _count_allowed_cores() -> int:
-    """Counts the cores that this process may be scheduled on."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _own_groups() -> list[Path]:

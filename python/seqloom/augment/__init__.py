@@ -1,7 +1,6 @@
 """Random changes of sequences, each a pure function of a sequence and a key."""
 
-from seqloom.augment._augmentation import Augmentation
-from seqloom.augment._compose import Compose
+from seqloom.augment._augmentation import Augmentation, Compose
 from seqloom.augment._letters import Mask, Mutate, QualityNoise
 from seqloom.augment._positions import Crop, ReverseComplement, Shift, ShuffleKmers
 

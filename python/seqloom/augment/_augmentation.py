@@ -1,8 +1,9 @@
-"""The base of all augmentations."""
+"""The base of all augmentations, and several augmentations as one."""
 
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,13 +13,14 @@ from seqloom._arguments import quote
 from seqloom._config import JsonConfig
 from seqloom._key import Key
 from seqloom._ragged import Ragged
+from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
-    from seqloom._rust import _native
+    from numpy.typing import NDArray
 
 # With fewer letters a second thread costs more time than it saves.
 _LETTERS_PER_THREAD = 1 << 18
@@ -163,6 +165,50 @@ class Augmentation(JsonConfig):
     def has_kernel(self) -> bool:
         """Whether there is a kernel; a class of your own has ``__call__`` instead."""
         return type(self).kernel is not Augmentation.kernel
+
+
+@dataclass(frozen=True, init=False)
+class Compose(Augmentation):
+    """Applies augmentations one after the other.
+
+    Member ``i`` gets the key folded with ``i``: two equal members draw different numbers.
+
+    Args:
+        members: The augmentations, in order.
+
+    Raises:
+        ArgumentError: A member is not an augmentation of ``sl.augment``.
+
+    Examples:
+        >>> from seqloom import Key
+        >>> from seqloom.augment import Crop, ReverseComplement
+        >>> both = Compose([Crop(4, mode="centre"), ReverseComplement(p=1)])
+        >>> both(b"AAACGG", Key(0))
+        b'CGTT'
+    """
+
+    members: tuple[Augmentation, ...]
+
+    def __init__(self, members: Iterable[Augmentation]) -> None:
+        if not hasattr(members, "__iter__"):
+            raise ArgumentError(
+                f"Compose takes a list of augmentations, got {quote(members)}"
+            )
+        object.__setattr__(self, "members", tuple(members))
+        self.__post_init__()
+
+    def kernel(self) -> _native.Augmenter:
+        """Makes the kernel."""
+        return _native.Augmenter.compose(list(map(_make_kernel, self.members)))
+
+
+def _make_kernel(member: object) -> _native.Augmenter:
+    """Makes the kernel of a member."""
+    if not isinstance(member, Augmentation) or not member.has_kernel:
+        raise ArgumentError(
+            f"members of Compose must be augmentations of sl.augment, got {quote(member)}"
+        )
+    return member.kernel()
 
 
 @lru_cache(maxsize=256)

@@ -147,7 +147,7 @@ def _missing(
 ) -> "NDArray[np.float64]":
     """Gives the share of individuals without a genotype: on Y, of males."""
     from seqloom.io import genotype_stats
-    from seqloom.io.plink._variant_counts import MALE, Ploidy, find_ploidy
+    from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
     share = stats.missing / np.maximum(stats.missing + stats.count, 1)
     is_y = find_ploidy(bed.chromosome, bed.sid_count) == Ploidy.Y

@@ -117,11 +117,9 @@ class Drafter:
     def _finish(self, plan: _Plan, made: Callable[[], Made]) -> Batch:
         """Puts the columns together."""
         try:
-            memory, met, names = made()
+            memory, _, names = made()
         except LetterError as error:
             raise self.explain(plan.positions, error) from None
-        if met is not None:
-            self.encoder.note(met)
         rows = plan.rows
         texts = partial(self.store.ids, rows) if names is None else names.to_list
         return {

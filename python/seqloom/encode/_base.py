@@ -1,4 +1,4 @@
-"""What all encoders share: encoding of batches, and counts of unusual letters."""
+"""The base of all encoders: encoding of batches, and counts of unusual letters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seqloom._arguments import as_integer, quote
 from seqloom._config import JsonConfig
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
-from seqloom.encode._letters import check_choices, count_encoded
+from seqloom.encode._letters import check_choices, count_encoded, make_letters
 from seqloom.encode._output import prepare_output
 from seqloom.errors import ArgumentError, LetterError, ShapeError
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # With fewer letters a second thread costs more time than it saves.
 _LETTERS_PER_THREAD = 1 << 18
-_MET = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
+# The kinds of letters that a kernel counts; "outside" is always 0.
+_UNUSUAL = ("ambiguous", "lower_case", "rare", "symbols", "stops", "rna", "outside")
 
 
 class SequenceEncoder(JsonConfig):
@@ -51,22 +52,17 @@ class SequenceEncoder(JsonConfig):
         """Refuses settings that exclude each other."""
 
     @cached_property
-    @abstractmethod
     def _letters(self) -> _native.Letters:
-        """The table of letters: what each byte means."""
+        """The table of letters: the meaning of each byte."""
+        return make_letters(self)
 
     @cached_property
     @abstractmethod
     def _kernel(self) -> _native.SequenceKernel:
         """The kernel that writes the numbers."""
 
-    @cached_property
-    def _met(self) -> NDArray[np.int64]:
-        """The number of letters of each kind so far."""
-        return np.zeros(len(_MET), np.int64)
-
     def __getstate__(self) -> dict[str, Any]:
-        # Tables are made again where they are needed; a copy counts from 0.
+        # Tables are made again where they are needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
 
     @property
@@ -79,39 +75,35 @@ class SequenceEncoder(JsonConfig):
         """The kernel that writes the numbers, for callers without the interpreter."""
         return self._kernel
 
-    def note(self, met: Any) -> None:
-        """Adds to the counts of letters.
+    def count_unusual(self, sequences: Ragged | Sequence[bytes | str]) -> dict[str, int]:
+        """Counts the letters that are not plain members of the alphabet.
 
         Args:
-            met: The number of letters of each kind, as a kernel returns it.
+            sequences: The sequences.
+
+        Returns:
+            The number of letters of each kind: ``"ambiguous"``, ``"lower_case"``,
+            ``"rare"``, ``"symbols"``, ``"stops"`` that are left out, and ``"rna"``, U that
+            counts as T.
+
+        Raises:
+            LetterError: A letter is not in the alphabet, or the settings refuse it.
 
         Examples:
             >>> from seqloom.encode import OneHot
-            >>> encode = OneHot("dna")
-            >>> encode.note([2, 0, 0, 0, 0, 0, 0])
-            >>> encode.counts["ambiguous"]
+            >>> OneHot("dna").count_unusual(["ACGN", "gg"])["lower_case"]
             2
         """
-        # One call: no other thread runs between reading and writing.
-        np.add(self._met, met, out=self._met)
+        rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
+        shape = self.shape(len(rows), int(self.extents(rows).max(initial=0)))
+        _, bits = prepare_output(shape, self.dtype)
+        counts = self._fill(rows, bits, num_threads=None)
+        return dict(zip(_UNUSUAL[:-1], counts.tolist(), strict=False))
 
     @property
     def pad_value(self) -> float:
         """The value after the end of a shorter sequence."""
         return 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The numbers of letters that are not plain members of the alphabet, so far.
-
-        A loader encodes ahead: its batches count before they are used.
-        """
-        return self.met
-
-    @property
-    def met(self) -> dict[str, int]:
-        """The same as ``counts``, for encoders with a setting of that name."""
-        return dict(zip(_MET, self._met.tolist(), strict=True))
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
         """Returns the number of positions that sequences take.
@@ -260,10 +252,10 @@ class SequenceEncoder(JsonConfig):
         *,
         starts: NDArray[np.int64] | None = None,
         num_threads: int | None,
-    ) -> None:
-        """Writes the numbers, and counts the letters."""
+    ) -> NDArray[np.int64]:
+        """Writes the numbers, and returns the number of letters of each unusual kind."""
         threads = _choose_threads(rows, num_threads)
-        self.note(self._kernel.fill(rows.data, rows.offsets, bits, starts, threads))
+        return self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
 
     def _find_length(self, rows: Ragged, length: int | None) -> int:
         """Returns the number of positions of a batch."""
@@ -271,21 +263,22 @@ class SequenceEncoder(JsonConfig):
             length = as_integer("length", length)
         if not len(rows):
             return length or 0
-        least, most = self._find_extremes(rows)
+        if self._letters.strips:
+            places = self.extents(rows)
+            least, most = int(places.min()), int(places.max())
+        else:
+            # A loader calls this for every batch, and each of NumPy's sums costs as much.
+            shortest, longest = self._kernel.extremes(rows.offsets)
+            least, most = int(self.places(shortest)), int(self.places(longest))
         if length is None and least != most:
-            raise _make_unequal_error(count_encoded(self._letters, rows), self.pad_value)
+            lengths = count_encoded(self._letters, rows)
+            raise ShapeError(
+                f"sequences have {lengths.min()} to {lengths.max()} letters: give length= "
+                f"to pad the shorter ones with {self.pad_value}"
+            )
         if length is not None and most > length:
             raise _make_length_error(int(rows.lengths.max()), most, length)
         return most if length is None else length
-
-    def _find_extremes(self, rows: Ragged) -> tuple[int, int]:
-        """Returns the positions of the shortest and of the longest sequence."""
-        if self._letters.strips:
-            places = self.extents(rows)
-            return int(places.min()), int(places.max())
-        # A loader calls this for every batch, and each of NumPy's sums costs as much.
-        shortest, longest = self._kernel.extremes(rows.offsets)
-        return int(self.places(shortest)), int(self.places(longest))
 
     def first_refused(self, sequences: Ragged) -> int | None:
         """Finds the first sequence with a letter that would be an error.
@@ -328,14 +321,6 @@ def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
         return count_threads(num_threads)
     worth = 1 + rows.data.size // _LETTERS_PER_THREAD
     return 1 if worth == 1 else min(count_threads(), worth)
-
-
-def _make_unequal_error(lengths: NDArray[np.int64], pad_value: float) -> ShapeError:
-    """Makes the error for sequences of different lengths."""
-    return ShapeError(
-        f"sequences have {lengths.min()} to {lengths.max()} letters: give length= to pad "
-        f"the shorter ones with {pad_value}"
-    )
 
 
 def _make_length_error(letters: int, places: int, length: int) -> ShapeError:

@@ -16,7 +16,6 @@ from seqloom.encode._letters import (
     Whole,
     find_any_code,
     letter_settings,
-    make_letters,
 )
 from seqloom.encode._output import to_bits
 from seqloom.encode._tokens_base import TokenEncoder, make_table
@@ -94,10 +93,6 @@ class Integer(TokenEncoder):
         letters = self.letters + find_any_code(self._letters)
         spelling = np.frombuffer(letters.encode(), np.uint8)
         return spelling[np.minimum(tokens, self.mask_value)].tobytes()
-
-    @cached_property
-    def _letters(self) -> _native.Letters:
-        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:

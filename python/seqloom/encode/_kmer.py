@@ -17,7 +17,6 @@ from seqloom.encode._letters import (
     Symbols,
     find_any_code,
     letter_settings,
-    make_letters,
 )
 from seqloom.encode._output import to_bits
 from seqloom.encode._tokens_base import TokenEncoder, count_words, join_words
@@ -71,7 +70,7 @@ class Kmer(TokenEncoder):
     alphabet: str = "dna"
     stride: int = 1
     canonical: bool = False
-    counts: bool = False  # pyright: ignore[reportIncompatibleMethodOverride]
+    counts: bool = False
     dtype: Literal["int64", "int32", "uint8", "float32", "float64"] | None = None
     padding: int | None = None
     unknown: Literal["mask", "error"] = "mask"
@@ -156,10 +155,6 @@ class Kmer(TokenEncoder):
             )
         other = find_any_code(self._letters)
         return join_words(tokens, self.letters, k=self.k, stride=self.stride, other=other)
-
-    @cached_property
-    def _letters(self) -> _native.Letters:
-        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:

@@ -32,32 +32,22 @@ ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 def check_choices(encoder: JsonConfig) -> None:
     """Refuses a setting of an encoder that is not one of its choices."""
-    for name, choices in _find_choices(type(encoder)).items():
+    for name, hint in _find_hints(type(encoder)).items():
         value = getattr(encoder, name)
-        if value not in choices:
-            known = ", ".join(map(repr, choices))
+        if hint is bool:
+            as_flag(name, value)
+        elif name == "padding" and value is not None:
+            as_integer(name, value, least=-(1 << 63))
+        elif get_origin(hint) is Literal and value not in get_args(hint):
+            known = ", ".join(map(repr, get_args(hint)))
             raise ArgumentError(f"{name} must be one of {known}, got {quote(value)}")
-    for name in _find_flags(type(encoder)):
-        as_flag(name, getattr(encoder, name))
-    padding = getattr(encoder, "padding", None)
-    if padding is not None:
-        as_integer("padding", padding, least=-(1 << 63))
 
 
 @lru_cache
-def _find_choices(kind: type[Any]) -> dict[str, tuple[Any, ...]]:
-    """Returns the choices of each setting that is a Literal."""
+def _find_hints(kind: type[Any]) -> dict[str, Any]:
+    """Returns the type of each setting."""
     hints = get_type_hints(kind)
-    types = {field.name: hints[field.name] for field in fields(kind)}
-    return {
-        name: get_args(hint) for name, hint in types.items() if get_origin(hint) is Literal
-    }
-
-
-@lru_cache
-def _find_flags(kind: type[Any]) -> list[str]:
-    """Lists the settings that are True or False."""
-    return [name for name, hint in get_type_hints(kind).items() if hint is bool]
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 def make_letters(encoder: Any) -> _native.Letters:

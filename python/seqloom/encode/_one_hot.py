@@ -17,7 +17,6 @@ from seqloom.encode._letters import (
     Rare,
     Symbols,
     letter_settings,
-    make_letters,
 )
 from seqloom.encode._output import to_bits, to_numpy, to_values
 from seqloom.errors import ArgumentError, ShapeError
@@ -61,7 +60,7 @@ class OneHot(SequenceEncoder):
         >>> encode = OneHot("dna")
         >>> encode(b"ACGN").tolist()[0]
         [1.0, 0.0, 0.0, 0.0]
-        >>> encode.counts["ambiguous"]
+        >>> encode.count_unusual([b"ACGN"])["ambiguous"]
         1
         >>> OneHot("protein", rare="keep").letters
         'ACDEFGHIKLMNPQRSTVWYUO'
@@ -143,10 +142,6 @@ class OneHot(SequenceEncoder):
         if lengths is None:
             return rows
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
-
-    @cached_property
-    def _letters(self) -> _native.Letters:
-        return make_letters(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:

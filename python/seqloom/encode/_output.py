@@ -43,19 +43,14 @@ def prepare_output(
     if out is None:
         made = np.empty(shape, dtype)
         return made, _view_bits(made.reshape(-1))
-    array = _view_array(out)
+    if not hasattr(out, "__array__"):
+        raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")
+    array = np.asarray(out)  # it shares the memory of the caller's
     flags = array.flags
     fits = array.shape == shape and array.dtype == dtype
     if not (fits and flags.c_contiguous and flags.writeable):
         raise ShapeError(_describe_misfit(shape, dtype, f"{array.dtype} {array.shape}"))
     return out, _view_bits(array.reshape(-1))
-
-
-def _view_array(out: object) -> NDArray[Any]:
-    """Returns the caller's array or torch tensor as an array that shares its memory."""
-    if not hasattr(out, "__array__"):
-        raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")
-    return np.asarray(out)
 
 
 def _view_bits(array: NDArray[Any]) -> NDArray[Any]:

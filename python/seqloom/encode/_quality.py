@@ -82,18 +82,16 @@ class Quality(SequenceEncoder):
         """
         rows = np.atleast_2d(to_numpy(array)).astype(np.float64)
         zero, lowest = _SCALES[self.encoding]
-        scores = self._to_scores(rows) if self.values == "error_probability" else rows
+        scores = rows
+        if self.values == "error_probability":
+            odds = np.maximum(rows, 1e-30)
+            if self.encoding == "solexa":
+                odds = odds / np.maximum(1 - odds, 1e-30)
+            scores = -10 * np.log10(odds)
         scores = np.clip(np.rint(scores), lowest, _LAST - zero)
         spelled = (scores + zero).astype(np.uint8)
         ends = [rows.shape[1]] * len(rows) if lengths is None else lengths
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
-
-    def _to_scores(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Converts probabilities to scores."""
-        some = np.maximum(probabilities, 1e-30)
-        if self.encoding == "solexa":
-            some = some / np.maximum(1 - some, 1e-30)
-        return -10 * np.log10(some)
 
     def _make_numbers(self) -> NDArray[np.float64]:
         """Computes the number of each byte."""

@@ -168,13 +168,12 @@ class SequenceIndex:
     @property
     def ids(self) -> list[str]:
         """The id of each record, read from the file on demand."""
-        return [decode_header(parse_id(header)) for header in self._headers()]
-
-    def _headers(self) -> Iterator[bytes]:
-        """Reads all headers."""
+        ids: list[str] = []
         for start in range(0, len(self), _MANY):
             rows = np.arange(start, min(start + _MANY, len(self)))
-            yield from Ragged(*self._open().headers(rows)).to_list()
+            headers = Ragged(*self._open().headers(rows)).to_list()
+            ids += [decode_header(parse_id(header)) for header in headers]
+        return ids
 
     def row(self, name: str | bytes) -> int:
         """Returns the position of the record with an id.
@@ -197,25 +196,20 @@ class SequenceIndex:
         """
         if not _is_id(name):
             raise ArgumentError(f"an id must be a string or bytes, got {quote(name)}")
-        found = self._rows.get(name)
-        if found is None:
-            found = self._find(name)
-            if len(self._rows) < _MANY:
-                self._rows[name] = found
-        return found
-
-    def _find(self, name: str | bytes) -> int:
-        """Finds the only record with an id."""
+        if (found := self._rows.get(name)) is not None:
+            return found
         rows = self._open().find(_encode(name))
-        if len(rows) == 1:
-            return rows[0]
         if not rows:
             raise IdError(f"{self.path}: no record has the id {name!r}")
-        first = ", ".join(map(str, rows[:3]))
-        raise IdError(
-            f"{self.path}: {len(rows)} records have the id {name!r} ({first}"
-            f"{', ...' if rows[3:] else ''}); give the position of one of them"
-        )
+        if len(rows) > 1:
+            first = ", ".join(map(str, rows[:3]))
+            raise IdError(
+                f"{self.path}: {len(rows)} records have the id {name!r} ({first}"
+                f"{', ...' if rows[3:] else ''}); give the position of one of them"
+            )
+        if len(self._rows) < _MANY:
+            self._rows[name] = rows[0]
+        return rows[0]
 
     def fetch(self, record: int | str | bytes, start: int, stop: int) -> bytes:
         """Reads a range of letters of a record.
@@ -314,21 +308,15 @@ class SequenceIndex:
         """
         native = self._open()
         threads = self._threads if num_threads is None else count_threads(num_threads)
-        rows = self._to_rows(records)
-        return Ragged(
-            *native.fetch_intervals(rows, as_integers(starts), as_integers(stops), threads)
-        )
-
-    def _to_rows(self, records: ArrayLike | Sequence[str]) -> NDArray[np.int64]:
-        """Converts ids to positions; positions stay."""
-        found = np.asarray(records)
-        names: list[object] = found.reshape(-1).tolist()
-        if found.dtype.kind not in "OSU" or not any(map(_is_id, names)):
-            return as_integers(found)
-        if not all(map(_is_id, names)):
-            raise ArgumentError("records must be all ids or all positions, got both")
-        ids = cast("list[str | bytes]", names)
-        return np.fromiter(map(self.row, ids), np.int64, len(ids))
+        rows = np.asarray(records)
+        names: list[object] = rows.reshape(-1).tolist()
+        if rows.dtype.kind in "OSU" and any(map(_is_id, names)):
+            if not all(map(_is_id, names)):
+                raise ArgumentError("records must be all ids or all positions, got both")
+            ids = cast("list[str | bytes]", names)
+            rows = np.fromiter(map(self.row, ids), np.int64, len(ids))
+        bounds = as_integers(starts), as_integers(stops)
+        return Ragged(*native.fetch_intervals(as_integers(rows), *bounds, threads))
 
     def write_fai(self) -> list[Path]:
         """Writes ``.fai`` beside the file, and ``.gzi`` for bgzip, as samtools does.

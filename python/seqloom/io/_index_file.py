@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from seqloom._arguments import as_path, check_function
+from seqloom._files import reading
 from seqloom._rust import _native
 from seqloom._text import printable
 from seqloom._threads import count_threads, run_interruptible
@@ -67,18 +68,31 @@ def build_index(
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected the path of a file for the index")
     threads = count_threads(num_threads)
-    progress = _native.IndexProgress()
+    _build(os.fspath(path), os.fspath(side), on_progress, threads=threads)
+    return side
 
-    def make() -> bytes | None:
-        return _native.build_index(os.fspath(path), os.fspath(side), progress, threads)
+
+def _build(
+    path: str,
+    side: str | None,
+    on_progress: Callable[[int], object] | None = None,
+    *,
+    threads: int,
+) -> bytes:
+    """Makes an index in a file, or returns it if `side` is None."""
+    progress = _native.IndexProgress()
 
     def look() -> None:
         if on_progress is not None:
             on_progress(progress.bytes)
 
     with replace_remedies(_CLEAN):
-        run_interruptible(make, look, stop=progress.stop)
-    return side
+        content = run_interruptible(
+            lambda: _native.build_index(path, side, progress, threads),
+            look,
+            stop=progress.stop,
+        )
+    return content or b""
 
 
 def open_index(
@@ -161,40 +175,24 @@ def _make(path: str, side: Path, *, threads: int) -> OpenedIndex:
     except MissingFileError:
         raise
     except FileError as error:
-        return _make_in_memory(path, str(error), threads=threads)
+        content = _build(path, None, threads=threads)
+        native = _native.SequenceIndex.from_bytes(path, content, threads)
+        return OpenedIndex(native, None, f"the index is kept in memory ({error})")
     native = _native.SequenceIndex.open(path, os.fspath(side), threads)
     return OpenedIndex(native, os.fspath(side))
-
-
-def _make_in_memory(path: str, why: str, *, threads: int) -> OpenedIndex:
-    """Makes an index in memory."""
-    progress = _native.IndexProgress()
-
-    def make() -> bytes | None:
-        return _native.build_index(path, None, progress, threads)
-
-    with replace_remedies(_CLEAN):
-        content = run_interruptible(make, lambda: None, stop=progress.stop) or b""
-    native = _native.SequenceIndex.from_bytes(path, content, threads)
-    return OpenedIndex(native, None, f"the index is kept in memory ({why})")
 
 
 def _open_standard(path: str, fai: Path) -> OpenedIndex:
     """Opens a file by its .fai of samtools."""
     gzi = Path(f"{path}.gzi")
-    blocks = (os.fspath(gzi), _read(gzi)) if gzi.exists() else None
-    native = _native.SequenceIndex.from_standard(path, (os.fspath(fai), _read(fai)), blocks)
+    blocks = None
+    if gzi.exists():
+        with reading(gzi):
+            blocks = os.fspath(gzi), gzi.read_bytes()
+    with reading(fai):
+        table = os.fspath(fai), fai.read_bytes()
+    native = _native.SequenceIndex.from_standard(path, table, blocks)
     return OpenedIndex(native, None)
-
-
-def _read(path: Path) -> bytes:
-    """Reads an index that another program made."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _is_gzip(path: str) -> bool:

@@ -19,7 +19,7 @@ from seqloom.io._tally import LETTERS, Tally, count_letters, find_alphabet, hash
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     from numpy.typing import NDArray
 
@@ -101,14 +101,23 @@ def inspect(
 
 def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
     """Makes the summary of counted records; the facts describe their file."""
-    lengths, counts = tally.lengths, tally.counts
+    lengths, counts = tally.lengths, count_letters(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
+    alphabet = find_alphabet(tally.counts).name
+    plain = _PLAIN[alphabet or "protein"]
     return Summary(
         records=lengths.size,
-        letters=_letters(counts),
-        **_describe_lengths(lengths),
-        **_composition(counts),
+        letters=dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),
+        shortest=int(lengths.min()),
+        median=float(np.median(lengths)),
+        mean=float(lengths.mean()),
+        longest=int(lengths.max()),
+        histogram=_histogram(lengths),
+        alphabet=alphabet,
+        outside={it: n for it, n in sorted(counts.items()) if it not in plain},
+        lower_case=int(tally.counts[ord("a") : ord("z") + 1].sum()),
+        gc=None if alphabet == "protein" else _gc(counts),
         quality=summarise_quality(qualities, means, encoding=quality),
         positions=bin_positions(tally.profile, int(lengths.max()), encoding=quality),
         **facts,
@@ -132,39 +141,11 @@ def _suggest_readers() -> Generator[None]:
         raise
 
 
-def _composition(counts: NDArray[np.int64]) -> dict[str, Any]:
-    """Describes the letters by their alphabet."""
-    alphabet = find_alphabet(counts).name
-    return {
-        "alphabet": alphabet,
-        "outside": _outside(counts, alphabet),
-        "lower_case": int(counts[ord("a") : ord("z") + 1].sum()),
-        "gc": None if alphabet == "protein" else _gc(counts),
-    }
-
-
-def _letters(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Counts letters without regard to case, the most frequent first."""
-    met = sorted(count_letters(counts).items())
-    return dict(sorted(met, key=lambda pair: -pair[1]))
-
-
-def _outside(counts: NDArray[np.int64], alphabet: str | None) -> dict[str, int]:
-    """Counts the letters that are not plain members of the alphabet."""
-    plain = _PLAIN.get(alphabet or "protein", "")
-    return {
-        letter: n
-        for letter, n in sorted(count_letters(counts).items())
-        if letter not in plain
-    }
-
-
-def _gc(counts: NDArray[np.int64]) -> float | None:
+def _gc(counts: dict[str, int]) -> float | None:
     """Computes the share of G and C among bases, where all letters are nucleotides."""
-    met = count_letters(counts)
-    if not any(met.keys() <= LETTERS[name] for name in ("dna", "rna")):
+    if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
         return None
-    strong, weak = (sum(met.get(letter, 0) for letter in group) for group in ("GC", "ATU"))
+    strong, weak = (sum(counts.get(it, 0) for it in group) for group in ("GC", "ATU"))
     return strong / (strong + weak) if strong + weak else None
 
 
@@ -174,47 +155,28 @@ def _duplicates(
     """Counts duplicate ids; reads the file again only to name some of them."""
     kinds, numbers = np.unique(names, return_counts=True)
     twice = kinds[numbers > 1]
-    is_named = twice.size and not isinstance(origin, StandardInput)
-    doubles = _ids(origin, twice, options) if is_named else ()
-    found: dict[str, None] = dict.fromkeys(doubles)
-    return tuple(islice(found, _EXAMPLES)), names.size - kinds.size
-
-
-def _ids(origin: Origin, wanted: NDArray[np.uint64], options: Options) -> Iterator[str]:
-    """Reads the ids whose hashes are wanted."""
-    with open_sequences(origin, **options) as reader:
-        for batch in reader.batches(1 << 16, max_bytes=1 << 24):
-            for row in np.isin(hash_ids(batch), wanted).nonzero()[0].tolist():
-                yield decode_header(parse_id(batch.headers[row].tobytes()))
-
-
-def _describe_lengths(lengths: NDArray[np.int64]) -> dict[str, Any]:
-    """Describes the lengths."""
-    return {
-        "shortest": int(lengths.min()),
-        "median": float(np.median(lengths)),
-        "mean": float(lengths.mean()),
-        "longest": int(lengths.max()),
-        "histogram": _histogram(lengths),
-    }
+    examples: dict[str, None] = {}
+    if twice.size and not isinstance(origin, StandardInput):
+        with open_sequences(origin, **options) as reader:
+            for batch in reader.batches(1 << 16, max_bytes=1 << 24):
+                rows = np.isin(hash_ids(batch), twice).nonzero()[0].tolist()
+                headers = (batch.headers[row].tobytes() for row in rows)
+                examples |= dict.fromkeys(decode_header(parse_id(it)) for it in headers)
+    return tuple(islice(examples, _EXAMPLES)), names.size - kinds.size
 
 
 def _histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
-    """Counts lengths in bins that end at integers."""
-    edges = _edges(int(lengths.min()), float(np.median(lengths)), int(lengths.max()))
+    """Counts lengths in about ten bins that end at integers."""
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    if longest > _LONG_TAIL * float(np.median(lengths)):  # a few are very long: bins grow
+        raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)
+        raw[0] = shortest
+    else:
+        raw = np.linspace(shortest, longest + 1, _BINS + 1)
+    edges = np.unique(np.ceil(raw).astype(np.int64))
     counts, _ = np.histogram(lengths, edges)
     bounds: list[int] = edges.tolist()
     return tuple(
         LengthBin(start, stop - 1, int(n))
         for start, stop, n in zip(bounds, bounds[1:], counts, strict=False)
     )
-
-
-def _edges(shortest: int, median: float, longest: int) -> NDArray[np.int64]:
-    """Chooses about ten bins: of equal width, or growing where a few are very long."""
-    if longest > _LONG_TAIL * median:
-        raw = np.geomspace(max(shortest, 1), longest + 1, _BINS + 1)
-        raw[0] = shortest
-    else:
-        raw = np.linspace(shortest, longest + 1, _BINS + 1)
-    return np.unique(np.ceil(raw).astype(np.int64))

@@ -130,7 +130,12 @@ def open_sequences(  # noqa: PLR0913 - each is one way in which files differ
                 f"path must be one file or a pair of two, got {len(path)} files"
             )
         return _open_two(path, settings, interleaved=interleaved)
-    return _open_pairs(path, settings) if interleaved else SequenceReader(path, settings)
+    if not interleaved:
+        return SequenceReader(path, settings)
+    _check_pairs(settings)
+    reads = None if expect is None else 2 * expect
+    reader = SequenceReader(path, replace(settings, expect=reads))
+    return PairedReader(InterleavedFile(reader))
 
 
 def _open_two(
@@ -153,15 +158,6 @@ def _open_two(
     except BaseException:
         first.close()
         raise
-
-
-def _open_pairs(path: Origin, settings: ReadSettings) -> PairedReader:
-    """Opens one file in which the reads of pairs alternate."""
-    _check_pairs(settings)
-    expect = None if settings.expect is None else 2 * settings.expect
-    return PairedReader(
-        InterleavedFile(SequenceReader(path, replace(settings, expect=expect)))
-    )
 
 
 def _check_pairs(settings: ReadSettings) -> None:

@@ -17,7 +17,6 @@ from seqloom.io._settings import MOST, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from seqloom.io._reader import SequenceReader
     from seqloom.io._records import SequenceBatch, SequenceRecord
@@ -167,12 +166,7 @@ class PairedReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -221,21 +221,21 @@ def plot_letters(letters: dict[str, int]) -> Shares:
 
 def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Lines:
     """Draws the share of each base by position."""
+    totals = [max(sum(part.letters.values()), 1) for part in positions]
+    shares = {
+        base: [
+            part.letters.get(base, 0) / total
+            for part, total in zip(positions, totals, strict=True)
+        ]
+        for base in bases
+    }
     return Lines(
         "composition by position",
         _middles(positions),
-        {base: _shares(positions, base) for base in bases},
+        shares,
         axis="position",
         is_share=True,
     )
-
-
-def _shares(positions: tuple[PositionBin, ...], letter: str) -> list[float]:
-    """Computes a letter's share at each position."""
-    return [
-        part.letters.get(letter, 0) / max(sum(part.letters.values()), 1)
-        for part in positions
-    ]
 
 
 def _middles(positions: tuple[PositionBin, ...]) -> list[float]:

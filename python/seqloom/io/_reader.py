@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Self, cast
 
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
@@ -17,7 +17,6 @@ from seqloom.io._settings import ReadSettings, add_remedy, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
     from seqloom.io._origin import Origin
     from seqloom.io._records import SequenceRecord
@@ -39,12 +38,7 @@ class ReaderLock:
                 "for each thread"
             )
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
 
@@ -122,22 +116,9 @@ class SequenceReader:
 
     def __init__(self, path: Origin, settings: ReadSettings = _DEFAULTS) -> None:
         self.path, source = resolve(path)
-        self._native = _native.SequenceReader(
-            self.path,
-            source,
-            format=settings.format,
-            quality=settings.quality,
-            on_error=settings.on_error,
-            comments=settings.comments,
-            whitespace=settings.whitespace,
-            ids=settings.ids,
-            expect=settings.expect,
-            max_record=settings.max_record,
-            require_eof=settings.require_eof,
-            with_qualities=settings.with_qualities,
-            threads=count_threads(settings.num_threads),
-            start=settings.start,
-        )
+        options = asdict(settings)
+        threads = count_threads(options.pop("num_threads"))
+        self._native = _native.SequenceReader(self.path, source, threads=threads, **options)
         self.format = cast("Format", self._native.format)
         self.compression = self._native.compression
         # At the interpreter's end, too: a thread that reads ahead must not outlive it.
@@ -173,12 +154,7 @@ class SequenceReader:
         """
         check_number("n", n)
         check_number("max_bytes", max_bytes)
-        return self._read(n, max_bytes)
-
-    def _read(self, n: int, max_bytes: int) -> Iterator[SequenceBatch]:
-        """Reads the remaining batches."""
-        while (batch := self.read_batch(n, max_bytes)) is not None:
-            yield batch
+        return iter(lambda: self.read_batch(n, max_bytes), None)
 
     def read_batch(self, n: int, max_bytes: int = 4 << 20) -> SequenceBatch | None:
         """Reads the next batch.
@@ -193,6 +169,7 @@ class SequenceReader:
         Raises:
             ArgumentError: The reader is closed, another thread is reading, or a number is
                 below 1 or not below 2**63.
+            FormatError: A record has a fault, or the file was cut.
 
         Examples:
             >>> from pathlib import Path
@@ -207,7 +184,11 @@ class SequenceReader:
         check_number("n", n)
         check_number("max_bytes", max_bytes)
         with self._reading:
-            columns = self._columns(n, max_bytes)
+            try:
+                columns = self._native.read(n, max_bytes)
+            except FormatError as error:
+                add_remedy(error)
+                raise
         if columns is None:
             return None
         data, offsets, headers, header_offsets, qualities = columns
@@ -216,14 +197,6 @@ class SequenceReader:
             Ragged(data, offsets),
             None if qualities is None else Ragged(qualities, offsets),
         )
-
-    def _columns(self, n: int, max_bytes: int) -> Any:
-        """Reads columns; an error for a header without an id names what helps."""
-        try:
-            return self._native.read(n, max_bytes)
-        except FormatError as error:
-            add_remedy(error)
-            raise
 
     @property
     def report(self) -> ReadReport:
@@ -255,10 +228,5 @@ class SequenceReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

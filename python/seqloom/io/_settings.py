@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class ReadSettings:
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
-    # Not an option of users: a stream without qualities saves a copy.
+    # Not an option for users: streams without qualities avoid a copy.
     with_qualities: bool = True
     num_threads: int | None = None
     # A gzip file is read from this record on, by the index beside it.
@@ -93,25 +93,17 @@ def as_integers(values: ArrayLike) -> NDArray[np.int64]:
     found = np.asarray(values)
     if found.size == 0:
         return np.empty(0, np.int64)
-    if found.dtype.kind not in "iu" and not _are_huge(found):
+    # Integers too large for a type of NumPy are objects.
+    is_huge = found.dtype.kind == "O" and all(isinstance(it, int) for it in found.flat)
+    if found.dtype.kind not in "iu" and not is_huge:
         raise ArgumentError(f"expected integers, got an array of {found.dtype}")
-    if found.dtype.kind != "i":
-        _check_64_bits(found.min(), found.max())
-    return np.ascontiguousarray(found.reshape(-1), np.int64)
-
-
-def _are_huge(values: NDArray[Any]) -> bool:
-    """Says whether these are integers too large for a type of NumPy."""
-    return values.dtype.kind == "O" and all(isinstance(value, int) for value in values.flat)
-
-
-def _check_64_bits(least: int, most: int) -> None:
-    """Refuses numbers beyond 64 bits: no file has so many records or letters."""
+    least, most = int(found.min()), int(found.max())
     if least < -MOST - 1 or most > MOST:
-        found = f"{least}" if least == most else f"{least} to {most}"
+        shown = f"{least}" if least == most else f"{least} to {most}"
         raise OutOfRangeError(
-            f"expected a position in the file, got {found}, which does not fit 64 bits"
+            f"expected a position in the file, got {shown}, which does not fit 64 bits"
         )
+    return np.ascontiguousarray(found.reshape(-1), np.int64)
 
 
 # Options of `open_sequences` that errors of the FASTA parser name, and those of the shell.

@@ -141,13 +141,19 @@ class Summary:
             >>> inspect("a.fa").facts()["lengths"]
             '2 to 4, median 3, mean 3.0'
         """
+        lengths = (
+            f"{self.shortest:,} to {self.longest:,}, median {self.median:,.0f}, "
+            f"mean {self.mean:,.1f}"
+        )
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes)",
             "format": self.format,
             "compression": self.compression,
             "records": f"{self.records:,}",
             "letters": _shares(self.letters),
-            "lengths": self._lengths(),
+            "lengths": lengths
+            if self.shortest != self.longest
+            else f"all {self.shortest:,}",
             "alphabet": self._alphabet(),
             "outside": list_counts(self.outside) or "none",
             "lower case": f"{self.lower_case:,}",
@@ -155,8 +161,16 @@ class Summary:
         if self.gc is not None:
             facts["GC"] = _percent(self.gc)
         if self.quality is not None:
-            facts |= _qualities(self.quality)
-        facts["same id"] = _same_ids(self.duplicate_ids, self.duplicate_examples)
+            quality = self.quality
+            facts["quality"] = f"mean {quality.mean:.1f}, read as {quality.encoding}"
+            letters = f"{quality.lowest} to {quality.highest}"
+            possible = " or ".join(quality.possible)
+            facts["encodings"] = f"{possible}, by the letters {letters}"
+        examples = ", ".join(self.duplicate_examples)
+        named = f" ({examples})" if examples else ""
+        facts["same id"] = (
+            f"{self.duplicate_ids:,}{named}" if self.duplicate_ids else "none"
+        )
         return {name: printable(fact) for name, fact in facts.items()}
 
     def _panels(self) -> Iterator[Bars | Lines | Shares]:
@@ -187,15 +201,6 @@ class Summary:
             f"{total:,}: {list_counts(strange)}"
         )
 
-    def _lengths(self) -> str:
-        """Describes the lengths in one line."""
-        if self.shortest == self.longest:
-            return f"all {self.shortest:,}"
-        return (
-            f"{self.shortest:,} to {self.longest:,}, median {self.median:,.0f}, "
-            f"mean {self.mean:,.1f}"
-        )
-
 
 def _shares(letters: dict[str, int]) -> str:
     """Describes the number of letters and the shares of the most frequent."""
@@ -209,19 +214,3 @@ def _shares(letters: dict[str, int]) -> str:
 def _percent(share: float) -> str:
     """Formats a share."""
     return f"{100 * share:.1f} %"
-
-
-def _qualities(quality: QualitySummary) -> dict[str, str]:
-    """Describes the qualities, and the encodings that they could have."""
-    letters = f"{quality.lowest} to {quality.highest}"
-    possible = " or ".join(quality.possible)
-    return {
-        "quality": f"mean {quality.mean:.1f}, read as {quality.encoding}",
-        "encodings": f"{possible}, by the letters {letters}",
-    }
-
-
-def _same_ids(number: int, examples: tuple[str, ...]) -> str:
-    """Describes the ids that occur more than once."""
-    named = f" ({', '.join(examples)})" if examples else ""
-    return f"{number:,}{named}" if number else "none"

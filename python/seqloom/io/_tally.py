@@ -59,9 +59,9 @@ LETTERS = {
     "rna": frozenset("ACGURYSWKMBDHVN"),
     "protein": frozenset("ACDEFGHIKLMNPQRSTVWYBZJXUO*"),
 }
-_FEW = 1000  # letters: fewer of them tell nothing
+_FEW = 1000  # fewer letters do not show the alphabet
 _MOSTLY = 0.9
-_UNKNOWN = "X*"  # in no base's and in no residue's place: they tell nothing
+_UNKNOWN = "X*"  # they occur in files of every alphabet
 
 
 class FoundAlphabet(NamedTuple):
@@ -77,7 +77,9 @@ def find_alphabet(counts: NDArray[np.int64], *, few: int = _FEW) -> FoundAlphabe
     # errors of the file. Deciding for protein because of them would train on nonsense.
     met = count_letters(counts)
     nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
-    if _is_mostly_bases(met):
+    telling = LETTERS["protein"].difference(_UNKNOWN)
+    bases = sum(met.get(letter, 0) for letter in "ACGTUN")
+    if bases >= _MOSTLY * sum(met.get(letter, 0) for letter in telling):
         strange = _others(met, nucleic)
         is_clear = strange or sum(met.values()) >= few or "U" in met
         return FoundAlphabet(nucleic if is_clear else None, strange)
@@ -93,13 +95,6 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
         letter = bytes([byte]).upper().decode("latin-1")
         met[letter] = met.get(letter, 0) + int(counts[byte])
     return met
-
-
-def _is_mostly_bases(met: dict[str, int]) -> bool:
-    """Says whether nearly all letters that tell something are bases or N."""
-    telling = LETTERS["protein"].difference(_UNKNOWN)
-    plain = sum(met.get(letter, 0) for letter in "ACGTUN")
-    return plain >= _MOSTLY * sum(met.get(letter, 0) for letter in telling)
 
 
 def _others(met: dict[str, int], alphabet: str) -> dict[str, int]:

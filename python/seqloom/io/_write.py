@@ -1,30 +1,49 @@
-"""Writing sequence records: to one file, or first and second reads to two."""
+"""Writing sequence records: to one file, or first and second reads to two.
+
+Records and pairs of every kind become batches first.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import chain, groupby, islice
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard, cast
 
-from seqloom._arguments import as_choice
+import numpy as np
+
+from seqloom._arguments import as_choice, quote
 from seqloom._files import atomic_path, atomic_paths, check_path
+from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError
-from seqloom.io._columns import to_batches, to_pairs
-from seqloom.io._pairs import check_mates
+from seqloom.io._pairs import PairedReader, check_mates
+from seqloom.io._reader import SequenceReader
+from seqloom.io._records import SequenceBatch, SequenceRecord, join, split_header
 from seqloom.io._settings import check_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import BinaryIO
 
-    from seqloom.io._columns import Pairs, Records
-    from seqloom.io._records import SequenceBatch
+    from seqloom.io._pairs import BatchPair
     from seqloom.io._settings import Format
 
+RecordPair: TypeAlias = tuple[SequenceRecord, SequenceRecord]
+Letters: TypeAlias = bytes | str
+Row: TypeAlias = (
+    SequenceRecord | tuple[Letters, Letters] | tuple[Letters, Letters, Letters | None]
+)
+Pair: TypeAlias = "BatchPair | RecordPair"
+Pairs: TypeAlias = "PairedReader | Iterable[Pair]"
+Records: TypeAlias = (
+    "SequenceReader | PairedReader | SequenceBatch | Iterable[Row | SequenceBatch | Pair]"
+)
+_Columns: TypeAlias = tuple[bytes, bytes, bytes | None]
 Compression: TypeAlias = Literal["none", "gzip", "bgzip"]
 
 _FORMATS = {
@@ -34,6 +53,10 @@ _FORMATS = {
 _CONTAINERS = {".bgz": "bgzip", ".gz": "gzip"}
 _READ_ONLY = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _HIGHEST = 9
+_TWO = 2
+# The largest numbers of records, pairs and letters that are collected into a batch.
+_MOST_ROWS = 4096
+_MOST_LETTERS = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,20 +178,16 @@ def write_sequences(  # noqa: PLR0913 - each is one way in which files differ
     if isinstance(path, tuple):
         _check_two(names)
         return _write_pairs(names, cast("Pairs", records), outputs)
-    return _write_one(names[0], cast("Records", records), output=outputs[0])
-
-
-def _write_one(name: str, records: Records, *, output: Output) -> int:
-    """Writes one file, or to standard output."""
+    name, batches = names[0], _to_batches(cast("Records", records))
     if name == "-":
-        return _write(name, records, output=output, file=sys.stdout.buffer)
+        return _write(name, batches, output=outputs[0], file=sys.stdout.buffer)
     with atomic_path(name) as part:
-        return _write(name, records, output=output, part=part)
+        return _write(name, batches, output=outputs[0], part=part)
 
 
 def _write(
     name: str,
-    records: Records,
+    batches: Iterable[SequenceBatch],
     *,
     output: Output,
     part: Path = Path(),
@@ -176,7 +195,7 @@ def _write(
 ) -> int:
     """Writes to a temporary path, or to a file object."""
     writer = _native.SequenceWriter(part, file, name=name, **asdict(output))
-    for batch in to_batches(records):
+    for batch in batches:
         _write_batch(writer, batch)
     return writer.finish()
 
@@ -191,9 +210,6 @@ def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
         sequences.offsets,
         None if qualities is None else (qualities.data, qualities.offsets),
     )
-
-
-_TWO = 2
 
 
 def _check_two(names: Sequence[str]) -> None:
@@ -219,7 +235,7 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
             _native.SequenceWriter(part, None, name=name, **asdict(output))
             for part, name, output in zip(parts, names, outputs, strict=True)
         ]
-        for pair in to_pairs(pairs):
+        for pair in _to_pairs(pairs):
             check_mates(pair, paths=tuple(names), start=count)
             for writer, batch in zip(writers, pair, strict=True):
                 _write_batch(writer, batch)
@@ -227,3 +243,158 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
         for writer in writers:
             writer.finish()
     return count
+
+
+def _to_batches(records: Records) -> Iterator[SequenceBatch]:
+    """Converts records to batches, in their order."""
+    if isinstance(records, SequenceBatch):
+        yield records
+    elif isinstance(records, SequenceReader):
+        yield from records.batches(1 << 16, max_bytes=_MOST_LETTERS)
+    elif isinstance(records, PairedReader):
+        yield from map(_interleave, records.batches(1 << 16, max_bytes=_MOST_LETTERS))
+    elif not isinstance(cast("object", records), Iterable):
+        raise ArgumentError(
+            "records must be a reader, a batch or an iterable of records; got "
+            f"{type(records).__name__}"
+        )
+    else:
+        yield from _gather(records)
+
+
+def _interleave(pair: BatchPair) -> SequenceBatch:
+    """Joins the batches of a pair into one, in which first and second reads alternate."""
+    first, second = _check_lengths(pair)
+    rows = np.arange(2 * len(first)).reshape(2, -1).T.reshape(-1)
+    return join([first, second]).take(rows)
+
+
+def _check_lengths(pair: BatchPair) -> BatchPair:
+    """Refuses two batches of different lengths."""
+    first, second = map(len, pair)
+    if first != second:
+        raise ArgumentError(
+            f"expected as many second reads as first reads, found {first:,} first reads "
+            f"and {second:,} second reads"
+        )
+    return pair
+
+
+def _is_batch_pair(value: object) -> TypeGuard[BatchPair]:
+    """Says whether a value is a batch of first reads and a batch of second reads."""
+    return _are_two(value, SequenceBatch)
+
+
+def _is_record_pair(value: object) -> TypeGuard[RecordPair]:
+    """Says whether a value is a first and a second read."""
+    return _are_two(value, SequenceRecord)
+
+
+def _are_two(value: object, kind: type) -> bool:
+    """Says whether a value is a tuple of two instances of a class."""
+    if not isinstance(value, tuple):
+        return False
+    mates = cast("tuple[object, ...]", value)
+    return len(mates) == _TWO and isinstance(mates[0], kind) and isinstance(mates[1], kind)
+
+
+def _gather(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
+    """Collects single records into batches; passes batches on."""
+    rows: list[_Columns] = []
+    letters = 0
+    for record in chain.from_iterable(map(_split_pair, records)):
+        if isinstance(record, SequenceBatch):
+            yield from _flush(rows)
+            yield record
+            continue
+        rows.append(_parse_row(record))
+        letters += len(rows[-1][1])
+        if len(rows) >= _MOST_ROWS or letters >= _MOST_LETTERS:
+            yield from _flush(rows)
+            letters = 0
+    yield from _flush(rows)
+
+
+def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch, ...]:
+    """Splits a pair into its first and its second read."""
+    if not isinstance(record, tuple):
+        return (record,)
+    if _is_batch_pair(record):
+        return (_interleave(record),)
+    return record if _is_record_pair(record) else (cast("Row | SequenceBatch", record),)
+
+
+def _flush(rows: list[_Columns]) -> Iterator[SequenceBatch]:
+    """Makes a batch of the rows, if there are any, and clears them."""
+    if not rows:
+        return
+    headers, sequences, qualities = zip(*rows, strict=True)
+    rows.clear()
+    known = [quality for quality in qualities if quality is not None]
+    if known and len(known) < len(qualities):
+        raise ArgumentError("records must all have qualities, or none of them; found both")
+    yield SequenceBatch(
+        Ragged.from_list(headers),
+        Ragged.from_list(sequences),
+        Ragged.from_list(known) if known else None,
+    )
+
+
+def _parse_row(record: Row) -> _Columns:
+    """Returns header, letters and quality of a record."""
+    if isinstance(record, SequenceRecord):
+        return _format_header(record), record.sequence, record.quality
+    fields = cast("Sequence[Letters | None]", record)
+    if not isinstance(fields, tuple | list) or len(fields) not in {2, 3}:
+        raise ArgumentError(
+            "expected a SequenceRecord, a SequenceBatch, (id, sequence) or "
+            f"(id, sequence, quality); got {quote(record)}"
+        )
+    name, sequence, *rest = map(_encode, fields)
+    return name or b"", sequence or b"", rest[0] if rest else None
+
+
+def _format_header(record: SequenceRecord) -> bytes:
+    """Returns the header as it was read, unless id or description have changed."""
+    if record.header is not None and split_header(record.header) == (
+        record.id,
+        record.description,
+    ):
+        return record.header
+    if not record.id.strip():
+        return b""
+    text = f"{record.id} {record.description}" if record.description else record.id
+    return _encode(text) or b""
+
+
+def _encode(text: Letters | None) -> bytes | None:
+    """Encodes text as bytes."""
+    try:
+        return text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        raise ArgumentError(f"expected text that is UTF-8, got {quote(text)}") from None
+
+
+def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
+    """Converts pairs to two batches of the same number of records, in their order."""
+    if isinstance(pairs, PairedReader):
+        yield from pairs.batches(1 << 16, max_bytes=_MOST_LETTERS)
+        return
+    for is_columns, group in groupby(pairs, _is_batch_pair):
+        if is_columns:
+            yield from (_check_lengths(pair) for pair in group if _is_batch_pair(pair))
+            continue
+        mates = map(_check_pair, group)
+        while several := list(islice(mates, _MOST_ROWS)):
+            first, second = zip(*several, strict=True)
+            yield join(list(_to_batches(first))), join(list(_to_batches(second)))
+
+
+def _check_pair(pair: object) -> RecordPair:
+    """Refuses a value that is not a pair of records."""
+    if not _is_record_pair(pair):
+        raise ArgumentError(
+            "expected pairs of two SequenceRecords or of two SequenceBatches, got "
+            f"{quote(pair)}"
+        )
+    return pair

@@ -1,8 +1,6 @@
 """Optimisers, averages of weights, sums of gradients, and schedules."""
 
 from seqloom.optim._accumulator import GradientsAccumulator
-from seqloom.optim._adam import Adam
-from seqloom.optim._adamw import AdamW
 from seqloom.optim._average import WeightAverage
 from seqloom.optim._loss_scale import LossScale
 from seqloom.optim._muon import Muon
@@ -22,7 +20,7 @@ from seqloom.optim._schedules import (
     StepDecay,
     WarmupCosine,
 )
-from seqloom.optim._sgd import SGD
+from seqloom.optim._sgd_and_adam import SGD, Adam, AdamW
 from seqloom.optim._simple import SimpleOptimizer
 
 __all__ = [

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
-from seqloom.optim._counts import Counts
 from seqloom.optim._operands import as_operand, as_tensor
-from seqloom.optim._state import States, rename_states, to_full
-from seqloom.record import Record
+from seqloom.optim._state import States, to_full
 from seqloom.tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Leaf
@@ -43,12 +42,11 @@ class GradientsAccumulator:
 
     def __init__(self) -> None:
         self._states = States(is_full=True)
-        self._counts = Counts()
 
     @property
     def weight(self) -> int:
         """Sum of the weights since the last `take`."""
-        return self._counts.total.number
+        return self._states.counts.total.number
 
     def accumulate(self, model: Module, grads: Gradients, *, weight: int = 1) -> None:
         """Adds gradients.
@@ -87,7 +85,7 @@ class GradientsAccumulator:
             added = as_tensor(grad, grads.backend) * share
             new = Tensor(state["sum"], grads.backend) + added
             self._states.put(param.path, {"sum": new.raw})
-        total = self._counts.total
+        total = self._states.counts.total
         total.put(total.next(grads.backend, by=share))
 
     def take(self, model: Module) -> Gradients:
@@ -117,28 +115,26 @@ class GradientsAccumulator:
         self._states.follow()
         known = set(self._states.paths())
         params = [param for param in every if param.path in known]
-        if not params or self._is_surely_empty(params[0].bound_backend):
+        # A captured step cannot know whether something was added.
+        is_captured = bool(params) and hasattr(params[0].bound_backend, "admit")
+        if not params or not (is_captured or self.weight):
             raise ArgumentError(
                 "no gradients were accumulated; call accumulate(model, grads) before take"
             )
         self._states.claim(params, every)
         backend = params[0].bound_backend
-        total = self._counts.total.next(backend, by=0)
-        means = {param.id: self._empty(param, backend, total) for param in params}
-        self._counts.total.put(0 if isinstance(total, int) else backend.multiply(total, 0))
-        frozen = {param.id for param in params if not param.trainable}
-        return Gradients({n: each for n, each in means.items() if n not in frozen}, backend)
-
-    def _is_surely_empty(self, backend: Backend) -> bool:
-        """Returns True if nothing was added; a captured step cannot know it."""
-        return not hasattr(backend, "admit") and not self.weight
-
-    def _empty(self, param: Param, backend: Backend, total: Any) -> Array:
-        """Returns the mean of the gradients of one parameter, and sets their sum to 0."""
-        found = Tensor(self._states.of(param, _start, backend)["sum"], backend)
-        mean = (found / as_operand(total, found)).astype(param.dtype)
-        self._states.put(param.path, {"sum": (found * 0).raw})
-        return mean.raw
+        total = self._states.counts.total.next(backend, by=0)
+        means: dict[int, Array] = {}
+        for param in params:
+            found = Tensor(self._states.of(param, _start, backend)["sum"], backend)
+            mean = (found / as_operand(total, found)).astype(param.dtype)
+            self._states.put(param.path, {"sum": (found * 0).raw})
+            if param.trainable:
+                means[param.id] = mean.raw
+        self._states.counts.total.put(
+            0 if isinstance(total, int) else backend.multiply(total, 0)
+        )
+        return Gradients(means, backend)
 
     def to_record(self) -> Record:
         """Returns the sums by path, and the sum of the weights.
@@ -151,7 +147,7 @@ class GradientsAccumulator:
             >>> sl.optim.GradientsAccumulator().to_record().metadata
             {'step_count': 0}
         """
-        return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
+        return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
         """Sets the sums from a record.
@@ -173,11 +169,7 @@ class GradientsAccumulator:
             >>> accumulator.load_record(accumulator.to_record()).weight
             0
         """
-        record = rename_states(record, keys)
-        counts = Counts()
-        counts.load(record.metadata)
-        self._states.load(record, lambda _: ("sum",))
-        self._counts = counts
+        self._states.load_record(record, keys, lambda _: ("sum",))
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -193,7 +185,7 @@ class GradientsAccumulator:
         """
         self._states.follow()
         static, leaves = self._states.leaves()
-        return (type(self), static), [self._counts.total, *leaves]
+        return (type(self), static), leaves
 
 
 def _start(param: Param, backend: Backend) -> dict[str, Array]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import RecordError
-from seqloom.optim._counts import Counts
 from seqloom.optim._operands import as_operand, as_tensor
-from seqloom.optim._optimizer import require_setting
-from seqloom.optim._state import States, rename_states, to_full
-from seqloom.record import Record
+from seqloom.optim._settings import require_setting
+from seqloom.optim._state import States, to_full
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._leaves import Leaf
@@ -46,12 +45,11 @@ class WeightAverage:
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
         self._states = States(is_full=True)  # a share of 0.001 is lost in bfloat16
-        self._counts = Counts()
 
     @property
     def update_count(self) -> int:
         """Number of updates so far."""
-        return self._counts.total.number
+        return self._states.counts.total.number
 
     def update(self, model: Module) -> None:
         """Adds the present parameters to the average.
@@ -77,14 +75,17 @@ class WeightAverage:
         self._states.follow()
         self._states.claim(params, params)
         backend = params[0].value.backend
-        count = self._counts.total.next(backend)
+        count, decay = self._states.counts.total.next(backend), self.decay
         for param in params:
             state = self._states.of(param, _start, backend)
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
-            new = old + (values - old) * self._find_share(as_operand(count, old))
+            number = as_operand(count, old)
+            # The first update has all of the average.
+            share = 1 / number if decay is None else 1 - decay * (number > 1)
+            new = old + (values - old) * share
             self._states.put(param.path, {"mean": new.raw})
-        self._counts.total.put(count)
+        self._states.counts.total.put(count)
 
     def apply_average(self, model: Module) -> Any:
         """Returns a copy of a model with the averaged parameters.
@@ -129,10 +130,6 @@ class WeightAverage:
 
         return model.map(replace)
 
-    def _find_share(self, count: Any) -> Any:
-        """Returns the share of the present values; the first update has all."""
-        return 1 / count if self.decay is None else 1 - self.decay * (count > 1)
-
     def to_record(self) -> Record:
         """Returns the averages by path, and the number of updates.
 
@@ -144,7 +141,7 @@ class WeightAverage:
             >>> sl.optim.WeightAverage().to_record().metadata
             {'step_count': 0}
         """
-        return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
+        return self._states.to_record()
 
     def load_record(self, record: Mapping[str, Any], *, keys: KeyMap | None = None) -> Self:
         """Sets averages and number of updates from a record.
@@ -166,11 +163,7 @@ class WeightAverage:
             >>> average.load_record(average.to_record()).update_count
             0
         """
-        record = rename_states(record, keys)
-        counts = Counts()
-        counts.load(record.metadata)
-        self._states.load(record, lambda _: ("mean",))
-        self._counts = counts
+        self._states.load_record(record, keys, lambda _: ("mean",))
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -186,7 +179,7 @@ class WeightAverage:
         """
         self._states.follow()
         static, leaves = self._states.leaves()
-        return (type(self), self.decay, static), [self._counts.total, *leaves]
+        return (type(self), self.decay, static), leaves
 
 
 def _start(param: Param, backend: Backend) -> dict[str, Array]:

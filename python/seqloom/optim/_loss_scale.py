@@ -64,20 +64,14 @@ class LossScale:
         self.backoff = as_number("backoff", backoff)
         self.interval = as_integer("interval", interval)
         self.good_steps, self.skipped_steps = 0, 0
-        self._check()
-
-    def _check(self) -> None:
-        """Refuses numbers out of range."""
-        sound = {
-            "value must be greater than 0": self.value > 0,
-            "growth must be greater than 1": self.growth > 1,
-            "backoff must be between 0 and 1": 0 < self.backoff < 1,
-            "interval must be at least 1": self.interval >= 1,
-        }
-        for rule, holds in sound.items():
-            if not holds:
-                name = rule.split()[0]
-                raise ArgumentError(f"{rule}, got {getattr(self, name)!r}")
+        for rule, is_kept, given in (
+            ("value must be greater than 0", self.value > 0, self.value),
+            ("growth must be greater than 1", self.growth > 1, self.growth),
+            ("backoff must be between 0 and 1", 0 < self.backoff < 1, self.backoff),
+            ("interval must be at least 1", self.interval >= 1, self.interval),
+        ):
+            if not is_kept:
+                raise ArgumentError(f"{rule}, got {given!r}")
 
     def unscale(self, gradients: Gradients) -> Gradients | None:
         """Divides gradients by the scale, then adjusts the scale for the next step.
@@ -144,10 +138,11 @@ class LossScale:
         """
         facts = record.metadata
         value: Any = facts.get("loss_scale")
-        # Older records do not count what was skipped.
+        # Older records do not have the number of skipped steps.
         steps: Any = facts.get("good_steps")
         skipped: Any = facts.get("skipped_steps", 0)
-        if not (_is_positive(value) and _is_count(steps) and _is_count(skipped)):
+        is_positive = isinstance(value, (int, float)) and 0 < value < float("inf")
+        if not (is_positive and _is_count(steps) and _is_count(skipped)):
             raise RecordError(
                 "the record is not that of a LossScale: it needs loss_scale, a number "
                 f"greater than 0, and good_steps, got {value!r} and {steps!r}"
@@ -169,7 +164,3 @@ def _are_finite(gradients: Gradients) -> bool:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value >= 0
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and 0 < value < float("inf")

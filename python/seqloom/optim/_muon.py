@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError
-from seqloom.optim._adamw import AdamW
-from seqloom.optim._groups import matches_any
 from seqloom.optim._operands import as_rate, as_tensor, put_results
-from seqloom.optim._optimizer import as_patterns, require_setting
+from seqloom.optim._settings import as_patterns, matches_any, require_setting
+from seqloom.optim._sgd_and_adam import AdamW
 from seqloom.tensor import Tensor, apply, sqrt
 
 if TYPE_CHECKING:

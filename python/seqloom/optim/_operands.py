@@ -62,36 +62,31 @@ def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[
     """Returns the values of a state as arrays, none of them twice."""
     found: dict[str, Array] = {}
     for name, value in state.items():
-        _require_storable(name, value)
-        array = _to_array(value, backend, dtype)
+        array = _to_array(name, value, backend, dtype=dtype)
         # A compiled step writes each of them.
         is_known = any(array is other for other in found.values())
         found[name] = copy_array(array, backend) if is_known else array
     return found
 
 
-def _to_array(value: Any, backend: Backend, dtype: str) -> Array:
+def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
     """Returns a value of a state as an array: floats in the dtype of the parameter."""
     if isinstance(value, Tensor):
         is_float = value.dtype.kind == "f" or value.dtype.name == "bfloat16"
         return backend.astype(value.raw, dtype) if is_float else value.raw
-    if isinstance(value, (bool, np.bool_)):
-        return backend.asarray(np.asarray(value, "bool"))
-    if isinstance(value, Integral):
-        return backend.asarray(np.asarray(value, "int32"))
-    return backend.asarray(float(value), dtype=dtype)
-
-
-def _require_storable(name: str, value: Any) -> None:
-    """Refuses a value of a state that no array holds on every backend."""
-    if not isinstance(value, (Tensor, np.bool_, Real)):
+    if not isinstance(value, (np.bool_, Real)):
         raise DTypeError(
             f"the field {name} of an optimiser's state must be a tensor, a number or a "
             f"bool, got {type(value).__name__}; give each array a field of its own, and "
             "store what does not change from step to step as an attribute of the optimiser"
         )
-    if isinstance(value, Integral) and not _LEAST <= int(value) <= _LARGEST:
+    if isinstance(value, (bool, np.bool_)):
+        return backend.asarray(np.asarray(value, "bool"))
+    if not isinstance(value, Integral):
+        return backend.asarray(float(value), dtype=dtype)
+    if not _LEAST <= int(value) <= _LARGEST:
         raise DTypeError(
             f"the field {name} of an optimiser's state is {value}, but integers of a state "
             f"are int32, from {_LEAST} to {_LARGEST}; use a float or two fields"
         )
+    return backend.asarray(np.asarray(value, "int32"))

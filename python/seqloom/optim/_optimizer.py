@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from seqloom.errors import ArgumentError, DTypeError
-from seqloom.optim._counts import Counts
-from seqloom.optim._groups import ParameterGroup, make_variant, require_matches
-from seqloom.optim._state import States, rename_states
-from seqloom.record import Record
+from seqloom.optim._settings import (
+    ParameterGroup,
+    as_patterns,
+    is_number,
+    make_variant,
+    require_matches,
+)
+from seqloom.optim._state import States
 from seqloom.tensor import Tensor
 from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
@@ -20,6 +23,7 @@ from seqloom.tensor._leaves import make_hashable
 if TYPE_CHECKING:
     from seqloom.nn import Module
     from seqloom.nn._stored import Param
+    from seqloom.record import Record
     from seqloom.record._keys import KeyMap
     from seqloom.tensor import Gradients
     from seqloom.tensor._backend import Array, Backend
@@ -58,9 +62,6 @@ class Optimizer(ABC):
     subclass names its state arrays in ``states`` and defines ``update``, which updates many
     parameters together. `SimpleOptimizer` is simpler: its rule sees one parameter.
 
-    Attributes:
-        step_count: Number of steps so far.
-
     Examples:
         >>> import seqloom as sl
         >>> sl.optim.AdamW().step_count
@@ -70,7 +71,6 @@ class Optimizer(ABC):
     states: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self._counts = Counts()
         self._states = States()
         self._groups: tuple[ParameterGroup, ...] = ()
         self._group_of: dict[str, ParameterGroup | None] = {}
@@ -78,7 +78,7 @@ class Optimizer(ABC):
     @property
     def step_count(self) -> int:
         """Number of steps so far."""
-        return self._counts.total.number
+        return self._states.counts.total.number
 
     def group(
         self, pattern: str | tuple[str, ...], *, lr_factor: float = 1.0, **settings: Any
@@ -146,26 +146,27 @@ class Optimizer(ABC):
             1
         """
         rate = lr.raw if isinstance(lr, Tensor) else _require_rate(lr)
-        params = model.parameters()
+        params = [param for _, param in model.parameters()]
         if self._groups and not self._group_of:
-            require_matches(self._groups, [param.path for _, param in params])
-        pairs = [(p, g) for _, p in params if (g := grads.get(p.id)) is not None]
+            require_matches(self._groups, [param.path for param in params])
+        pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
         if not pairs:
             raise ArgumentError(
                 "no gradient belongs to a parameter of this model; pass the model and the "
                 "gradients of the same value_and_grad call"
             )
-        every = [param for _, param in params]
-        steps = self._begin([param for param, _ in pairs], every, grads.backend)
-        moves = [self._make_move(param, grad, grads.backend) for param, grad in pairs]
-        for move in moves:
-            move.step = steps[self._counts.of(move.path)]
-        try:
-            self._update_groups(grads.backend, rate, moves)
-        except Exception as error:
-            _explain_dtypes(moves, grads.backend, error)
-            raise
-        self._notify(moves, grads.backend)
+        backend = grads.backend
+        steps = self._begin([param for param, _ in pairs], params, backend)
+        moves: list[Move] = []
+        for param, grad in pairs:
+            values = param.make_writable()  # a state may begin with these values
+            state = self._states.of(param, self._find_rule(param.path).start, backend)
+            step = steps[self._states.counts.of(param.path)]
+            moves.append(Move(param.path, values, grad, state, step))
+        self._update_groups(backend, rate, moves)
+        for move in moves if observers else ():
+            name = f"{type(self).__name__}.step of {move.path}"
+            notify(name, (move.param, *move.state.values()), backend)
         for (param, _), move in zip(pairs, moves, strict=True):
             param.put(move.param)
             self._states.put(move.path, move.state)
@@ -173,34 +174,17 @@ class Optimizer(ABC):
             counter.put(number)
         return model
 
-    def _notify(self, moves: list[Move], backend: Backend) -> None:
-        """Shows what a step gives to those who watch operations, as `check_finite` does."""
-        for move in moves if observers else ():
-            name = f"{type(self).__name__}.step of {move.path}"
-            notify(name, (move.param, *move.state.values()), backend)
-
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
         """Returns the number of this step by counter; they are set when it is done."""
-        self._follow()
+        self._states.follow()
         self._states.claim(params, model)
         paths = [param.path for param in params]
+        counts = self._states.counts
         if self.states:  # without states a rule does not need each parameter's count
-            self._counts.begin(self._states.paths(), paths, backend)
-        return self._counts.find_next(paths, backend)
-
-    def _follow(self) -> None:
-        """Lets states and counts follow parameters whose path has changed."""
-        if moved := self._states.follow():
-            self._counts.rename(moved)
-
-    def _make_move(self, param: Param, grad: Array, backend: Backend) -> Move:
-        """Makes the argument of the rule for one parameter."""
-        values = param.make_writable()  # its first use, maybe: the state may begin with it
-        rule = self._find_rule(param.path)
-        state = self._states.of(param, rule.start, backend)
-        return Move(param.path, values, grad, state)
+            counts.begin(self._states.paths(), paths, backend)
+        return counts.find_next(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Returns the last group that matches a path."""
@@ -216,17 +200,19 @@ class Optimizer(ABC):
 
     def _update_groups(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """Calls the rule once for each group."""
-        if not self._groups:
-            self.update(backend, lr, moves)
-            return
         parts: dict[ParameterGroup | None, list[Move]] = {}
         for move in moves:
-            parts.setdefault(self._find_group(move.path), []).append(move)
-        for group, part in parts.items():
-            if group is None:
-                self.update(backend, lr, part)
-            else:
-                group.rule.update(backend, group.scale(lr, backend), part)
+            group = self._find_group(move.path) if self._groups else None
+            parts.setdefault(group, []).append(move)
+        try:
+            for group, part in parts.items():
+                if group is None:
+                    self.update(backend, lr, part)
+                else:
+                    group.rule.update(backend, group.scale(lr, backend), part)
+        except Exception as error:
+            _explain_dtypes(moves, backend, error)
+            raise
 
     @abstractmethod
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
@@ -259,7 +245,7 @@ class Optimizer(ABC):
             >>> sl.optim.AdamW().to_record().metadata
             {'step_count': 0}
         """
-        return Record(self._states.to_numpy(), metadata=self._counts.to_facts())
+        return self._states.to_record()
 
     def load_record(self, record: Record, *, keys: KeyMap | None = None) -> Self:
         """Sets states and number of steps from a record.
@@ -292,11 +278,7 @@ class Optimizer(ABC):
             >>> list(other.to_record())
             ['head.weight.momentum', 'head.bias.momentum']
         """
-        record = rename_states(record, keys)
-        counts = Counts()
-        counts.load(record.metadata)
-        self._states.load(record, lambda path: self._find_rule(path).states)
-        self._counts = counts
+        self._states.load_record(record, keys, lambda path: self._find_rule(path).states)
         return self
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -310,12 +292,11 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._follow()  # before a step is captured, which may change arrays only
+        self._states.follow()  # before a step is captured, which may change arrays only
         static, leaves = self._states.leaves()
-        shared, counters = self._counts.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
-        return (*kind, static, shared), [*counters, *leaves]
+        return (*kind, *static), leaves
 
     def list_settings(self) -> list[Any]:
         """Returns the values of all settings; another one makes another program.
@@ -357,8 +338,8 @@ class Optimizer(ABC):
             }
             for group in self._groups
         ]
-        kind = {"class": type(self).__name__}
-        return kind | found | ({"groups": groups} if groups else {})
+        named = {"class": type(self).__name__, **found}
+        return named | ({"groups": groups} if groups else {})
 
     def start(self, param: Param, backend: Backend) -> dict[str, Array]:
         """Makes the state of a parameter before its first update: zeros.
@@ -386,7 +367,7 @@ class Optimizer(ABC):
 
 
 # The fields of an optimiser that change as it steps.
-_STATE = frozenset({"_counts", "_states", "_groups", "_group_of"})
+_STATE = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_plain(value: Any) -> Any:
@@ -407,37 +388,6 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
                 f"the parameter {move.path} has dtype {param}, but its gradient {grad}; "
                 f'convert the data or weights of the loss by .astype("{param}")'
             ) from error
-
-
-def as_patterns(name: str, value: Any) -> tuple[str, ...]:
-    """Returns patterns of paths; a string would count as one pattern for each letter."""
-    is_list = isinstance(value, (tuple, list))
-    if not is_list or not all(isinstance(part, str) for part in cast("Any", value)):
-        raise ArgumentError(
-            f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
-        )
-    return tuple(cast("Any", value))
-
-
-def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
-    """Returns True for a number in [least, below); NaN is not in it."""
-    return isinstance(value, Real) and least <= float(value) < below
-
-
-def require_setting(
-    name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
-) -> Any:
-    """Returns a setting; refuses a value that is not a number within the limits."""
-    values: list[Any] = [value]
-    if count and isinstance(value, (tuple, list)):
-        values = [*cast("tuple[Any, ...]", value)]
-    is_valid = all(is_number(v, below=below) and v > above for v in values)
-    if not is_valid or len(values) != (count or 1):
-        least = f"above {above}" if above >= 0 else "from 0 up"
-        limit = "" if below == math.inf else f", below {below}"
-        what = f"{count} numbers" if count else "a number"
-        raise ArgumentError(f"{name} must be {what} {least}{limit}, got {value!r}")
-    return tuple(values) if count else values[0]
 
 
 def _require_rate(lr: Any) -> Any:

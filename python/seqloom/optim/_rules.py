@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.optim._optimizer import require_setting
+from seqloom.optim._settings import require_setting
 from seqloom.optim._simple import SimpleOptimizer
 from seqloom.tensor import apply, sqrt
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import RecordError
 from seqloom.optim._operands import find_seen_share
-from seqloom.optim._optimizer import require_setting
+from seqloom.optim._settings import require_setting
 from seqloom.optim._simple import SimpleOptimizer
 from seqloom.tensor import apply, sqrt
 
@@ -112,7 +112,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         if not self.step_count:
             raise RecordError("this optimiser has made no step, so it has no average")
         away = 1 - 1 / self.betas[0]
-        self._follow()
+        self._states.follow()
         paths = {path: param.path for path, param in model.parameters()}
 
         def average(path: str, values: Tensor) -> Tensor:

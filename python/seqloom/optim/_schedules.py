@@ -74,8 +74,7 @@ class LinearDecay(Schedule):
         total: Number of steps between them, 1 or more.
 
     Examples:
-        >>> schedule = LinearDecay(start=1.0, end=0.0, total=4)
-        >>> [schedule(step) for step in (0, 1, 4, 9)]
+        >>> [LinearDecay(start=1.0, end=0.0, total=4)(step) for step in (0, 1, 4, 9)]
         [1.0, 0.75, 0.0, 0.0]
     """
 
@@ -84,12 +83,11 @@ class LinearDecay(Schedule):
     total: int
 
     def __post_init__(self) -> None:
-        _require_at_least("total", self.total, 1)
+        _require("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
-        done = min(step / self.total, 1.0)
-        return self.start + (self.end - self.start) * done
+        return self.start + (self.end - self.start) * min(step / self.total, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +100,7 @@ class CosineDecay(Schedule):
         floor: Learning rate from step ``total`` on.
 
     Examples:
-        >>> schedule = CosineDecay(start=1.0, total=4)
-        >>> [round(schedule(step), 3) for step in (0, 1, 2, 4, 9)]
+        >>> [round(CosineDecay(1.0, total=4)(step), 3) for step in (0, 1, 2, 4, 9)]
         [1.0, 0.854, 0.5, 0.0, 0.0]
     """
 
@@ -112,7 +109,7 @@ class CosineDecay(Schedule):
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        _require_at_least("total", self.total, 1)
+        _require("total", self.total, 1)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
@@ -168,8 +165,7 @@ class OneCycle(Schedule):
         end_divisor: It ends at ``peak / start_divisor / end_divisor``.
 
     Examples:
-        >>> schedule = OneCycle(peak=1.0, total=10, rise=0.5)
-        >>> [round(schedule(step), 3) for step in (0, 2, 4, 9)]
+        >>> [round(OneCycle(1.0, total=10, rise=0.5)(step), 3) for step in (0, 2, 4, 9)]
         [0.04, 0.52, 1.0, 0.0]
     """
 
@@ -180,7 +176,7 @@ class OneCycle(Schedule):
     end_divisor: float = 1e4
 
     def __post_init__(self) -> None:
-        _require_at_least("total", self.total, 2)
+        _require("total", self.total, 2)
         if not 0 < self.rise < 1:
             raise ArgumentError(f"rise must be between 0 and 1, got {self.rise}")
         if self.rise * self.total <= 1:
@@ -215,7 +211,7 @@ class ExponentialDecay(Schedule):
     factor: float
 
     def __post_init__(self) -> None:
-        _require_above_0("factor", self.factor)
+        _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
@@ -241,8 +237,8 @@ class StepDecay(Schedule):
     factor: float = 0.1
 
     def __post_init__(self) -> None:
-        _require_at_least("every", self.every, 1)
-        _require_above_0("factor", self.factor)
+        _require("every", self.every, 1)
+        _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
@@ -259,8 +255,7 @@ class Noam(Schedule):
         factor: Factor of all learning rates, above 0.
 
     Examples:
-        >>> schedule = Noam(width=512, warmup=4000)
-        >>> [round(schedule(step), 6) for step in (0, 3999, 15999)]
+        >>> [round(Noam(512, warmup=4000)(step), 6) for step in (0, 3999, 15999)]
         [0.0, 0.000699, 0.000349]
     """
 
@@ -269,9 +264,9 @@ class Noam(Schedule):
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        _require_at_least("width", self.width, 1)
-        _require_at_least("warmup", self.warmup, 1)
-        _require_above_0("factor", self.factor)
+        _require("width", self.width, 1)
+        _require("warmup", self.warmup, 1)
+        _require("factor", self.factor)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
@@ -317,7 +312,7 @@ class Plateau(Schedule):
     def __post_init__(self) -> None:
         if not 0 < self.factor < 1:
             raise ArgumentError(f"factor must be between 0 and 1, got {self.factor}")
-        _require_at_least("patience", self.patience, 0)
+        _require("patience", self.patience, 0)
 
     def __call__(self, step: int) -> float:  # noqa: ARG002
         """Returns the present learning rate."""
@@ -337,21 +332,16 @@ class Plateau(Schedule):
             >>> sl.optim.Plateau(0.1, patience=0).observe(1.0).observe(2.0).lr
             0.010000000000000002
         """
-        if self._is_better(value):
+        sign = 1 if self.highest else -1
+        best = self.best
+        if best is None or math.isnan(best):
+            best = -sign * math.inf
+        # NaN is neither higher nor lower than another value.
+        if sign * value > sign * best * (1 + sign * self.threshold):
             return replace(self, best=value, waited=0)
         if self.waited < self.patience:
             return replace(self, waited=self.waited + 1)
         return replace(self, lr=max(self.lr * self.factor, self.floor), waited=0)
-
-    def _is_better(self, value: float) -> bool:
-        """Returns True if a value improves on the best one by more than the threshold."""
-        best = self.best
-        if best is None or math.isnan(best):
-            best = -math.inf if self.highest else math.inf
-        # NaN is neither higher nor lower than another value.
-        if self.highest:
-            return value > best * (1 + self.threshold)
-        return value < best * (1 - self.threshold)
 
 
 @dataclass(frozen=True)
@@ -387,7 +377,7 @@ class Chain(Schedule):
                 f"{len(self.lengths)} lengths of {len(self.schedules)} schedules"
             )
         for length in self.lengths:
-            _require_at_least("every number of lengths", length, 1)
+            _require("every number of lengths", length, 1)
 
     def __call__(self, step: int) -> float:
         """Returns the learning rate of a step, counted from 0."""
@@ -403,13 +393,8 @@ def _anneal(start: float, end: float, done: float) -> float:
     return end + (start - end) * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def _require_at_least(name: str, value: int, least: int) -> None:
-    """Refuses a number of steps or features that is too small."""
-    if value < least:
-        raise ArgumentError(f"{name} must be at least {least}, got {value}")
-
-
-def _require_above_0(name: str, value: float) -> None:
-    """Refuses a factor that is not positive."""
-    if not value > 0:
-        raise ArgumentError(f"{name} must be above 0, got {value}")
+def _require(name: str, value: float, least: int | None = None) -> None:
+    """Refuses a number below `least`; without it, one that is not above 0."""
+    if value < least if least is not None else not value > 0:
+        limit = "above 0" if least is None else f"at least {least}"
+        raise ArgumentError(f"{name} must be {limit}, got {value}")

@@ -1,4 +1,4 @@
-"""States: the arrays of an optimiser for each parameter."""
+"""States: the arrays of an optimiser for each parameter, and its numbers of steps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from seqloom.nn._state import hold
 from seqloom.record import Record
 from seqloom.record._keys import change_array, list_renamed
 from seqloom.tensor import Tensor
-from seqloom.tensor._leaves import Leaf, assign_owners, copy_to, new_leaf
+from seqloom.tensor._leaves import (
+    Counter,
+    Leaf,
+    assign_owners,
+    copy_to,
+    new_counter,
+    new_leaf,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from seqloom.nn._stored import Param
     from seqloom.record._keys import KeyMap
@@ -29,6 +36,7 @@ class States:
 
     def __init__(self, *, is_full: bool = False) -> None:
         self._is_full = is_full  # whether floats of half precision are stored as float32
+        self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # parameters that the arrays fit
         self._flat: tuple[Any, list[Leaf]] | None = None  # computed on first use
@@ -61,12 +69,16 @@ class States:
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         assign_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
-    def follow(self) -> dict[str, str]:
-        """Moves states to the present paths of their parameters; returns new by old."""
-        owners = self._list_owners()
-        if all(owner.path == path for path, owner in owners):
-            return {}
-        moved = {path: owner.path for path, owner in owners if owner.path != path}
+    def follow(self) -> None:
+        """Moves states and counts to the present paths of their parameters."""
+        moved: dict[str, str] = {}
+        for path, state in self._leaves.items():
+            leaf = next(iter(state.values()), None)
+            owner = None if leaf is None else _find_owner(leaf)
+            if owner is not None and owner.path != path:
+                moved[path] = owner.path
+        if not moved:
+            return
         leaves = {moved.get(path, path): state for path, state in self._leaves.items()}
         if len(leaves) < len(self._leaves):
             raise ArgumentError(
@@ -74,13 +86,7 @@ class States:
                 f"{_list_some([*moved.values()])}; use one optimiser for each model"
             )
         self._leaves, self._shapes, self._flat = leaves, {}, None
-        return moved
-
-    def _list_owners(self) -> list[tuple[str, Any]]:
-        """Lists the paths of states with the parameters that they have updated."""
-        first = ((path, next(iter(it.values()), None)) for path, it in self._leaves.items())
-        refs = ((path, leaf.owner) for path, leaf in first if leaf and leaf.owner)
-        return [(path, owner) for path, it in refs if (owner := it()) is not None]
+        self.counts.rename(moved)
 
     def _refuse_restart(self, params: list[Param], model: list[Param]) -> None:
         """Refuses new states at 0 while older states have no parameter in the model."""
@@ -89,7 +95,7 @@ class States:
         unused = [
             path
             for path, state in self._leaves.items()
-            if state and path not in known and not any(map(_has_owner, state.values()))
+            if state and path not in known and not any(map(_find_owner, state.values()))
         ]
         if new and unused:
             raise RecordError(
@@ -115,18 +121,25 @@ class States:
         """Returns the paths of all parameters that were updated."""
         return list(self._leaves)
 
-    def to_numpy(self) -> dict[str, Any]:
-        """Returns arrays that the next step copies, by path and name joined with a dot."""
-        return {
+    def to_record(self) -> Record:
+        """Returns arrays that the next step copies, and the numbers of steps."""
+        arrays = {
             f"{path}.{name}": _hold(f"{path}.{name}", leaf)
             for path, state in self._leaves.items()
             for name, leaf in state.items()
         }
+        return Record(arrays, metadata=self.counts.to_facts())
 
-    def load(
-        self, record: Mapping[str, Any], names_of: Callable[[str], tuple[str, ...]]
+    def load_record(
+        self,
+        record: Mapping[str, Any],
+        keys: KeyMap | None,
+        names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """Sets the arrays from a record; they move to a backend on first use."""
+        """Sets arrays and counts; the arrays move to a backend on first use."""
+        record = _rename(record, keys)
+        counts = Counts()
+        counts.load(record.metadata)
         found: dict[str, dict[str, Leaf]] = {}
         for full, array in record.items():
             path, _, name = full.rpartition(".")
@@ -142,27 +155,114 @@ class States:
                 raise RecordError(
                     f"the record lacks the optimiser's {missing[0]} of {path}"
                 )
-        self._leaves, self._shapes = found, {}
-        self._flat = None
+        self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Returns paths, names and shapes, and the leaves in the same order."""
+        """Returns paths, names, shapes and shared counters; counters and arrays."""
         if self._flat is None:  # every compiled step needs it
-            self._flat = self._flatten()
+            kinds = tuple(
+                (path, tuple((name, *_kind_of(leaf)) for name, leaf in state.items()))
+                for path, state in self._leaves.items()
+                if state  # without states, the first step changes nothing
+            )
+            rows = [leaf for state in self._leaves.values() for leaf in state.values()]
+            self._flat = kinds, rows
+        shared, counters = self.counts.leaves()
+        return (self._flat[0], shared), [*counters, *self._flat[1]]
+
+
+class Counts:
+    """The number of steps of an optimiser, and of less often updated parameters."""
+
+    # Parameters that were always updated together share one counter, so that a step of a
+    # whole model increments one number.
+
+    def __init__(self) -> None:
+        self.total = Counter()
+        self._fewer: dict[str, Counter] = {}  # by path; all others were always updated
+        self._last: list[str] = []
+        self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
+
+    def begin(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
+        """Splits the counters so that this step updates all parameters of one, or none."""
+        if updated == self._last:
+            return
+        now, before = set(updated), set(known)
+        new = now - before
+        if new and (before or self.total.read_committed()):
+            self._split_off(new, 0, backend)
+        groups: dict[Counter, set[str]] = {}
+        for path in before:
+            groups.setdefault(self.of(path), set()).add(path)
+        for counter, paths in groups.items():
+            # The updated paths keep the total. Any other counter stays with the rest.
+            split = paths - now if counter is self.total else paths & now
+            if split and (split != paths or counter is self.total):
+                self._split_off(split, counter.read_committed(), backend)
+        self._last = list(updated)
+        self._flatten()
+
+    def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
+        """Returns the next number of each counter of this step, without a change."""
+        counters = dict.fromkeys([self.total, *map(self.of, updated)])
+        return {counter: counter.next(backend) for counter in counters}
+
+    def rename(self, moved: Mapping[str, str]) -> None:
+        """Lets the counters follow parameters whose path has changed."""
+        self._fewer = {moved.get(path, path): it for path, it in self._fewer.items()}
+        self._last = []
+        self._flatten()
+
+    def of(self, path: str) -> Counter:
+        """Returns the counter of a parameter."""
+        return self._fewer.get(path, self.total)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Returns the numbers of steps as the metadata of a record."""
+        fewer = {path: counter.number for path, counter in self._fewer.items()}
+        facts: dict[str, Any] = {"step_count": self.total.number}
+        return {**facts, "step_counts": fewer} if fewer else facts
+
+    def load(self, facts: Mapping[str, Any]) -> None:
+        """Sets the numbers of steps from the metadata of a record."""
+        if "step_count" not in facts:
+            raise RecordError(
+                "the record is not an optimiser's: its metadata lacks step_count"
+            )
+        total: Any = facts["step_count"]
+        fewer = cast("dict[str, Any]", facts.get("step_counts", {}))
+        is_dict = isinstance(cast("Any", fewer), dict)
+        numbers: list[Any] = [total, *fewer.values()] if is_dict else [None]
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise RecordError(
+                "an optimiser's record needs integers from 0 up for step_count, and by "
+                f"path for step_counts; got {str(total)[:60]} and {str(fewer)[:60]}"
+            )
+        self.total.number = total
+        counters: dict[int, Counter] = {}
+        self._fewer, self._last = {}, []
+        for path, number in fewer.items():
+            counter = self._fewer[path] = counters.setdefault(number, Counter())
+            counter.number = number
+        self._flatten()
+
+    def leaves(self) -> tuple[Any, list[Leaf]]:
+        """Returns which parameters share a counter, and the counters."""
         return self._flat
 
-    def _flatten(self) -> tuple[Any, list[Leaf]]:
-        """Lists shapes, dtypes and leaves, one parameter after the other."""
-        kinds = tuple(
-            (path, tuple((name, *_kind_of(leaf)) for name, leaf in state.items()))
-            for path, state in self._leaves.items()
-            if state  # without states, the first step changes nothing
-        )
-        rows = [leaf for state in self._leaves.values() for leaf in state.values()]
-        return kinds, rows
+    def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
+        """Gives some parameters a new counter."""
+        counter = new_counter(backend, number)
+        self._fewer |= dict.fromkeys(sorted(paths), counter)
+
+    def _flatten(self) -> None:
+        """Lists the counters once, because every compiled step needs the list."""
+        counters = list(dict.fromkeys([self.total, *self._fewer.values()]))
+        indices = tuple((path, counters.index(c)) for path, c in self._fewer.items())
+        self._flat = indices, [*counters]
 
 
-def rename_states(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
+def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
     """Returns the record of states with other paths of parameters."""
     facts: dict[str, Any] = dict(getattr(record, "metadata", {}))
     if keys is None:
@@ -184,9 +284,9 @@ def rename_states(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
     return Record(arrays, metadata=facts)
 
 
-def _has_owner(leaf: Leaf) -> bool:
-    """Returns True if the parameter of a state still exists."""
-    return leaf.owner is not None and leaf.owner() is not None
+def _find_owner(leaf: Leaf) -> Any:
+    """Returns the parameter of a state; None if it does not exist any more."""
+    return None if leaf.owner is None else leaf.owner()
 
 
 def _list_some(paths: list[str]) -> str:

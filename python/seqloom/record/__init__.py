@@ -3,7 +3,6 @@
 from seqloom.record._json_gz import JsonGz
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._load import load
-from seqloom.record._msgpack import MsgPack
 from seqloom.record._precision import BFloat16, Double, Full, Half, Precision
 from seqloom.record._record import Record, Recorder
 from seqloom.record._safetensors import Safetensors
@@ -16,7 +15,6 @@ __all__ = [
     "Half",
     "JsonGz",
     "LazyArray",
-    "MsgPack",
     "Precision",
     "Record",
     "RecordSource",

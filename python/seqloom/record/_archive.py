@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from seqloom.record._source import RecordSource
 
 _PIECE = 1 << 20  # bytes that are unpacked together
-# What zipfile raises for damage, unknown methods and encrypted members. A name in another
+# The errors of zipfile for damage, unknown methods and encrypted members. A name in another
 # encoding is a ValueError.
 _DAMAGE = (
     BadZipFile,

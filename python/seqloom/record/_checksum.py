@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# The name in files: the XXH3 of 64 bits of each MiB of an array; these hashes, behind the
-# type and the shape, are hashed in the same way until one is left.
+# The name in files. Each MiB of an array is hashed by the XXH3 of 64 bits. The type, the
+# shape and these hashes are hashed in the same way, until one hash is left.
 ALGORITHM = "xxh3-64-mib"
 _BYTES = 8
-PLACE = "0" * 2 * _BYTES  # stands where the checksum will be
+PLACE = "0" * 2 * _BYTES  # is written before the checksum is known
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
@@ -45,11 +45,9 @@ def crc32(array: NDArray[Any]) -> str:
 
 def checksum_of(arrays: Mapping[str, Any]) -> str:
     """Returns the checksum of arrays by path, such as all weights of a network."""
-    sums = [f"{path} {_sum_array(np.asarray(it))}" for path, it in arrays.items()]
-    return checksum("weights", [len(sums)], _hash("\n".join(sums).encode()))
-
-
-def _sum_array(array: NDArray[Any]) -> str:
-    """Returns the checksum of one array from its numbers."""
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return checksum(array.dtype.name, array.shape, hash_bytes(flat))
+    lines: list[str] = []
+    for path, value in arrays.items():
+        array = np.asarray(value)
+        flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        lines.append(f"{path} {checksum(array.dtype.name, array.shape, hash_bytes(flat))}")
+    return checksum("weights", [len(lines)], _hash("\n".join(lines).encode()))

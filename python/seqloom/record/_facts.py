@@ -1,4 +1,4 @@
-"""Facts: what a file of ours says beside its arrays, as JSON with a checksum."""
+"""Facts: metadata and checksums of a file of this package, as JSON with a checksum."""
 
 from __future__ import annotations
 
@@ -47,57 +47,42 @@ def seal(facts: Facts) -> str:
 
 
 def unseal(name: str, sealed: str) -> Facts:
-    """Parses what `seal` wrote."""
+    """Parses the result of `seal`."""
     checksum, _, text = sealed.partition(" ")
     if checksum != f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}":
         raise RecordError(f"{name}: its metadata is damaged (the checksum differs)")
     parsed = parse_json(name, text)
     parts = cast("dict[str, Any]", parsed if isinstance(parsed, dict) else {})
-    _require_version(name, parts.get("format", 0))
-    return _old_facts(name, parts) if "format" not in parts else _facts(name, parts)
-
-
-def _facts(name: str, parts: dict[str, Any]) -> Facts:
-    """Returns the facts of this format version."""
-    if parts.get("checksum") != ALGORITHM:
-        raise RecordError(
-            f"{name}: has checksums of the kind {parts.get('checksum')!r}, expected "
-            f"{ALGORITHM!r}"
-        )
-    names = ("sums", "least_dtypes", "metadata")
-    sums, least, metadata = (_require_dict(name, parts.get(key)) for key in names)
-    _require_all(name, [*sums.values(), *least.values()], str)
-    return Facts(sums, metadata, least)
-
-
-def _old_facts(name: str, parts: dict[str, Any]) -> Facts:
-    """Returns the facts of a file from before there was a format version."""
-    sums, metadata = (_require_dict(name, parts.get(key)) for key in ("crc32", "metadata"))
-    _require_all(name, list(sums.values()), int)
-    hexadecimal = {path: f"{value:08x}" for path, value in sums.items()}
-    return Facts(hexadecimal, metadata, is_old=True)
-
-
-def _require_version(name: str, version: object) -> None:
-    """Refuses a file of a later version."""
+    version = parts.get("format", 0)
     if type(version) is not int or not 0 <= version <= VERSION:
         raise RecordError(
             f"{name}: has the format version {version}; this seqloom reads versions up to "
             f"{VERSION}; install a newer one"
         )
+    if "format" not in parts:  # the file is older than the format versions
+        sums = _require_dict(name, parts, "crc32", kind=int)
+        hexadecimal = {path: f"{value:08x}" for path, value in sums.items()}
+        return Facts(hexadecimal, _require_dict(name, parts, "metadata"), is_old=True)
+    if parts.get("checksum") != ALGORITHM:
+        raise RecordError(
+            f"{name}: has checksums of the kind {parts.get('checksum')!r}, expected "
+            f"{ALGORITHM!r}"
+        )
+    sums = _require_dict(name, parts, "sums", kind=str)
+    least = _require_dict(name, parts, "least_dtypes", kind=str)
+    return Facts(sums, _require_dict(name, parts, "metadata"), least)
 
 
-def _require_dict(name: str, value: object) -> dict[str, Any]:
-    """Refuses facts that are no dict."""
-    if not isinstance(value, dict):
+def _require_dict(
+    name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
+) -> dict[str, Any]:
+    """Returns a dict among the facts; refuses anything else, and values of another type."""
+    value = parts.get(key)
+    table = cast("dict[str, Any]", value if isinstance(value, dict) else {})
+    is_odd = kind is not None and any(type(each) is not kind for each in table.values())
+    if not isinstance(value, dict) or is_odd:
         raise RecordError(f"{name}: its facts must have metadata and checksums")
-    return cast("dict[str, Any]", value)
-
-
-def _require_all(name: str, values: list[Any], kind: type) -> None:
-    """Refuses values of another type."""
-    if any(type(value) is not kind for value in values):
-        raise RecordError(f"{name}: its facts must have metadata and checksums")
+    return table
 
 
 def parse_json(name: str, text: str | bytes) -> Any:

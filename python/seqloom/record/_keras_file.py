@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,10 +38,12 @@ def read_hdf5(source: RecordSource) -> Record:
         raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
-        path = _path(name)
+        # TensorFlow adds the number of an output.
+        path = name.removeprefix(_WEIGHTS).removesuffix(":0").replace("/", ".")
         if path in arrays:
             raise RecordError(f"{source.name}: two arrays have the path {path}")
-        arrays[path] = _lazy(source, name, shape=shape, dtype=dtype)
+        read = partial(_read_array, source, name, size=prod(shape), dtype=dtype)
+        arrays[path] = LazyArray(source.name, path, shape, dtype, read)
     known = {key: value for key, value in facts.items() if value is not None}
     return Record(arrays, metadata=known)
 
@@ -81,7 +84,7 @@ def _list_arrays(
         item = group[key]
         if isinstance(item, h5py.Group):
             address = h5py.h5o.get_info(item.id).addr
-            if address in seen:  # it may hold itself
+            if address in seen:  # a group may contain itself
                 raise RecordError(f"{source.name}: {name} is linked twice")
             seen.add(address)
             yield from _list_arrays(source, item, h5py, seen=seen, prefix=f"{name}/")
@@ -94,26 +97,17 @@ def _list_arrays(
         yield name, (tuple(item.shape), item.dtype.newbyteorder("="))
 
 
-def _path(name: str) -> str:
-    """Returns the path of an array: without the number of TensorFlow's output."""
-    return name.removeprefix(_WEIGHTS).removesuffix(":0").replace("/", ".")
-
-
-def _lazy(
-    source: RecordSource, name: str, *, shape: tuple[int, ...], dtype: np.dtype[Any]
-) -> LazyArray:
-    """Describes a dataset."""
-
-    def read() -> NDArray[Any]:
-        source.require_plausible(name, prod(shape) * dtype.itemsize)
-        h5py = _import_h5py(source)
-        try:
-            with source.open() as file, h5py.File(file, "r") as root:
-                return np.asarray(root[name][()], dtype)
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise RecordError(f"{source.name}: {name} cannot be read ({error})") from None
-
-    return LazyArray(source.name, _path(name), shape, dtype, read)
+def _read_array(
+    source: RecordSource, name: str, *, size: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Reads a dataset of a number of values."""
+    source.require_plausible(name, size * dtype.itemsize)
+    h5py = _import_h5py(source)
+    try:
+        with source.open() as file, h5py.File(file, "r") as root:
+            return np.asarray(root[name][()], dtype)
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
+        raise RecordError(f"{source.name}: {name} cannot be read ({error})") from None
 
 
 def _plain(value: Any) -> Any:

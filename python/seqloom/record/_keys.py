@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._prepared import to_numpy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # A new path, or one with a function that changes the array (`numpy.transpose`); None leaves
 # the array out.
@@ -36,60 +33,51 @@ def list_renamed(
     record: Mapping[str, Any], keys: KeyMap
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
     """Lists old path, new path and change of each path that is not left out."""
-    found: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
-    for old, new, change in _find_renamed(record, keys):
-        if new in found:
-            raise ArgumentError(f"keys gives two arrays the path {new!r}; one is {old!r}")
-        found[new] = old, new, change
-    return [*found.values()]
-
-
-def _find_renamed(
-    record: Mapping[str, Any], keys: KeyMap
-) -> Iterator[tuple[str, str, Callable[[Any], Any] | None]]:
-    """Yields old path, new path and change of each path that is not left out."""
     is_table = isinstance(keys, Mapping)
     find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
+    renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
     for old in record:
-        found = find(old)
-        if isinstance(found, tuple):
-            yield old, found[0], found[1]
-        elif isinstance(found, str):
-            yield old, found, None
-        elif found is not None:
+        key = find(old)
+        if isinstance(key, tuple):
+            new, change = key[:2]
+        elif isinstance(key, str):
+            new, change = key, None
+        elif key is None:
+            continue
+        else:
             raise ArgumentError(
-                f"keys must give a path, a path and a function, or None, got {found!r} "
+                f"keys must give a path, a path and a function, or None, got {key!r} "
                 f"for {old!r}"
             )
+        if new in renamed:
+            raise ArgumentError(f"keys gives two arrays the path {new!r}; one is {old!r}")
+        renamed[new] = old, new, change
+    return [*renamed.values()]
 
 
 def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
-    """Returns a function that the last matching pattern decides."""
-    patterns = {pattern: _compile(pattern) for pattern in keys}
-    for pattern, regular in patterns.items():
+    """Returns a function that finds the new path by the last matching pattern."""
+    patterns: list[tuple[str, re.Pattern[str]]] = []
+    for pattern in keys:
+        regular = re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
         if not any(map(regular.fullmatch, record)):
             raise ArgumentError(
                 f"keys has {pattern!r}, which matches no path of the record; its paths "
                 f"are {', '.join(list(record)[:8])}"
             )
+        patterns.append((pattern, regular))
 
     def find(old: str) -> NewKey:
-        new: NewKey = old
-        for pattern, regular in patterns.items():
+        for pattern, regular in reversed(patterns):
             if match := regular.fullmatch(old):
-                new = _fill(pattern, keys[pattern], match)
-        return new
+                return _fill(pattern, keys[pattern], match)
+        return old
 
     return find
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Returns a pattern in which each ``*`` stands for any text."""
-    return re.compile("(.*)".join(map(re.escape, pattern.split("*"))), re.DOTALL)
-
-
 def _fill(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
-    """Puts what each ``*`` of the old path stood for into the new path."""
+    """Replaces each ``*`` of the new path by the text that the old path has there."""
     if not isinstance(new, (str, tuple)):
         return new
     path, *change = (new,) if isinstance(new, str) else new
@@ -109,7 +97,7 @@ def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
     """Returns a changed array; a lazy one is changed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply(path, to_numpy(path, value), change)
-    # A stand-in without memory tells the new shape.
+    # The shape is found with an array of zeros that takes no memory.
     stand_in = np.broadcast_to(np.zeros((), value.dtype), value.shape)
     shape = _apply(path, stand_in, change).shape
     return LazyArray(
@@ -125,7 +113,7 @@ def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
     """Changes an array."""
     try:
         return np.asarray(change(array))
-    except Exception as error:  # whatever the caller's function raises
+    except Exception as error:  # the caller's function may raise anything
         raise RecordError(
             f"the function that keys has for {path} failed: {error}"
         ) from error

@@ -6,19 +6,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from seqloom.errors import RecordError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
-
-    from seqloom.record._source import RecordSource
-
-    # Returns the checksum of a type, a shape, an array and the hash of each of its MiB.
-    Sum = Callable[[NDArray[Any], bytes], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,52 +65,3 @@ class LazyArray:
     def nbytes(self) -> int:
         """Number of bytes."""
         return prod(self.shape) * self.dtype.itemsize
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """Where an array lies in a source, in one or several spans, and its checksum."""
-
-    source: RecordSource
-    spans: Sequence[tuple[int, int]]
-    path: str
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    expected: str | None  # None: the file has no checksums
-    checksum: Sum
-
-    def to_lazy(self) -> LazyArray:
-        """Returns a lazy array that is read from here."""
-        read, check = self.read, None
-        if self.source.is_mapped:
-            # Later changes of the file would be seen in spite of a check.
-            read, check = self.view, self.read
-        return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
-
-    def view(self) -> NDArray[Any]:
-        """Returns a view of the source, unchecked; an array of several spans is read."""
-        if len(self.spans) != 1:
-            return self.read()
-        return self.source.view(*self.spans[0]).view(self.dtype).reshape(self.shape)
-
-    def read(self) -> NDArray[Any]:
-        """Reads the array, and checks it."""
-        data, hashes = self._take()
-        array = data.view(self.dtype).reshape(self.shape)
-        if self.expected is not None and self.checksum(array, hashes) != self.expected:
-            raise RecordError(
-                f"{self.source.name}: {self.path} is damaged (its checksum differs)"
-            )
-        return array
-
-    def _take(self) -> tuple[NDArray[np.uint8], bytes]:
-        """Returns the bytes and the hash of each MiB; all spans but the last are of MiB."""
-        if len(self.spans) == 1:
-            return self.source.take(*self.spans[0])
-        data = np.empty(sum(stop - start for start, stop in self.spans), np.uint8)
-        hashes = b""
-        end = 0
-        for start, stop in self.spans:
-            begin, end = end, end + stop - start
-            hashes += self.source.fill(start, data[begin:end])
-        return data, hashes

@@ -1,17 +1,17 @@
-"""Opens records: files of our own formats and of others, and folders."""
+"""Opens records: files of our own formats and of others, and folders of Hugging Face."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.record._folder import read_folder
-from seqloom.record._header import LENGTH_BYTES
+from seqloom._files import reading
+from seqloom.errors import MissingFileError, RecordError
+from seqloom.record._facts import parse_json
 from seqloom.record._json_gz import JsonGz
 from seqloom.record._keras_file import HDF5, has_keras_weights, read_hdf5, read_keras
-from seqloom.record._msgpack import MAGIC, MsgPack
 from seqloom.record._record import Record, Recorder, find_recorder
-from seqloom.record._safetensors import Safetensors
+from seqloom.record._safetensors import LENGTH_BYTES, Safetensors
 from seqloom.record._source import RecordSource
 from seqloom.record._torch_file import PICKLE, ZIP, read_torch, refuse_pickle
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _GZIP = b"\x1f\x8b"
+# Files of weights in a folder. An index, which names the file of each array, comes first.
+_PATTERNS = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
 
 
 def load(
@@ -59,27 +61,26 @@ def load(
     """
     place = Path(path)
     if place.is_dir() and recorder is None:
-        return read_folder(place, lambda file: load(file, mapped=mapped))
+        return _read_folder(place, mapped=mapped)
     source = RecordSource.of_file(place, mapped=mapped)
-    return recorder.decode(source) if recorder else _read(source, place)
+    return recorder.decode(source) if recorder else _read_file(source, place)
 
 
-def _read(source: RecordSource, path: Path) -> Record:
-    """Reads a file as its first bytes say, or as its suffix does."""
-    head = source.read(0, min(len(MAGIC), source.size))
-    found = find_recorder(path)
-    # A recorder of a user comes first, for its own suffixes.
-    if not isinstance(found, (Safetensors, MsgPack, JsonGz)):
-        return found.decode(source)
+def _read_file(source: RecordSource, path: Path) -> Record:
+    """Reads a file in the format of its first bytes, or else of its suffix."""
+    recorder = find_recorder(path)
+    # A recorder of the user comes first, for its own suffixes.
+    if not isinstance(recorder, (Safetensors, JsonGz)):
+        return recorder.decode(source)
+    head = source.read(0, min(LENGTH_BYTES + 1, source.size))
     reads: dict[bytes, Callable[[RecordSource], Record]] = {
-        MAGIC: MsgPack().decode,
         _GZIP: JsonGz().decode,
         HDF5: read_hdf5,
         ZIP: _read_zip,
         PICKLE: refuse_pickle,
     }
     # The length of a header of safetensors may begin with any bytes.
-    is_safetensors = head[LENGTH_BYTES:].startswith(b"{")
+    is_safetensors = head[LENGTH_BYTES:] == b"{"
     known = () if is_safetensors else [begin for begin in reads if head.startswith(begin)]
     return reads[known[0]](source) if known else Safetensors().decode(source)
 
@@ -87,3 +88,56 @@ def _read(source: RecordSource, path: Path) -> Record:
 def _read_zip(source: RecordSource) -> Record:
     """Reads an archive of Keras 3 or of torch."""
     return read_keras(source) if has_keras_weights(source) else read_torch(source)
+
+
+def _read_folder(folder: Path, *, mapped: bool) -> Record:
+    """Opens the weights in a folder of Hugging Face: one file, or several by an index."""
+    path = _find_weights(folder)
+    if not path.name.endswith(".index.json"):
+        return load(path, mapped=mapped)
+    files = _read_index(path)
+    records = {
+        name: load(folder / name, mapped=mapped) for name in dict.fromkeys(files.values())
+    }
+    for name, record in records.items():
+        expected = {key for key, file in files.items() if file == name}
+        if difference := sorted(expected ^ record.keys()):
+            raise RecordError(
+                f"{folder / name}: has other arrays than {path.name} says: {difference[0]}"
+            )
+    return Record({key: records[name][key] for key, name in files.items()})
+
+
+def _find_weights(folder: Path) -> Path:
+    """Returns the one index or file of weights in a folder."""
+    for pattern in _PATTERNS:
+        found = sorted(folder.glob(pattern))
+        if len(found) > 1:
+            names = ", ".join(path.name for path in found)
+            raise RecordError(
+                f"{folder}: has several files of weights ({names}); load one of them"
+            )
+        if found:
+            return found[0]
+    raise MissingFileError(
+        f"{folder}: has no weights; expected model.safetensors, or several files and "
+        "model.safetensors.index.json"
+    )
+
+
+def _read_index(path: Path) -> dict[str, str]:
+    """Returns the name of the file of each array."""
+    with reading(path):
+        index: Any = parse_json(str(path), path.read_bytes())
+    table = cast("dict[str, Any]", index if isinstance(index, dict) else {})
+    found: Any = table.get("weight_map")
+    if not isinstance(found, dict):
+        raise RecordError(f"{path}: has no weight_map of files by array")
+    files = cast("dict[str, Any]", found)
+    for key, name in files.items():
+        # A name with a folder in it could be of any file.
+        if not isinstance(name, str) or name in {"", ".", ".."} or Path(name).name != name:
+            raise RecordError(
+                f"{path}: {key} must be in a file of the folder, got {name!r}"
+            )
+    return files

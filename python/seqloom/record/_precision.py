@@ -67,7 +67,7 @@ class BFloat16(Precision):
 
     Examples:
         >>> import numpy as np, seqloom as sl
-        >>> brain = sl.record.MsgPack(precision=sl.record.BFloat16())
+        >>> brain = sl.record.Safetensors(precision=sl.record.BFloat16())
         >>> brain.from_bytes(brain.to_bytes(sl.record.Record({"x": np.ones(2)})))["x"].dtype
         dtype(bfloat16)
     """
@@ -132,7 +132,11 @@ def choose_type(
             f"{', '.join(map(str, FLOATS))}"
         )
     lowest = FLOATS[0] if least is None else _BY_NAME[least]
-    return wanted if wanted.itemsize >= lowest.itemsize else min(dtype, lowest, key=_size)
+    return (
+        wanted
+        if wanted.itemsize >= lowest.itemsize
+        else min(dtype, lowest, key=lambda each: each.itemsize)
+    )
 
 
 def _table(policy: object) -> Mapping[str, Precision]:
@@ -140,13 +144,8 @@ def _table(policy: object) -> Mapping[str, Precision]:
     return cast("Mapping[str, Precision]", policy if isinstance(policy, Mapping) else {})
 
 
-def _size(dtype: np.dtype[Any]) -> int:
-    """Returns the bytes of a number."""
-    return dtype.itemsize
-
-
 def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Returns what a policy says of one float array."""
+    """Returns the type that a policy gives one float array."""
     if isinstance(policy, Precision):
         return policy.dtype
     if isinstance(policy, Mapping):
@@ -158,5 +157,5 @@ def _ask(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[A
     return dtype if kind is None else np.dtype(_BY_NAME.get(kind, kind))
 
 
-# NumPy does not know the name before somebody imports ml_dtypes' types by name.
+# NumPy knows the name bfloat16 only after ml_dtypes is imported.
 _BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOATS}

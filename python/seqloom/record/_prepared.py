@@ -91,15 +91,17 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
     """Returns a value as a NumPy array; those of a torch parameter without its gradient."""
     detach = getattr(value, "detach", None)
     try:
-        plain = detach() if callable(detach) else value
+        plain: Any = detach() if callable(detach) else value
         if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
-            return _view_bfloat16(plain)
+            # NumPy has no such type; its own has the same bits.
+            bits = plain.cpu().contiguous().view(sys.modules["torch"].int16).numpy()
+            return bits.view(ml_dtypes.bfloat16)
         return np.asarray(plain)
     except SeqloomError:
         raise
     except ValueError as error:  # rows of different lengths
         raise RecordError(f"the values of {path} are not an array: {error}") from None
-    except Exception as error:  # whatever the library of the value raises
+    except Exception as error:  # the library of the value may raise anything
         raise RecordError(
             f"{path}: a {type(value).__name__} cannot be converted to a NumPy array "
             f"({error})"
@@ -119,10 +121,3 @@ def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any
             "another precision for it"
         )
     return converted
-
-
-def _view_bfloat16(tensor: Any) -> NDArray[Any]:
-    """Returns a tensor of torch whose type NumPy's functions do not know."""
-    torch = sys.modules["torch"]
-    bits = tensor.cpu().contiguous().view(torch.int16).numpy()
-    return bits.view(ml_dtypes.bfloat16)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import numpy as np
 
 from seqloom._files import atomic_path, flushing
-from seqloom.record._checksum import checksum
 from seqloom.record._lazy_array import LazyArray
 from seqloom.record._precision import choose_type, require_matches, require_policy
 from seqloom.record._prepared import PreparedArray, prepare
-from seqloom.record._source import RecordSource, hash_bytes
+from seqloom.record._source import RecordSource
 
 if TYPE_CHECKING:
     import os
@@ -164,7 +163,7 @@ class Record(Mapping[str, Any]):
         Args:
             path: Path of the file. An older file is replaced when the new one is complete.
             recorder: Format and precision of the file; default: the format of the suffix
-                (``.msgpack``, ``.json.gz``), else `Safetensors`.
+                (``.json.gz``), else `Safetensors`.
 
         Raises:
             FileError: The file cannot be written; the older one is as it was.
@@ -249,10 +248,10 @@ class Recorder(ABC):
         Examples:
             >>> import numpy as np, seqloom as sl
             >>> record = sl.record.Record({"x": np.ones(1)})
-            >>> sl.record.MsgPack().write("a.msgpack", record)
+            >>> sl.record.JsonGz().write("a.json.gz", record)
         """
         prepared = self._prepare(record)
-        # In place: a lock on the part says that its writer is alive.
+        # The part is written in place, because its writer holds a lock on it.
         with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
             self.encode(prepared, file)
 
@@ -315,8 +314,8 @@ class Recorder(ABC):
 
         Examples:
             >>> import numpy as np, seqloom as sl
-            >>> data = sl.record.MsgPack().to_bytes(sl.record.Record({"x": np.ones(2)}))
-            >>> np.asarray(sl.record.MsgPack().from_bytes(data)["x"]).tolist()
+            >>> data = sl.record.JsonGz().to_bytes(sl.record.Record({"x": np.ones(2)}))
+            >>> np.asarray(sl.record.JsonGz().from_bytes(data)["x"]).tolist()
             [1.0, 1.0]
         """
         return self.decode(RecordSource.of_bytes(data))
@@ -346,12 +345,3 @@ def find_recorder(path: str | os.PathLike[str]) -> Recorder:
     name = Path(path).name
     found = [suffix for suffix in _BY_SUFFIX if name.endswith(suffix)]
     return _BY_SUFFIX[max(found, key=len, default=_DEFAULT)]()
-
-
-def write_pieces(file: BinaryIO, array: PreparedArray) -> str:
-    """Writes an array piece by piece, and returns its checksum."""
-    hashes: list[bytes] = []
-    for piece in array.pieces():
-        hashes.append(hash_bytes(piece))
-        file.write(piece.data)
-    return checksum(array.kind, array.shape, b"".join(hashes))

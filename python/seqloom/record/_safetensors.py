@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, ClassVar
+from math import prod
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    BinaryIO,
+    ClassVar,
+    NamedTuple,
+    TypeVar,
+    cast,
+)
 
+import msgspec
+
+from seqloom._arguments import quote
 from seqloom.errors import RecordError
 from seqloom.record._checksum import PLACE, checksum, crc32
-from seqloom.record._facts import Facts, seal, unseal
-from seqloom.record._header import LENGTH_BYTES, ArrayEntry, read_header
-from seqloom.record._lazy_array import LazyArray, Placement
-from seqloom.record._record import Record, Recorder, write_pieces
+from seqloom.record._facts import Facts, parse_json, seal, unseal
+from seqloom.record._lazy_array import LazyArray
+from seqloom.record._record import Record, Recorder
+from seqloom.record._source import RecordSource, hash_bytes
+from seqloom.record._types import find_type, require_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from seqloom.record._precision import PrecisionPolicy
-    from seqloom.record._source import RecordSource
+    import numpy as np
+    from numpy.typing import NDArray
 
+    from seqloom.record._precision import PrecisionPolicy
+    from seqloom.record._prepared import PreparedArray
+
+Kind = TypeVar("Kind")
+Size = Annotated[int, msgspec.Meta(ge=0)]
+
+LENGTH_BYTES = 8  # the length of the header is an integer of this size
+_LONGEST = 100_000_000  # bytes of a header, as the format limits them
 # The facts are one entry of the header's string table, because the order of two entries
 # would be random in other writers: a mark, the checksum, and the facts as JSON.
 _FACTS, _MARK = "seqloom", "seqloom facts "
 _PLAIN = {"format": "pt"}
-# The arrays begin at a multiple of so many bytes: that of a cache line.
+# The arrays begin at a multiple of these bytes, the size of a cache line.
 _ALIGNMENT = 64
 
 
@@ -70,12 +92,11 @@ class Safetensors(Recorder):
         begin = file.tell()
         file.write(_header(record, sums, plain=self.plain))
         for path in _in_order(record):
-            sums[path] = write_pieces(file, record[path])
+            sums[path] = _write_array(file, record[path])
         end = file.tell()
         file.seek(begin)
-        file.write(
-            _header(record, sums, plain=self.plain)
-        )  # as long as before, now with the checksums
+        # The header with the checksums is as long as the one without them.
+        file.write(_header(record, sums, plain=self.plain))
         file.seek(end)
 
     def decode(self, source: RecordSource) -> Record:
@@ -99,17 +120,27 @@ class Safetensors(Recorder):
             >>> sl.record.Safetensors().from_bytes(data).metadata
             {'n': 1}
         """
-        entries, strings = read_header(source)
+        arrays, strings = _read_header(source)
         facts = _find_facts(source, strings)
         if facts is None:
-            arrays = {path: _lazy(source, path, entries[path]) for path in sorted(entries)}
-            return Record(arrays)
-        if facts.sums.keys() != entries.keys():
+            return Record({path: arrays[path].to_lazy() for path in sorted(arrays)})
+        if facts.sums.keys() != arrays.keys():
             raise RecordError(f"{source.name}: the names of its arrays are damaged")
-        arrays = {
-            path: _lazy(source, path, entries[path], facts=facts) for path in facts.sums
+        checked = {
+            path: arrays[path]._replace(expected=expected, is_old=facts.is_old).to_lazy()
+            for path, expected in facts.sums.items()
         }
-        return Record(arrays, metadata=facts.metadata, least_dtypes=facts.least)
+        return Record(checked, metadata=facts.metadata, least_dtypes=facts.least)
+
+
+def _write_array(file: BinaryIO, array: PreparedArray) -> str:
+    """Writes an array piece by piece, and returns its checksum."""
+    # As a function: when it returns, no piece of one array is left while the next is made.
+    hashes: list[bytes] = []
+    for piece in array.pieces():
+        hashes.append(hash_bytes(piece))
+        file.write(piece.data)
+    return checksum(array.kind, array.shape, b"".join(hashes))
 
 
 def _in_order(record: Record) -> list[str]:
@@ -145,20 +176,121 @@ def _find_facts(source: RecordSource, strings: dict[str, str]) -> Facts | None:
     return unseal(source.name, entry.removeprefix(_MARK))
 
 
-def _lazy(
-    source: RecordSource, path: str, entry: ArrayEntry, *, facts: Facts | None = None
-) -> LazyArray:
-    """Describes an array of the file."""
-    kind, dtype, shape, start, stop = entry
-    is_old = facts is not None and facts.is_old
-    return Placement(
-        source=source,
-        spans=[(start, stop)],
-        path=path,
-        dtype=dtype,
-        shape=shape,
-        expected=None if facts is None else facts.sums[path],
-        checksum=lambda array, hashes: (
-            crc32(array) if is_old else checksum(kind, shape, hashes)
-        ),
-    ).to_lazy()
+class HeaderEntry(msgspec.Struct):
+    """The entry of one array in a header."""
+
+    dtype: str
+    shape: tuple[Size, ...]
+    data_offsets: tuple[Size, Size]
+
+
+class StoredArray(NamedTuple):
+    """An array in a safetensors file: its type, its place and its checksum."""
+
+    source: RecordSource
+    path: str
+    kind: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+    expected: str | None = None  # None: the file has no checksums
+    is_old: bool = False  # the checksum is a CRC-32
+
+    def to_lazy(self) -> LazyArray:
+        """Returns a lazy array that is read from the file."""
+        read, check = self.read, None
+        if self.source.is_mapped:
+            # A check when the array is read would not find later changes of the file.
+            read, check = self.view, self.read
+        return LazyArray(self.source.name, self.path, self.shape, self.dtype, read, check)
+
+    def view(self) -> NDArray[Any]:
+        """Returns a view of the mapped file, unchecked."""
+        data = self.source.view(self.start, self.stop)
+        return data.view(self.dtype).reshape(self.shape)
+
+    def read(self) -> NDArray[Any]:
+        """Reads the array, and checks it."""
+        data, hashes = self.source.take(self.start, self.stop)
+        array = data.view(self.dtype).reshape(self.shape)
+        if self.expected is not None:
+            sum_ = crc32(array) if self.is_old else checksum(self.kind, self.shape, hashes)
+            if sum_ != self.expected:
+                raise RecordError(
+                    f"{self.source.name}: {self.path} is damaged (its checksum differs)"
+                )
+        return array
+
+
+def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str, str]]:
+    """Returns the arrays and the table of strings, both by name."""
+    length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
+    begin = LENGTH_BYTES + length
+    if begin > source.size or length > _LONGEST:
+        raise _not_whole(source, "its header does not end")
+    header: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
+    if not isinstance(header, dict):
+        raise _not_whole(source, "its header is no table")
+    table = cast("dict[str, Any]", header)
+    metadata = table.pop("__metadata__", None)
+    strings = _convert(
+        source, "its metadata", {} if metadata is None else metadata, kind=dict[str, str]
+    )
+    arrays = {name: _entry(source, name, table[name], begin=begin) for name in table}
+    try:
+        "".join([*arrays, *strings, *strings.values()]).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can write
+        raise _not_whole(source, "a name or its metadata is not valid Unicode") from None
+    _require_no_gaps(source, list(arrays.values()), begin=begin)
+    return arrays, strings
+
+
+def _decode(source: RecordSource, header: bytes) -> str:
+    """Returns the text of a header; refuses a byte order mark."""
+    try:
+        text = header.decode()
+    except UnicodeDecodeError:
+        raise _not_whole(source, "its header is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise _not_whole(source, "its header begins with a byte order mark")
+    return text
+
+
+def _entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
+    """Returns the array of an entry; refuses impossible types, shapes and sizes."""
+    fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
+    dtype = find_type(source.name, name, fields.dtype)
+    require_shape(source.name, name, fields.shape, dtype=dtype)
+    start, stop = fields.data_offsets
+    if stop - start != prod(fields.shape) * dtype.itemsize:
+        raise _not_whole(source, f"the entry of {quote(name)} has a wrong number of bytes")
+    start, stop = begin + start, begin + stop
+    return StoredArray(source, name, fields.dtype, dtype, fields.shape, start, stop)
+
+
+def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
+    """Returns a parsed value as a type; refuses another one."""
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:
+        raise _not_whole(source, f"{what} is not valid: {error}") from None
+
+
+def _require_no_gaps(
+    source: RecordSource, arrays: list[StoredArray], *, begin: int
+) -> None:
+    """Refuses arrays that overlap or leave bytes between them or at the end."""
+    end = begin
+    for array in sorted(arrays, key=lambda array: (array.start, array.stop)):
+        if array.start != end:
+            raise _not_whole(source, "its arrays overlap or leave a gap")
+        end = array.stop
+    if end != source.size:
+        found, expected = end - begin, source.size - begin
+        raise _not_whole(source, f"its arrays have {found} bytes, but {expected} follow")
+
+
+def _not_whole(source: RecordSource, why: str) -> RecordError:
+    """Returns the error for a file that is not a whole safetensors file."""
+    return RecordError(f"{source.name}: not a whole safetensors file ({why})")

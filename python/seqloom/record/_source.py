@@ -7,7 +7,7 @@ import mmap
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from seqloom.errors import FileError, MissingFileError, RecordError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Below so many bytes a second thread costs more than it does.
+# Below this number of bytes a second thread costs more than it saves.
 _SHARED = 8 << 20
 # Weights hardly compress: content of more bytes than both limits is no model.
 _PLAUSIBLE, _PLAUSIBLE_RATIO = 1 << 26, 16
@@ -73,7 +73,11 @@ class RecordSource:
         try:
             with Path(path).open("rb") as file:
                 state = _describe(os.fstat(file.fileno()))
-                memory = _map(file) if mapped and state[0] else None
+                memory = None
+                if mapped and state[0]:
+                    # The map lives as long as a view of it.
+                    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                    memory = np.frombuffer(pages, np.uint8)
         except FileNotFoundError:
             raise MissingFileError(
                 f"{path}: no such file; expected a model record"
@@ -172,13 +176,11 @@ class RecordSource:
 
     def view(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Returns bytes as a view of the memory."""
+        if self._memory is None:
+            return self.take(start, stop)[0]
         if self.is_mapped:
             check_uncut(self.path, self.size)
-        return (
-            self._memory[start:stop]
-            if self._memory is not None
-            else self.take(start, stop)[0]
-        )
+        return self._memory[start:stop]
 
     def take(self, start: int, stop: int) -> tuple[NDArray[np.uint8], bytes]:
         """Returns bytes as a view or a new array, and the hash of each MiB."""
@@ -186,20 +188,13 @@ class RecordSource:
             view = self._memory[start:stop]
             return view, hash_bytes(view)
         out = np.empty(stop - start, np.uint8)
-        return out, self.fill(start, out)
-
-    def fill(self, start: int, out: NDArray[np.uint8]) -> bytes:
-        """Fills an array with bytes, and returns the hash of each MiB."""
-        if self._memory is not None:
-            out[:] = self._memory[start : start + out.size]
-            return hash_bytes(out)
+        path = self._checked_path()
         try:
-            path = self._checked_path()
             hashes = _native.read_pieces(path, start, out, _count_threads(out.size))
         except FileError as error:
             raise RecordError(f"{self.name}: cannot be read any more ({error})") from None
         self._checked_path()  # another file may have got the name meanwhile
-        return hashes
+        return out, hashes
 
     def _checked_path(self) -> Path:
         """Returns the path; refuses another file than the one that was described."""
@@ -225,16 +220,10 @@ def hash_bytes(data: NDArray[np.uint8]) -> bytes:
 
 
 def _count_threads(size: int) -> int:
-    """Returns the number of threads for so many bytes."""
+    """Returns the number of threads for a number of bytes."""
     return count_threads() if size >= _SHARED else 1
 
 
 def _describe(status: os.stat_result) -> tuple[int, ...]:
-    """Returns what tells a file from the one that replaces it."""
+    """Returns properties that change when another file gets the name."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
-
-
-def _map(file: Any) -> NDArray[np.uint8]:
-    """Maps a file into memory; the map lives as long as a view of it."""
-    found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(found, np.uint8)

@@ -129,6 +129,10 @@ class _Machine:
                 "need; it is not followed"
             )
 
+    def remember(self, number: int) -> None:
+        """Stores the last value under a number."""
+        self.memory[number] = self.stack[-1]
+
     def pop_to_mark(self) -> list[Any]:
         """Takes what was put on the stack since the last mark."""
         place = len(self.stack) - 1
@@ -143,8 +147,18 @@ class _Machine:
     def find_name(self, argument: str) -> None:
         """Puts a name on the stack, if it is one that tensors need."""
         name = argument.replace(" ", ".")
+        needs = f"{self.file}: needs {name} to be loaded"
+        if name in _CONVERSIONS:
+            raise RecordError(
+                f"{needs}, and no array holds such a tensor; load the file in torch, and "
+                f"save {_CONVERSIONS[name]} in place of the tensor"
+            )
         if name not in _CALLS and name.removeprefix(_STORAGE) not in _DTYPES:
-            raise _refuse_name(self.file, name)
+            raise RecordError(
+                f"{needs}, which may run code; it is not. Load the file in torch, and save "
+                "a dict of its tensors: model.state_dict(), converted to types that NumPy "
+                "has"
+            )
         self.stack.append(PickledName(name))
 
     def find_name_of_stack(self) -> None:
@@ -217,20 +231,6 @@ class _Machine:
             )
 
 
-def _refuse_name(file: str, name: str) -> RecordError:
-    """Returns the error for a name that is not followed, with what to do in torch."""
-    needs = f"{file}: needs {name} to be loaded"
-    if name in _CONVERSIONS:
-        return RecordError(
-            f"{needs}, and no array holds such a tensor; load the file in torch, and save "
-            f"{_CONVERSIONS[name]} in place of the tensor"
-        )
-    return RecordError(
-        f"{needs}, which may run code; it is not. Load the file in torch, and save a dict "
-        "of its tensors: model.state_dict(), converted to types that NumPy has"
-    )
-
-
 def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
     """Returns a tensor; refuses numbers that make no sense."""
     storage, offset, shape, strides = arguments[:4]
@@ -290,16 +290,12 @@ _ACTIONS: dict[str, Callable[[_Machine, Any], None]] = {
     "APPENDS": lambda machine, _: machine.extend(),
     "BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),
     "BINPERSID": lambda machine, _: machine.find_storage(),
-    "BINPUT": lambda machine, number: machine.memory.update({number: machine.stack[-1]}),
+    "BINPUT": lambda machine, number: machine.remember(number),
     "BUILD": lambda machine, _: machine.set_state(),
     "GLOBAL": lambda machine, name: machine.find_name(name),
     "LONG_BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),
-    "LONG_BINPUT": lambda machine, number: machine.memory.update(
-        {number: machine.stack[-1]}
-    ),
-    "MEMOIZE": lambda machine, _: machine.memory.update(
-        {len(machine.memory): machine.stack[-1]}
-    ),
+    "LONG_BINPUT": lambda machine, number: machine.remember(number),
+    "MEMOIZE": lambda machine, _: machine.remember(len(machine.memory)),
     "REDUCE": lambda machine, _: machine.call(),
     "SETITEM": lambda machine, _: machine.set_item(),
     "SETITEMS": lambda machine, _: machine.set_items(),

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from seqloom.record._source import RecordSource
 
 ZIP = b"PK\x03\x04"
-# What files of torch before version 1.6, and pickles, begin with.
+# The first byte of pickles, and of files of torch before version 1.6.
 PICKLE = b"\x80"
 _LOCAL_HEADER = 30  # bytes of a header in the archive, before the name
-# So deep are nested dicts read, and so many values.
+# Limits of the depth of nested dicts, and of the number of values.
 _DEEPEST, _MOST = 32, 1 << 20
 
 

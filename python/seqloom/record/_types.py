@@ -10,7 +10,7 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom.errors import RecordError
 
-# The names are those of safetensors; every format of ours uses them.
+# The names of safetensors; all formats of this package use them.
 TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
@@ -28,7 +28,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
-_SHOWN = 200  # letters of a name that an error shows
+_SHOWN = 200  # characters of a name that an error shows
 # The float types that a precision converts from and to, narrow ones first.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 

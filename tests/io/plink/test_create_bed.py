@@ -36,16 +36,13 @@ def broken_off():
     specimen=specimens(),
     kind=st.sampled_from((*KINDS, "int64")),
     count_a1=st.booleans(),
-    plain=st.booleans(),
 )
-def test_lines_make_the_file_that_the_whole_array_makes(
-    tmp_path, specimen, kind, count_a1, plain
-):
+def test_lines_make_the_file_that_the_whole_array_makes(tmp_path, specimen, kind, count_a1):
     values = specimen.values.astype(kind)
     if kind.startswith("float"):
         values[values == -127] = np.nan
     iids, sids = values.shape
-    how = {"count_A1": count_a1, "major": specimen.major, "force_python_only": plain}
+    how = {"count_A1": count_a1, "major": specimen.major}
     with create_bed(tmp_path / "x.bed", iids, sids, **how) as bed:
         for line in values.T if specimen.major == "SNP" else values:
             bed.write(line)

@@ -1,6 +1,5 @@
 """An open .bed: its tables, its errors, its handle."""
 
-import inspect
 import multiprocessing
 import os
 import pickle
@@ -20,7 +19,7 @@ from seqloom.errors import (
     MissingFileError,
     NumberRangeError,
 )
-from seqloom.io import create_bed, open_bed, to_bed
+from seqloom.io import open_bed, to_bed
 
 VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
 
@@ -30,29 +29,6 @@ def path(tmp_path):
     """A set of three individuals and four variants."""
     to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
     return tmp_path / "small.bed"
-
-
-@pytest.mark.parametrize(
-    "ours",
-    [
-        open_bed.__init__,
-        open_bed.read,
-        open_bed.read_sparse,
-        to_bed,
-        create_bed.__init__,
-        create_bed.write,
-    ],
-    ids=lambda each: each.__qualname__,
-)
-def test_arguments_are_those_of_bed_reader(ours):
-    theirs: Any = bed_reader
-    for name in ours.__qualname__.split("."):
-        theirs = getattr(theirs, name)
-    expected = inspect.signature(theirs).parameters
-    found = {n: p for n, p in inspect.signature(ours).parameters.items() if n != "out"}
-    assert list(found) == list(expected)
-    assert [p.default for p in found.values()] == [p.default for p in expected.values()]
-    assert [p.kind for p in found.values()] == [p.kind for p in expected.values()]
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
@@ -176,23 +152,12 @@ def test_a_table_that_is_not_there_is_an_error_when_it_is_read(path):
         bed.shape  # noqa: B018
 
 
-@pytest.mark.parametrize("plain", [False, True])
-def test_what_is_no_bed_is_an_error_now_or_at_the_first_read(plain):
+def test_what_is_no_bed_is_an_error_now_or_at_the_first_read():
     with pytest.raises(FormatError):
         open_bed(WHEEL / "badfile.bed")
     later = open_bed(WHEEL / "badfile.bed", 1, 1, skip_format_check=True)
     with pytest.raises(FormatError):
-        later.read(force_python_only=plain)
-
-
-@pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
-def test_an_old_name_of_an_argument_is_taken_but_not_both(path, name):
-    old = name.replace("location", "filepath")
-    file = path.with_suffix({"l": ".bed", "f": ".fam", "b": ".bim"}[name[0]])
-    rest: dict[str, Any] = {"location": None} if name == "location" else {"location": path}
-    assert open_bed(**rest, **{old: file}).shape == (3, 4)
-    with pytest.raises(ArgumentError, match=f"Cannot set both {name} and {old}"):
-        open_bed(**rest | {name: file, old: file})
+        later.read()
 
 
 def test_what_is_no_path_is_an_error():
@@ -289,7 +254,7 @@ def test_a_relative_path_means_the_folder_where_it_was_opened(tmp_path, monkeypa
     bed = open_bed("a.bed")
     monkeypatch.chdir("other")
     assert bed.iid.tolist() == ["one", "two"]
-    assert bed.read(dtype="int8", force_python_only=True).tolist() == [[0], [0]]
+    assert bed.read(dtype="int8").tolist() == [[0], [0]]
 
 
 def test_more_genotypes_than_fit_into_memory_are_an_error_with_their_bytes(tmp_path):

@@ -38,16 +38,15 @@ def names(folder):
     kind=st.sampled_from(KINDS),
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
-    plain=st.booleans(),
 )
 def test_the_files_are_those_that_bed_reader_writes(
-    tmp_path, specimen, kind, order, count_a1, plain
+    tmp_path, specimen, kind, order, count_a1
 ):
     values = specimen.values.astype(kind, order)
     if kind != "int8":
         values[values == -127] = np.nan
     how = {"count_A1": count_a1, "major": specimen.major}
-    to_bed(tmp_path / "ours.bed", values, force_python_only=plain, **how)
+    to_bed(tmp_path / "ours.bed", values, **how)
     bed_reader.to_bed(tmp_path / "theirs.bed", values, **how)
     ours, theirs = content(tmp_path / "ours.bed"), content(tmp_path / "theirs.bed")
     assert (ours["bed"], ours["fam"]) == (theirs["bed"], theirs["fam"])
@@ -95,7 +94,6 @@ def test_whole_numbers_of_any_width_are_taken(tmp_path):
         assert open_bed(tmp_path / "x.bed").read(dtype="int8").tolist() == VALUES
 
 
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
@@ -109,12 +107,12 @@ def test_whole_numbers_of_any_width_are_taken(tmp_path):
     ],
 )
 def test_a_value_that_no_bed_holds_is_an_error_that_says_where(
-    tmp_path, plain, major, kind, value, said
+    tmp_path, major, kind, value, said
 ):
     values = np.zeros((6, 9), kind)
     values[4, 7] = value
     with pytest.raises(ArgumentError, match=f"Individual 4, variant 7 is {said} "):
-        to_bed(tmp_path / "x.bed", values, major=major, force_python_only=plain)
+        to_bed(tmp_path / "x.bed", values, major=major)
     assert names(tmp_path) == []
 
 

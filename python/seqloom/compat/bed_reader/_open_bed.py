@@ -1,19 +1,208 @@
-"""What users of bed_reader import from its module of this name."""
+"""The reader and the writers of `seqloom.io`, with the further arguments of bed_reader."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from seqloom import io
 from seqloom._threads import count_threads
-from seqloom.errors import FormatError
-from seqloom.io import open_bed
+from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import os
+    from collections.abc import Mapping
+    from urllib.parse import ParseResult
 
-__all__ = ["get_num_threads", "open_bed"]
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+    Location: TypeAlias = str | os.PathLike[str] | ParseResult
+
+__all__ = ["create_bed", "get_num_threads", "open_bed", "to_bed"]
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class open_bed(io.open_bed):
+    """Reads genotypes as `seqloom.io.open_bed` does.
+
+    Args:
+        location: The .bed: a path or a URL.
+        iid_count: The number of individuals.
+        sid_count: The number of variants.
+        properties: Columns that replace those of the tables, by property.
+        count_A1: True to count allele A1, False to count A2.
+        num_threads: Number of threads that decode.
+        skip_format_check: True to open the .bed at the first read.
+        fam_location: The .fam.
+        bim_location: The .bim.
+        cloud_options: Options for the store of a URL.
+        max_concurrent_requests: The largest number of requests to the cloud at once.
+        max_chunk_bytes: The largest number of bytes of a request.
+        filepath: The old name of ``location``.
+        fam_filepath: The old name of ``fam_location``.
+        bim_filepath: The old name of ``bim_location``.
+
+    Raises:
+        ArgumentError: A location is given by both of its names.
+
+    Examples:
+        >>> to_bed("small.bed", [[1, 0], [2, -127]])
+        >>> open_bed(None, filepath="small.bed").read(None, "int8", "F", True)
+        array([[   1,    0],
+               [   2, -127]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        location: Location | None,
+        iid_count: int | None = None,
+        sid_count: int | None = None,
+        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        count_A1: bool = True,
+        num_threads: int | None = None,
+        skip_format_check: bool = False,
+        fam_location: Location | None = None,
+        bim_location: Location | None = None,
+        cloud_options: Mapping[str, str] = _NOTHING,
+        max_concurrent_requests: int | None = None,
+        max_chunk_bytes: int | None = None,
+        filepath: str | os.PathLike[str] | None = None,
+        fam_filepath: str | os.PathLike[str] | None = None,
+        bim_filepath: str | os.PathLike[str] | None = None,
+    ) -> None:
+        super().__init__(
+            _choose("", location, filepath),
+            iid_count,
+            sid_count,
+            properties,
+            count_A1,
+            num_threads,
+            skip_format_check,
+            _choose("fam_", fam_location, fam_filepath),
+            _choose("bim_", bim_location, bim_filepath),
+            cloud_options,
+            max_concurrent_requests,
+            max_chunk_bytes,
+        )
+
+    def read(  # pyright: ignore[reportIncompatibleMethodOverride] - bed_reader's order
+        self,
+        index: Any = None,
+        dtype: DTypeLike = "float32",
+        order: str = "F",
+        force_python_only: bool = False,
+        num_threads: int | None = None,
+        max_concurrent_requests: int | None = None,
+        max_chunk_bytes: int | None = None,
+        *,
+        out: NDArray[Any] | None = None,
+    ) -> NDArray[Any]:
+        """Reads genotypes as `seqloom.io.open_bed.read` does.
+
+        Args:
+            index: The individuals and variants.
+            dtype: ``"int8"``, ``"float32"`` or ``"float64"``.
+            order: Memory order of the result.
+            force_python_only: Accepted and ignored.
+            num_threads: Number of threads that decode.
+            max_concurrent_requests: The largest number of requests to the cloud at once.
+            max_chunk_bytes: The largest number of bytes of a request.
+            out: The array to fill.
+
+        Returns:
+            An array of individuals by variants.
+        """
+        del force_python_only
+        return super().read(
+            index,
+            dtype,
+            order,
+            num_threads=num_threads,
+            max_concurrent_requests=max_concurrent_requests,
+            max_chunk_bytes=max_chunk_bytes,
+            out=out,
+        )
+
+
+def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
+    """Returns a location that is given by its current or by its old name."""
+    if location is not None and old is not None:
+        raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
+    return old if location is None else location
+
+
+def to_bed(
+    filepath: str | os.PathLike[str],
+    val: ArrayLike,
+    properties: Mapping[str, ArrayLike | None] = _NOTHING,
+    count_A1: bool = True,
+    fam_filepath: str | os.PathLike[str] | None = None,
+    bim_filepath: str | os.PathLike[str] | None = None,
+    major: str = "SNP",
+    force_python_only: bool = False,
+    num_threads: int | None = None,
+) -> None:
+    """Writes genotypes as `seqloom.io.to_bed` does.
+
+    Args:
+        filepath: The path of the .bed.
+        val: An array of individuals by variants.
+        properties: Columns of the tables, by property.
+        count_A1: True if the values count allele A1, False if they count A2.
+        fam_filepath: The path of the .fam.
+        bim_filepath: The path of the .bim.
+        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        force_python_only: Accepted and ignored.
+        num_threads: Number of threads that pack.
+
+    Examples:
+        >>> to_bed("small.bed", [[1, 0], [2, -127]], force_python_only=True)
+    """
+    del force_python_only
+    paths = fam_filepath, bim_filepath
+    io.to_bed(filepath, val, properties, count_A1, *paths, major, num_threads)
+
+
+class create_bed(io.create_bed):
+    """Writes genotypes line by line as `seqloom.io.create_bed` does.
+
+    Args:
+        location: The path of the .bed.
+        iid_count: The number of individuals.
+        sid_count: The number of variants.
+        properties: Columns of the tables, by property.
+        count_A1: True if the values count allele A1, False if they count A2.
+        fam_location: The path of the .fam.
+        bim_location: The path of the .bim.
+        major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
+        force_python_only: Accepted and ignored.
+        num_threads: Accepted and ignored: a line is packed by one thread.
+
+    Examples:
+        >>> with create_bed("small.bed", 2, 1, force_python_only=True) as bed:
+        ...     bed.write([0, 1])
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        iid_count: int,
+        sid_count: int,
+        properties: Mapping[str, ArrayLike | None] = _NOTHING,
+        count_A1: bool = True,
+        fam_location: str | os.PathLike[str] | None = None,
+        bim_location: str | os.PathLike[str] | None = None,
+        major: str = "SNP",
+        force_python_only: bool = False,
+        num_threads: int | None = None,
+    ) -> None:
+        del force_python_only, num_threads
+        tables = fam_location, bim_location
+        counts = iid_count, sid_count
+        super().__init__(location, *counts, properties, count_A1, *tables, major)
 
 
 def get_num_threads(num_threads: int | None = None) -> int:

@@ -258,10 +258,8 @@ class PackedStream:
 
     def _batch(self, made: tuple[Any, ...]) -> dict[str, Any]:
         """Puts the columns together."""
-        (tokens, positions), bounds, longest, names, columns, keep, met = made
+        (tokens, positions), bounds, longest, names, columns, keep, _ = made
         ordinals, starts, lengths = columns
-        if met is not None and self._tokeniser.note is not None:
-            self._tokeniser.note(met)
         return {
             "input_ids": tokens.view(np.int32),
             "position_ids": positions.view(np.int32),

@@ -34,7 +34,6 @@ class Tokeniser:
     kernel: _native.SequenceKernel | None = None
     function: FunctionTokens | None = None
     places: Callable[[Any], NDArray[np.int64]] | None = None  # tokens of so many letters
-    note: Callable[[Any], None] | None = None  # counts letters that are not plain
 
     @classmethod
     def of(cls, tokens: Any) -> Tokeniser:
@@ -43,7 +42,7 @@ class Tokeniser:
         if isinstance(tokens, TokenEncoder):
             # The settings are the same, whatever the type of the numbers.
             kernel = replace(cast("Any", tokens), dtype="int32").kernel
-            return cls(repr(tokens), kernel, None, tokens.places, tokens.note)
+            return cls(repr(tokens), kernel, None, tokens.places)
         if not callable(tokens):
             raise ArgumentError(
                 "tokens must be sl.encode.Tokens(...), a Hugging Face tokenizer, or a "

@@ -169,14 +169,10 @@ class BedProperties:
             source = self._source(suffix)
             count = self._counts[suffix] = count_lines(source, suffix)
             self._check_set()
-            self._check_places(suffix)
+            fam, bim = self._locations["fam"], self._locations["bim"]
+            if suffix == "fam" and isinstance(fam, Path) and isinstance(bim, Path):
+                check_places(fam, bim)
         return count
-
-    def _check_places(self, suffix: Suffix) -> None:
-        """Refuses a .fam and a .bim that changed places, when the .fam is counted."""
-        fam, bim = self._locations["fam"], self._locations["bim"]
-        if suffix == "fam" and isinstance(fam, Path) and isinstance(bim, Path):
-            check_places(fam, bim)
 
     def _read_table(self, suffix: Suffix) -> None:
         """Reads the columns of a table that are not known yet."""
@@ -184,12 +180,7 @@ class BedProperties:
         source = self._source(suffix)
         columns = read_columns(source, suffix, names, name=self._name(suffix))
         self._check_set()
-        self._check_lines(suffix, len(columns[names[0]]))
-        self.properties_dict |= columns
-
-    def _check_lines(self, suffix: Suffix, lines: int) -> None:
-        """Compares the lines of a table with the count; sets an unknown count."""
-        count = self._counts[suffix]
+        lines, count = len(columns[names[0]]), self._counts[suffix]
         if count is None:
             self._counts[suffix] = lines
         elif count != lines:
@@ -200,6 +191,7 @@ class BedProperties:
                 kind="count",
                 path=self._name(suffix),
             )
+        self.properties_dict |= columns
 
     def _source(self, suffix: Suffix) -> Path | bytes:
         """Returns the path of a table, or all bytes of one in the cloud."""

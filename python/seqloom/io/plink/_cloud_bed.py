@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from seqloom.errors import FormatError, InternalError, MissingObjectError, RemoteError
-from seqloom.io.plink._cloud_object import CloudObject, LocalObject
-from seqloom.io.plink._cloud_process import ForkedObject, was_forked
-from seqloom.io.plink._codes import HEADER, MAGIC, MAJORS
+from seqloom.io.plink._cloud_object import (
+    CloudObject,
+    ForkedObject,
+    LocalObject,
+    was_forked,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+HEADER = 3  # bytes
+_MAGIC = b"\x6c\x1b"
+_MAJORS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # bytes of lines in a block
 # A gap of fewer bytes is fetched too: another request would take longer.
 NEAR = 256 << 10
@@ -213,7 +219,7 @@ class RemoteBed:
         """Fetches and checks the header."""
         fetched = self._reach().request(0, HEADER).result()
         header = bytes(fetched.data)
-        if len(header) < HEADER or header[:2] != MAGIC or header[2] not in MAJORS:
+        if len(header) < HEADER or header[:2] != _MAGIC or header[2] not in _MAJORS:
             raise FormatError(
                 f"{self.location.geturl()}: expected a .bed, which begins with the bytes "
                 f"6c 1b and 01 or 00; found {header.hex(' ') or 'no bytes'}",
@@ -221,7 +227,7 @@ class RemoteBed:
                 path=self.location.geturl(),
             )
         self._check_answer(fetched, HEADER)
-        self._major, seen = MAJORS[header[2]], fetched.identity
+        self._major, seen = _MAJORS[header[2]], fetched.identity
         return self._major, seen
 
     def _check_answer(self, fetched: Fetched, size: int) -> NDArray[np.uint8]:

@@ -1,49 +1,42 @@
-"""An object that a URL names, from which any range of bytes can be read."""
+"""An object that a URL names, from which any range of bytes can be read.
+
+The library that fetches has threads, which a forked process does not inherit: it would wait
+for them without end. So a forked process starts a new one, which fetches for it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
+import weakref
+from concurrent.futures import Future
+from contextlib import suppress
+from itertools import count
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeAlias
 from urllib.parse import unquote
 
+from seqloom._system import after_fork
 from seqloom.errors import ArgumentError, MissingObjectError, RemoteError
 from seqloom.io.plink._cloud_store import first_line, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Mapping
-    from concurrent.futures import Future
-    from typing import Any
+    from collections.abc import Mapping
     from urllib.parse import ParseResult
 
-    from obstore import GetOptions, GetResult
-
-T = TypeVar("T")
-
-_lock = threading.Lock()
-_loops: list[asyncio.AbstractEventLoop] = []
-
-
-def start_request(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Runs a coroutine on the thread of requests; returns a future at once."""
-    # The caller may have an event loop of its own (a notebook does) and may press Ctrl-C:
-    # it waits for the future, and cancels what it no longer needs.
-    return asyncio.run_coroutine_threadsafe(work, _find_loop())
-
-
-def _find_loop() -> asyncio.AbstractEventLoop:
-    """Returns the event loop of this process; starts it at the first call."""
-    with _lock:
-        if not _loops:
-            _loops.append(asyncio.new_event_loop())
-            run = _loops[0].run_forever
-            threading.Thread(target=run, name="seqloom-requests", daemon=True).start()
-    return _loops[0]
-
+    from obstore import GetOptions
 
 _MAX_LENGTH = 400
+_SERVE = (
+    "import sys; from seqloom.io.plink._cloud_object import serve; serve(int(sys.argv[1]))"
+)
+_lock = threading.Lock()
+_loops: list[asyncio.AbstractEventLoop] = []
+_forked: list[int] = []
 
 
 class Identity(NamedTuple):
@@ -91,7 +84,9 @@ class CloudObject:
 
     def request(self, start: int, stop: int | None) -> Future[Fetched]:
         """Requests the bytes from start to stop; with None, all bytes."""
-        return start_request(self._get(start, stop))
+        # The caller may have an event loop of its own (a notebook does) and may press
+        # Ctrl-C: it waits for the future, and cancels what it no longer needs.
+        return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
     async def _get(self, start: int, stop: int | None) -> Fetched:
         """Fetches bytes."""
@@ -102,9 +97,22 @@ class CloudObject:
         try:
             answer = await obstore.get_async(self._store, "", options=options)
             data = await answer.bytes_async()
-            return Fetched(_identify_answer(answer), memoryview(data))
+            meta = answer.meta
+            modified = meta["last_modified"].timestamp()
+            identity = Identity(meta["size"], meta["e_tag"], meta["version"], modified)
+            return Fetched(identity, memoryview(data))
         except Exception as error:  # noqa: BLE001 - the library's errors have no one base
             _raise_error(self._url, error)
+
+
+def _find_loop() -> asyncio.AbstractEventLoop:
+    """Returns the event loop of this process; starts it at the first call."""
+    with _lock:
+        if not _loops:
+            _loops.append(asyncio.new_event_loop())
+            run = _loops[0].run_forever
+            threading.Thread(target=run, name="seqloom-requests", daemon=True).start()
+    return _loops[0]
 
 
 class LocalObject:
@@ -134,7 +142,9 @@ class LocalObject:
             raise MissingObjectError(f"{self._url}: not found") from error
         except OSError as error:
             raise RemoteError(f"{self._url}: cannot be read: {error.strerror}") from error
-        return Fetched(_identify_file(seen), memoryview(data))
+        tag = f"{seen.st_dev}-{seen.st_ino}"
+        identity = Identity(seen.st_size, tag, None, seen.st_mtime_ns)
+        return Fetched(identity, memoryview(data))
 
 
 class _LocalRequest(NamedTuple):
@@ -152,18 +162,6 @@ class _LocalRequest(NamedTuple):
         """Does nothing: nothing was started."""
 
 
-def _identify_answer(answer: GetResult) -> Identity:
-    """Returns the identity that a store reports."""
-    meta = answer.meta
-    modified = meta["last_modified"].timestamp()
-    return Identity(meta["size"], meta["e_tag"], meta["version"], modified)
-
-
-def _identify_file(seen: os.stat_result) -> Identity:
-    """Returns the identity that a file system reports."""
-    return Identity(seen.st_size, f"{seen.st_dev}-{seen.st_ino}", None, seen.st_mtime_ns)
-
-
 def _raise_error(url: str, error: Exception) -> NoReturn:
     """Raises our error for an error of the library."""
     said = first_line(error)[:_MAX_LENGTH]
@@ -178,3 +176,119 @@ def _raise_error(url: str, error: Exception) -> NoReturn:
             "file and open the copy"
         ) from error
     raise RemoteError(f"{url}: cannot be read: {said}") from error
+
+
+Answer: TypeAlias = "tuple[Identity, bytes] | BaseException"
+
+
+def was_forked() -> bool:
+    """Says whether this process was forked from one that may have been fetching."""
+    return bool(_forked)
+
+
+class ForkedObject:
+    """An object that a new process fetches."""
+
+    def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
+        pair: Any = Pipe()  # its type differs between systems
+        ours, theirs = pair
+        self._connection: Connection = ours
+        with theirs:
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter runs our own module
+                [sys.executable, "-c", _SERVE, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C must not reach it
+            )
+        self._lock, self._numbers = threading.Lock(), count()
+        self._pending: dict[int, Future[Fetched]] = {}
+        weakref.finalize(self, _stop, process)
+        receive = ours, self._pending
+        threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
+        ours.send((location, dict(options)))
+
+    def request(self, start: int, stop: int | None) -> CloudRequest:
+        """Requests the bytes from start to stop; with None, all bytes."""
+        future: Future[Fetched] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._pending[number] = future
+            try:
+                self._connection.send((number, start, stop))
+            except OSError as error:
+                raise _make_error() from error
+        return future
+
+
+def serve(handle: int) -> None:
+    """Serves the requests of another process, until that one ends."""
+    connection, lock = Connection(handle), threading.Lock()
+
+    def send(number: int, answer: Answer) -> None:
+        with lock, suppress(OSError):
+            connection.send((number, answer))
+
+    location, options = connection.recv()
+    source: CloudObject | None = None
+    while True:
+        try:
+            number, start, stop = connection.recv()
+        except (EOFError, OSError):  # the other process has closed the pipe
+            return
+        try:
+            source = source or CloudObject(location, options)
+            pending = source.request(start, stop)
+        except Exception as error:  # noqa: BLE001 - the other process raises it
+            send(number, error)
+        else:
+            pending.add_done_callback(lambda done, n=number: send(n, _read_answer(done)))
+
+
+def _read_answer(done: Future[Fetched]) -> Answer:
+    """Converts the result of a request to what a pipe can carry."""
+    error = done.exception()
+    if error is not None:
+        return error
+    fetched = done.result()
+    return fetched.identity, bytes(fetched.data)
+
+
+def _receive_answers(connection: Connection, pending: dict[int, Future[Fetched]]) -> None:
+    """Passes answers to the futures that wait for them."""
+    try:
+        while True:
+            number, answer = connection.recv()
+            future = pending.pop(number)
+            if not future.set_running_or_notify_cancel():
+                continue
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                identity, data = answer
+                future.set_result(Fetched(identity, memoryview(data)))
+    except (EOFError, OSError):
+        for future in list(pending.values()):
+            if future.set_running_or_notify_cancel():
+                future.set_exception(_make_error())
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Stops the process that fetches."""
+    process.kill()
+    process.wait()
+
+
+def _make_error() -> RemoteError:
+    """Makes the error for a process that has ended."""
+    return RemoteError(
+        "the process that fetches for this forked process has ended; open the file again"
+    )
+
+
+def _note_fork() -> None:
+    """Notes that this process does not have the threads that fetch."""
+    if "obstore" in sys.modules:
+        _forked[:] = [os.getpid()]
+
+
+after_fork(_note_fork)

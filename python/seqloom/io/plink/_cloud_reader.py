@@ -9,8 +9,9 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
+from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, FormatError, NumberRangeError
-from seqloom.io.plink._codes import HEADER, check_last_values, is_padding
+from seqloom.io.plink._cloud_bed import HEADER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from seqloom.io.plink._selection import Positions
 
 _AT_ONCE = 8 << 20  # bytes of values that are decoded at the same time
+# A code other than 0 in the padding is no genotype if this number of lines have it.
+_FILLED = 8
+# Last values of 0 may be padding if this number of lines have them.
+_LINES = 64
+_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +149,13 @@ class RemoteReader:
     ) -> None:
         """Refuses lines with more genotypes in the last byte than the tables say."""
         name = self.bed.location.geturl()
-        if not is_padding(last, wanted.width, name):
+        if not _is_padding(last, wanted.width, name):
             raise self._fault(
                 f"the last byte of a line has more than {wanted.width % 4} genotypes; "
                 "the .fam or .bim is too short, or belongs to another file"
             )
         if is_whole:
-            check_last_values(last, wanted.width, name)
+            _check_last_values(last, wanted.width, name)
 
     def _fault(self, message: str, *, kind: str = "format") -> FormatError:
         """Makes an error that names the object."""
@@ -183,3 +189,32 @@ def _check_request(name: str, value: int | None) -> None:
         raise NumberRangeError(f"{name} must not be negative, got {value}")
     if value == 0:
         raise ArgumentError(f"{name} must be at least 1, got 0")
+
+
+def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
+    """Says whether the bits after a line's last value are padding; may warn."""
+    used = values % 4
+    padding = last >> 2 * used if used else last[:0]
+    if not padding.any():
+        return True
+    code = padding[0] & 3
+    one = sum(int(code) << 2 * i for i in range(4 - used))
+    if len(last) < _FILLED or (padding != one).any():
+        return False
+    warn_user(
+        f"{name}: behind the last of {values} genotypes the bits are {code:02b} in every "
+        "line, where PLINK writes 00; they are ignored, because some tools write them so, "
+        f"but the .fam or .bim may be too short ({_HINT})"
+    )
+    return True
+
+
+def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
+    """Warns where the last genotype of every line is homozygous A1, as padding is."""
+    shift = 2 * ((values - 1) % 4)
+    if shift and len(last) >= _LINES and not (last >> shift).any():
+        warn_user(
+            f"{name}: the last genotype is homozygous A1 in every one of {len(last)} "
+            "lines, as padding is: check that the .fam or .bim is not too long and does "
+            f"not belong to another file ({_HINT})"
+        )

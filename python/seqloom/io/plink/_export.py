@@ -17,9 +17,9 @@ from seqloom._text import parse_decimal
 from seqloom._threads import run_interruptible
 from seqloom.errors import FormatError
 from seqloom.io.plink._file_set import name_set, write_set, write_tables
-from seqloom.io.plink._pack import Packer
 from seqloom.io.plink._properties import PROPERTIES
 from seqloom.io.plink._selection import choose_threads
+from seqloom.io.plink._write_bed import Packer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     Positions = NDArray[np.int64]
     OnProgress = Callable[[int, int], object]
 
-# Bytes of values in memory at once: of variants, and of individuals, which are slow to read
-# from a file whose lines are variants.
+# Bytes of values in memory at once. Blocks of individuals are larger, because each is read
+# slowly from a file whose lines are variants.
 _OF_VARIANTS = 32 << 20
 _OF_INDIVIDUALS = 128 << 20
 _TRANSPOSED = 256 << 20  # bytes of codes that are transposed at once
@@ -65,26 +65,25 @@ def copy_all(
 ) -> None:
     """Writes a whole set in a layout; None: the opposite of its own."""
     major = major or ("individual" if bed.major == "SNP" else "SNP")
-    everybody = np.arange(bed.iid_count), np.arange(bed.sid_count)
+    everybody = _select_all(bed)
     if not isinstance(bed.location, Path):
         copy_set(bed, target, everybody, major=major, on_progress=on_progress)
         return
-    with write_set(name_set(target, None, None)) as parts:
-        write_tables(parts, select_properties(bed, everybody))
-        _transpose(bed, parts[0], major, on_progress=on_progress)
-
-
-def _transpose(bed: open_bed, path: Path, major: str, *, on_progress: OnProgress) -> None:
-    """Transposes two-bit codes: each byte is read once and written once."""
-    native, threads = bed._native(), bed._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
+    native, threads = bed._native(), choose_threads(None, bed._num_threads)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
     layer = _native.GenotypeLayer(native, bed.shape, major == "individual", None)
     watch, total = _native.GenotypeWatch(), math.prod(bed.shape) // 4
-    check, threads = not bed.skip_format_check, choose_threads(None, threads)
-    run_interruptible(
-        lambda: layer.write(path, watch, room=_TRANSPOSED, check=check, threads=threads),
-        lambda: on_progress(min(watch.bytes, total), total),
-        stop=watch.stop,
-    )
+    check = not bed.skip_format_check
+    with write_set(name_set(target, None, None)) as parts:
+        write_tables(parts, select_properties(bed, everybody))
+        path = parts[0]
+        # Two-bit codes are transposed: each byte is read once and written once.
+        run_interruptible(
+            lambda: layer.write(
+                path, watch, room=_TRANSPOSED, check=check, threads=threads
+            ),
+            lambda: on_progress(min(watch.bytes, total), total),
+            stop=watch.stop,
+        )
 
 
 def read_blocks(

@@ -51,29 +51,27 @@ def parse_location(location: object) -> Location:
     if isinstance(location, str) and "://" in location:
         return urlparse(location)
     if isinstance(location, str | os.PathLike):
-        return _parse_path(os.fspath(location))
+        path = Path(os.fspath(location))
+        if path.name and "\0" not in str(path):
+            return path
+        raise ArgumentError(
+            f"{os.fspath(location)!r} is not the path of a file: it has no file name, or a "
+            "NUL character"
+        )
     raise ArgumentError(
         f"the location of a file must be a path or a URL, a string or a Path; got "
         f"{quote(location)}"
     )
 
 
-def _parse_path(text: str) -> Path:
-    """Converts text to a path, which must end in the name of a file."""
-    path = Path(text)
-    if not path.name or "\0" in text:
-        raise ArgumentError(
-            f"{text!r} is not the path of a file: it has no file name, or a NUL character"
-        )
-    return path
-
-
-def with_suffix(location: Location, suffix: Suffix) -> Location:
-    """Returns the table beside a .bed under the same name, gzipped or not."""
-    if isinstance(location, Path):
-        return find_table(location.with_name(f"{location.stem}.{suffix}"))
-    stem, _ = os.path.splitext(location.path)  # noqa: PTH122 - the path of a URL
-    return location._replace(path=f"{stem}.{suffix}")
+def locate_table(bed: Location, suffix: Suffix, given: object) -> Location:
+    """Returns the given location of a table, or the one of the same name as the .bed."""
+    if given is not None:
+        return parse_location(given)
+    if isinstance(bed, Path):
+        return find_table(bed.with_name(f"{bed.stem}.{suffix}"))
+    stem, _ = os.path.splitext(bed.path)  # noqa: PTH122 - the path of a URL
+    return bed._replace(path=f"{stem}.{suffix}")
 
 
 def find_table(table: Path) -> Path:
@@ -82,13 +80,6 @@ def find_table(table: Path) -> Path:
     # Unlike those of Path, these return False for a name that the machine refuses.
     is_gzipped = not os.path.exists(table) and os.path.exists(gzipped)  # noqa: PTH110
     return gzipped if is_gzipped else table
-
-
-def choose_location(location: object, filepath: object, names: tuple[str, str]) -> object:
-    """Returns an argument that is given by its current or by its old name."""
-    if location is not None and filepath is not None:
-        raise ArgumentError(f"Cannot set both {names[0]} and {names[1]}")
-    return filepath if location is None else location
 
 
 def absolute(location: Location) -> Location:
@@ -143,8 +134,8 @@ def identify(bed: Path) -> Identity | None:
 
 def check_same(bed: Path, known: Identity) -> None:
     """Refuses a set that was replaced since it was opened."""
-    # While the tables are renamed there is no .bed, but a journal. Without both, somebody
-    # has removed the .bed and left the tables.
+    # While the tables are renamed there is a journal and no .bed. If there is neither, the
+    # .bed was removed without its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"
@@ -192,27 +183,15 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
                 part.replace(_ready(final))
             # The disk must not have the journal without the files that it names.
             _sync_folders(finals)
-            _write_journal(bed, finals)
+            names = [os.path.relpath(final, bed.parent) for final in finals]
+            write_atomic(_journal(bed), json.dumps(names).encode())
+        except FileError as error:
+            # The message names the files of the set, not a hidden one.
+            raise error.__cause__ or error from None
         finally:
-            if not _journal(bed).exists():
-                _remove_ready(finals)
+            for final in () if _journal(bed).exists() else finals:
+                _ready(final).unlink(missing_ok=True)
         _finish(bed)
-
-
-def _write_journal(bed: Path, finals: Sequence[Path]) -> None:
-    """Writes the list of files that are to be renamed."""
-    names = [os.path.relpath(final, bed.parent) for final in finals]
-    try:
-        write_atomic(_journal(bed), json.dumps(names).encode())
-    except FileError as error:
-        # The message shall name the files of the set, not a hidden one.
-        raise error.__cause__ or error from None
-
-
-def _remove_ready(finals: Sequence[Path]) -> None:
-    """Removes the files of a set that was not completed."""
-    for final in finals:
-        _ready(final).unlink(missing_ok=True)
 
 
 def _finish(bed: Path) -> None:

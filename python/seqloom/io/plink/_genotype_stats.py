@@ -37,7 +37,7 @@ _OF_VARIANTS = (
     "variance",
     "hardy_p",
 )
-_ROWS = 1 << 14  # that are converted to text at the same time
+_ROWS = 1 << 14  # rows that are converted to text at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -142,8 +142,11 @@ class GenotypeStats:
             file.write("\t".join(columns) + "\n")
             for start in range(0, len(self.count), _ROWS):
                 rows = slice(start, start + _ROWS)
-                cells = [_format_cells(column[rows]) for column in columns.values()]
-                file.writelines("\t".join(row) + "\n" for row in zip(*cells, strict=True))
+                lists = [column[rows].tolist() for column in columns.values()]
+                for row in zip(*lists, strict=True):
+                    # NaN alone differs from itself.
+                    cells = ["NA" if value != value else str(value) for value in row]  # noqa: PLR0124
+                    file.write("\t".join(cells) + "\n")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws frequencies, missing genotypes and p-values into one PNG file.
@@ -178,11 +181,13 @@ class GenotypeStats:
             '2 individuals x 2 variants'
         """
         individuals, variants = len(self.individual_missing), len(self.count)
+        low = np.count_nonzero(self.hardy_p < _UNLIKELY)
+        everything = _count_variants(np.ones(variants, bool))
         return {
             "genotypes": f"{individuals:,} individuals x {variants:,} variants",
             "missing": self._missing(individuals * variants),
             f"frequency of {self.counted}": self._frequency(),
-            "Hardy-Weinberg": self._hardy(),
+            "Hardy-Weinberg": f"{low:,} of {everything} with p below {_UNLIKELY:.0e}",
         }
 
     def __str__(self) -> str:
@@ -212,12 +217,6 @@ class GenotypeStats:
             f"{rare:,} below {_RARE} or above {1 - _RARE}"
         )
 
-    def _hardy(self) -> str:
-        """Describes how many variants are out of equilibrium."""
-        low = np.count_nonzero(self.hardy_p < _UNLIKELY)
-        everything = _count_variants(np.ones(len(self.hardy_p), bool))
-        return f"{low:,} of {everything} with p below {_UNLIKELY:.0e}"
-
 
 def _count_variants(which: NDArray[np.bool_]) -> str:
     """Counts the variants of a mask, in words."""
@@ -225,15 +224,10 @@ def _count_variants(which: NDArray[np.bool_]) -> str:
     return f"{count:,} variant{'' if count == 1 else 's'}"
 
 
-def _format_cells(column: NDArray[Any]) -> list[str]:
-    """Converts a column to the cells of a table."""
-    return ["NA" if value != value else str(value) for value in column.tolist()]  # noqa: PLR0124 - NaN
-
-
 _BINS = 25
 _HALF = 0.5
 _LEAST = 0.01  # the end of the axis where nothing is missing
-_POINTS = 600  # of the smallest p all, of the others as many as can be seen
+_POINTS = 600  # points that are drawn: all of the smallest p, and some of the others
 
 
 def _panels(stats: GenotypeStats) -> Iterator[Bars | Quantiles]:

@@ -91,12 +91,18 @@ class BedSummary:
             'a line is a variant (SNP-major)'
         """
         line = "a variant" if self.major == "SNP" else "an individual"
+        # Many phenotypes are only counted.
+        phenotypes = f"{len(self.phenotypes):,} different values"
+        if len(self.phenotypes) <= _PHENOTYPES:
+            phenotypes = _list_counts(self.phenotypes, _PHENOTYPES)
+        missing = f"{self.missing_phenotypes:,} missing (-9, NA or nan)"
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes, as its tables ask for)",
             "layout": f"a line is {line} ({self.major}-major)",
             "individuals": f"{self.individuals:,}, {self.founders:,} of them founders",
-            "sex": self._sexes(),
-            "phenotype": self._phenotype(),
+            "sex": f"{self.male:,} male, {self.female:,} female, "
+            f"{self.unknown_sex:,} unknown",
+            "phenotype": f"{phenotypes}; {missing}",
             "variants": f"{self.variants:,}",
             "chromosomes": _list_counts(self.chromosomes, _CHROMOSOMES) or "none",
             "same id": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
@@ -105,17 +111,6 @@ class BedSummary:
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
-
-    def _sexes(self) -> str:
-        """Describes the numbers of each sex."""
-        return f"{self.male:,} male, {self.female:,} female, {self.unknown_sex:,} unknown"
-
-    def _phenotype(self) -> str:
-        """Lists the phenotypes, or only counts them if they are many."""
-        missing = f"{self.missing_phenotypes:,} missing (-9, NA or nan)"
-        if len(self.phenotypes) <= _PHENOTYPES:
-            return f"{_list_counts(self.phenotypes, _PHENOTYPES)}; {missing}"
-        return f"{len(self.phenotypes):,} different values; {missing}"
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
@@ -185,7 +180,9 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
 def _count_individuals(bed: open_bed) -> dict[str, Any]:
     """Counts sexes, founders, phenotypes and duplicate ids."""
     count = bed.iid_count
-    male, female = (_count_value(bed.sex, sex) for sex in (_MALE, _FEMALE))
+    male, female = (
+        0 if bed.sex is None else int((bed.sex == sex).sum()) for sex in (_MALE, _FEMALE)
+    )
     parents = [parent != "0" for parent in (bed.father, bed.mother) if parent is not None]
     phenotypes: Counter[str] = (
         Counter() if bed.pheno is None else Counter(bed.pheno.tolist())
@@ -201,11 +198,6 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
         ),
         "same_iid": _count_duplicates(bed.fid, bed.iid),
     }
-
-
-def _count_value(column: NDArray[Any] | None, value: int) -> int:
-    """Counts a value in a column, if there is one."""
-    return 0 if column is None else int((column == value).sum())
 
 
 def _count_chromosomes(column: NDArray[Any] | None) -> dict[str, int]:

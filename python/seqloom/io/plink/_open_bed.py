@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from seqloom._arguments import as_flag
 from seqloom._rust import _native
-from seqloom.errors import ArgumentError, MissingFileError
+from seqloom.errors import ArgumentError, MissingExtraError, MissingFileError
 from seqloom.io.plink._bed_properties import BedProperties
 from seqloom.io.plink._cloud_bed import RemoteBed
 from seqloom.io.plink._cloud_reader import RemoteReader, RequestLimits
-from seqloom.io.plink._codes import ReferenceBed
 from seqloom.io.plink._file_set import (
     absolute,
     check_same,
-    choose_location,
     finish_set,
     identify,
+    locate_table,
     parse_location,
-    with_suffix,
 )
 from seqloom.io.plink._selection import (
     choose_threads,
@@ -32,10 +33,9 @@ from seqloom.io.plink._selection import (
     slice_positions,
     split_index,
 )
-from seqloom.io.plink._sparse import check_sparse, to_sparse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Literal, Self
     from urllib.parse import ParseResult
 
@@ -46,7 +46,10 @@ if TYPE_CHECKING:
     from seqloom.io.plink._selection import Positions
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-# What belongs to one process, and is opened again in another.
+# Values of a sparse matrix that are dense at once; the position of each takes 8 bytes.
+_DENSE_VALUES = 1 << 21
+_MOST_LINES = np.iinfo(np.int32).max
+# Attributes of one process; another process opens the file again.
 _OF_PROCESS = {"_handle": None, "_process": 0, "_identity": None}
 
 
@@ -78,9 +81,6 @@ class open_bed(BedProperties):
         max_concurrent_requests: The largest number of requests to the cloud at once; None:
             10.
         max_chunk_bytes: The largest number of bytes of a request; None: 8,000,000.
-        filepath: The old name of ``location``.
-        fam_filepath: The old name of ``fam_location``.
-        bim_filepath: The old name of ``bim_location``.
 
     Raises:
         MissingFileError: The .bed does not exist.
@@ -127,31 +127,19 @@ class open_bed(BedProperties):
         cloud_options: Mapping[str, str] = _NOTHING,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
-        filepath: str | os.PathLike[str] | None = None,
-        fam_filepath: str | os.PathLike[str] | None = None,
-        bim_filepath: str | os.PathLike[str] | None = None,
     ) -> None:
-        bed = parse_location(choose_location(location, filepath, ("location", "filepath")))
-        fam = choose_location(fam_location, fam_filepath, ("fam_location", "fam_filepath"))
-        bim = choose_location(bim_location, bim_filepath, ("bim_location", "bim_filepath"))
+        bed = parse_location(location)
         super().__init__(
             {
-                "fam": absolute(
-                    with_suffix(bed, "fam") if fam is None else parse_location(fam)
-                ),
-                "bim": absolute(
-                    with_suffix(bed, "bim") if bim is None else parse_location(bim)
-                ),
+                "fam": absolute(locate_table(bed, "fam", fam_location)),
+                "bim": absolute(locate_table(bed, "bim", bim_location)),
             },
             {"fam": iid_count, "bim": sid_count},
             properties,
             cloud_options=cloud_options,
         )
-        self.location, self._path, self.count_A1 = (
-            bed,
-            absolute(bed),
-            as_flag("count_A1", count_A1),
-        )
+        self.location, self._path = bed, absolute(bed)
+        self.count_A1 = as_flag("count_A1", count_A1)
         self.skip_format_check = as_flag("skip_format_check", skip_format_check)
         self._num_threads = num_threads
         self._requests = RequestLimits().replace(max_concurrent_requests, max_chunk_bytes)
@@ -164,11 +152,10 @@ class open_bed(BedProperties):
         index: Any = None,
         dtype: DTypeLike = "float32",
         order: str = "F",
-        force_python_only: bool = False,
+        *,
         num_threads: int | None = None,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
-        *,
         out: NDArray[Any] | None = None,
     ) -> NDArray[Any]:
         """Reads genotypes of some individuals and variants.
@@ -182,7 +169,6 @@ class open_bed(BedProperties):
             dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (NaN).
             order: Memory order of the result: ``"F"`` (Fortran), the individuals of a
                 variant are neighbours, or ``"C"``, the variants of an individual are.
-            force_python_only: Whether plain NumPy decodes, which is slow. Files only.
             num_threads: Number of threads that decode; None: that of the object.
             max_concurrent_requests: The largest number of requests to the cloud at once.
             max_chunk_bytes: The largest number of bytes of a request.
@@ -209,16 +195,9 @@ class open_bed(BedProperties):
         if isinstance(reader, RemoteBed):
             requests = self._requests.replace(max_concurrent_requests, max_chunk_bytes)
             reader = RemoteReader(reader, requests)
-        elif force_python_only and isinstance(self._path, Path):
-            reader = ReferenceBed(self._path)
+        check = not self.skip_format_check
         reader.read(
-            shape,
-            iid,
-            sid,
-            result,
-            count_a1=self.count_A1,
-            check=not self.skip_format_check,
-            threads=threads,
+            shape, iid, sid, result, count_a1=self.count_A1, check=check, threads=threads
         )
         return result
 
@@ -260,23 +239,26 @@ class open_bed(BedProperties):
             >>> print(open_bed("small.bed").read_sparse([0, -1], dtype="int8").data)
             [1 2 2]
         """
-        check_sparse(format, batch_size)
+        _check_sparse(format, batch_size)
         kind = find_dtype(dtype)
         iid, sid = self._positions(index)
         by_variant = format == "csc"
+        chosen, order = (sid, "F") if by_variant else (iid, "C")
         shape = count_positions(iid, self.iid_count), count_positions(sid, self.sid_count)
 
-        def lines(some: slice) -> NDArray[Any]:
-            index = (
-                (iid, slice_positions(sid, some))
-                if by_variant
-                else (slice_positions(iid, some), sid)
+        def read_lines(some: slice) -> NDArray[Any]:
+            part = slice_positions(chosen, some)
+            piece = self.read(
+                (iid, part) if by_variant else (part, sid),
+                kind,
+                order,
+                num_threads=num_threads,
+                max_concurrent_requests=max_concurrent_requests,
+                max_chunk_bytes=max_chunk_bytes,
             )
-            options = num_threads, max_concurrent_requests, max_chunk_bytes
-            piece = self.read(index, kind, "F" if by_variant else "C", False, *options)
             return piece.T if by_variant else piece
 
-        return to_sparse(lines, shape, kind, form=format, at_once=batch_size)
+        return _to_sparse(read_lines, shape, kind, form=format, at_once=batch_size)
 
     @property
     def major(self) -> str:
@@ -332,20 +314,18 @@ class open_bed(BedProperties):
 
     def _open(self) -> _native.BedFile | RemoteBed:
         """Returns the file or the object in the cloud, opened by this process."""
-        if self._handle is None or self._process != os.getpid():
-            self._handle = self._open_again()
-            self._process = os.getpid()
-        return self._handle
-
-    def _open_again(self) -> _native.BedFile | RemoteBed:
-        """Opens the .bed; in a forked process it must still be the parent's file."""
-        if not isinstance(self._path, Path):
-            return RemoteBed(self._path, self.cloud_options, check=True)
-        finish_set(self._path)
-        known = self._identity or identify(self._path)
-        handle = _open_file(self._path)
-        self._identity = known
-        self._check_set()
+        if self._handle is not None and self._process == os.getpid():
+            return self._handle
+        if isinstance(self._path, Path):
+            finish_set(self._path)
+            # In a forked process the file must still be that of the parent.
+            known = self._identity or identify(self._path)
+            handle = _open_file(self._path)
+            self._identity = known
+            self._check_set()
+        else:
+            handle = RemoteBed(self._path, self.cloud_options, check=True)
+        self._handle, self._process = handle, os.getpid()
         return handle
 
     def _check_set(self) -> None:
@@ -363,3 +343,56 @@ def _open_file(path: Path) -> _native.BedFile:
         if not path.exists():
             raise
         return _native.BedFile(path, check=True)
+
+
+def _check_sparse(form: str, batch_size: int | None) -> None:
+    """Refuses an unknown format and an empty batch; requires scipy."""
+    if form not in {"csc", "csr"}:
+        raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
+    if batch_size is not None and batch_size < 1:
+        raise ArgumentError(f"batch_size must be at least 1, got {batch_size}")
+    try:
+        import_module("scipy.sparse")
+    except ImportError as error:
+        raise MissingExtraError("a sparse matrix needs scipy: pip install scipy") from error
+
+
+def _to_sparse(
+    read: Callable[[slice], NDArray[Any]],
+    shape: tuple[int, int],
+    dtype: np.dtype[Any],
+    *,
+    form: str,
+    at_once: int | None,
+) -> csc_matrix | csr_matrix:
+    """Makes a matrix from lines, columns of a csc or rows of a csr, read some at a time."""
+    import scipy.sparse
+
+    count, width = shape[::-1] if form == "csc" else shape
+    if max(shape) > _MOST_LINES:
+        raise ArgumentError(
+            f"a sparse matrix has at most {_MOST_LINES} rows and columns, got {shape}"
+        )
+    at_once = at_once or max(1, _DENSE_VALUES // max(width, 1))
+    pieces = [(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64))]
+    pieces += [
+        _compress(read(slice(first, min(first + at_once, count))))
+        for first in range(0, count, at_once)
+    ]
+    data, indices, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    ends = np.cumsum(counts)
+    kind = np.int32 if ends[-1] <= _MOST_LINES else np.int64
+    make = scipy.sparse.csc_matrix if form == "csc" else scipy.sparse.csr_matrix
+    return make((data, indices, ends.astype(kind)), shape)
+
+
+def _compress(
+    lines: NDArray[Any],
+) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
+    """Returns the values that are not 0, their positions, and their number in each line."""
+    flat = lines.reshape(-1)
+    stored = np.flatnonzero(flat)
+    counts = np.count_nonzero(lines, axis=1)
+    # Lines are contiguous; positions are counted from the beginning of the line.
+    begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
+    return flat[stored], (stored - begins).astype(np.int32), counts

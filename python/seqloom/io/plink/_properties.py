@@ -79,8 +79,15 @@ def override(
         name: to_column(name, properties[name]) for name in PROPERTIES if name in properties
     }
     for name, column in columns.items():
-        if column is not None:
-            _check_count(name, column, counts)
+        suffix = PROPERTIES[name].suffix
+        count = counts[suffix]
+        if column is not None and count is None:
+            counts[suffix] = len(column)
+        elif column is not None and count != len(column):
+            raise ArgumentError(
+                f"The length of override {name}, {len(column)}, should not be different "
+                f"from the current {COUNT_NAMES[suffix]}, {count}"
+            )
     return columns
 
 
@@ -121,19 +128,17 @@ def to_column(name: str, values: ArrayLike | None) -> Column:
     absent = _find_absent(array)
     if absent.any():
         array = _fill_missing(name, array, absent)
-    return _to_text(array) if kind is np.str_ else _to_numbers(name, array)
+    if kind is np.str_:
+        return array if array.dtype.kind in "UT" else array.astype(np.str_)
+    return _to_numbers(name, array)
 
 
 def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Says which values are NaN or None."""
     if array.dtype.kind == "O":
-        return np.array([value is None or _is_nan(value) for value in array])
+        # NaN alone differs from itself.
+        return np.array([value is None or bool(value != value) for value in array])  # noqa: PLR0124
     return np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), bool)
-
-
-def _is_nan(value: Any) -> bool:
-    """Says whether a value is NaN."""
-    return bool(value != value)  # noqa: PLR0124 - only NaN differs from itself
 
 
 def _fill_missing(
@@ -151,13 +156,6 @@ def _fill_missing(
     return np.where(absent, missing, array)
 
 
-def _to_text(array: NDArray[Any]) -> NDArray[Any]:
-    """Converts values to strings; keeps arrays of strings."""
-    if array.dtype.kind in "UT":
-        return array
-    return array.astype(np.str_)
-
-
 def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Converts values to numbers; refuses a value that would change."""
     kind = PROPERTIES[name].kind
@@ -165,13 +163,8 @@ def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
         numbers = array.astype(np.float64) if array.dtype.kind in "OUT" else array
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"properties[{name!r}] must hold numbers: {error}") from error
-    if kind is np.int32:
-        _check_integers(name, numbers)
-    return numbers.astype(kind, copy=False)
-
-
-def _check_integers(name: str, numbers: NDArray[Any]) -> None:
-    """Refuses fractions, and integers that do not fit 32 bits."""
+    if kind is not np.int32:
+        return numbers.astype(kind, copy=False)
     limits = np.iinfo(np.int32)
     wide = (numbers < limits.min) | (numbers > limits.max)
     if wide.any():
@@ -185,19 +178,7 @@ def _check_integers(name: str, numbers: NDArray[Any]) -> None:
         raise ArgumentError(
             f"properties[{name!r}] must hold integers, got {numbers[broken][0]}"
         )
-
-
-def _check_count(name: str, column: NDArray[Any], counts: dict[Suffix, int | None]) -> None:
-    """Compares the length of a column with the count; sets an unknown count."""
-    suffix = PROPERTIES[name].suffix
-    count = counts[suffix]
-    if count is None:
-        counts[suffix] = len(column)
-    elif count != len(column):
-        raise ArgumentError(
-            f"The length of override {name}, {len(column)}, should not be different from "
-            f"the current {COUNT_NAMES[suffix]}, {count}"
-        )
+    return numbers.astype(kind, copy=False)
 
 
 def _fill(name: str, count: int) -> NDArray[Any]:

@@ -84,33 +84,23 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
             f"got {found}"
         )
     if array.dtype == np.bool_:
-        return _find_in_mask(array, count)
+        if len(array) != count:
+            raise OutOfRangeError(
+                "boolean index did not match indexed array along axis 0; size of axis is "
+                f"{count} but size of corresponding boolean axis is {len(array)}"
+            )
+        return np.flatnonzero(array).astype(np.int64, copy=False)
     if array.dtype.kind not in "iu" and (len(array) or isinstance(index, np.ndarray)):
         raise OutOfRangeError(
             "arrays used as indices must be of integer (or boolean) type, "
             f"got {array.dtype}"
         )
-    return _find_in_integers(array, count)
-
-
-def _find_in_mask(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
-    """Returns the positions where a mask is true."""
-    if len(mask) != count:
-        raise OutOfRangeError(
-            "boolean index did not match indexed array along axis 0; size of axis is "
-            f"{count} but size of corresponding boolean axis is {len(mask)}"
-        )
-    return np.flatnonzero(mask).astype(np.int64, copy=False)
-
-
-def _find_in_integers(numbers: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Returns the positions that integers select, in their order."""
-    if not len(numbers):
+    if not len(array):
         return np.empty(0, np.int64)
-    lowest, highest = int(numbers.min()), int(numbers.max())
+    lowest, highest = int(array.min()), int(array.max())
     _from_start(highest, count)
     _from_start(lowest, count)
-    chosen = np.ascontiguousarray(numbers, np.int64)
+    chosen = np.ascontiguousarray(array, np.int64)
     return np.where(chosen < 0, chosen + count, chosen) if lowest < 0 else chosen
 
 
@@ -146,7 +136,17 @@ def prepare_array(
         raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
     if out is None:
         return new_array(shape, kind, cast("Order", order))
-    _check_out(out, shape, kind, order=order)
+    if not isinstance(cast("object", out), np.ndarray):
+        raise ArgumentError(f"out must be a NumPy array, got {type(out).__name__}")
+    flags = out.flags
+    is_ordered = flags.f_contiguous if order == "F" else flags.c_contiguous
+    if out.shape != shape or out.dtype != kind or not is_ordered:
+        raise ArgumentError(
+            f"out must have the shape {shape}, the dtype {kind} and order {order!r}; "
+            f"got {out.shape}, {out.dtype} and {_describe_order(out)}"
+        )
+    if not (flags.writeable and flags.aligned):
+        raise ArgumentError("out must be writable and aligned; give a new array")
     return out
 
 
@@ -174,24 +174,6 @@ def choose_threads(call: int | None, constructor: int | None) -> int:
         if isinstance(number, int) and number < 0:
             raise NumberRangeError(str(error)) from None
         raise
-
-
-def _check_out(
-    out: object, shape: tuple[int, int], kind: np.dtype[Any], *, order: str
-) -> None:
-    """Refuses an array that differs from what the read would have made."""
-    if not isinstance(out, np.ndarray):
-        raise ArgumentError(f"out must be a NumPy array, got {type(out).__name__}")
-    array = cast("NDArray[Any]", out)
-    flags = array.flags
-    ordered = flags.f_contiguous if order == "F" else flags.c_contiguous
-    if array.shape != shape or array.dtype != kind or not ordered:
-        raise ArgumentError(
-            f"out must have the shape {shape}, the dtype {kind} and order {order!r}; "
-            f"got {array.shape}, {array.dtype} and {_describe_order(array)}"
-        )
-    if not (flags.writeable and flags.aligned):
-        raise ArgumentError("out must be writable and aligned; give a new array")
 
 
 def _describe_order(array: NDArray[Any]) -> str:

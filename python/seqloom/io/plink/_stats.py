@@ -1,7 +1,8 @@
-"""How often each genotype occurs: one pass over a .bed."""
+"""Counts and statistics of the genotypes of each variant: one pass over a .bed."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,6 @@ from seqloom.errors import ArgumentError
 from seqloom.io.plink._genotype_stats import GenotypeStats
 from seqloom.io.plink._open_bed import open_bed
 from seqloom.io.plink._selection import choose_threads, find_positions
-from seqloom.io.plink._variant_counts import (
-    Group,
-    compute_columns,
-    find_groups,
-    find_ploidy,
-    make_columns,
-)
 
 if TYPE_CHECKING:
     import os
@@ -26,12 +20,44 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_STEP_BYTES = 64 << 20  # of the file and a thread: between steps Ctrl-C is answered
-# If lines are individuals, a step reads a part of each line: it must not be too short. The
-# counts of its variants are in memory: it must not be too long.
+_STEP_BYTES = 64 << 20  # bytes of a step for each thread; Ctrl-C waits for a step
+# The fewest and the most variants of a step. In a file whose lines are individuals, a step
+# reads a part of each line, which must not be short. Its counts must fit into memory.
 _STEP_VARIANTS = 1 << 16, 1 << 18
-_GROUPS = Group.EXCLUDED
+# The columns of the counts.
+_HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
+_GENOTYPES = [_HOM_A1, _HET, _HOM_A2]
 _CODES = 4
+_COLUMNS = {
+    **dict.fromkeys(("count", "missing", "hom_a1", "het", "hom_a2", "alleles"), np.int32),
+    **dict.fromkeys(("allele_frequency", "mean", "variance", "hardy_p"), np.float64),
+}
+MALE = 1  # as in a .fam
+
+
+class Group(IntEnum):
+    """Groups in which individuals are counted."""
+
+    MALE = 0
+    OTHER = 1  # females, and those of unknown sex
+    NONFOUNDER = 2
+    EXCLUDED = 3  # not counted
+
+
+class Ploidy(IntEnum):
+    """How many copies of a chromosome an individual has, as far as counting goes."""
+
+    TWO = 0
+    X = 1
+    Y = 2
+    MT = 3  # counted as two, but in no equilibrium
+
+
+_PLOIDIES = {
+    **dict.fromkeys(("X", "23"), Ploidy.X),
+    **dict.fromkeys(("Y", "24"), Ploidy.Y),
+    **dict.fromkeys(("MT", "M", "26"), Ploidy.MT),
+}
 
 
 def genotype_stats(
@@ -94,12 +120,15 @@ def genotype_stats(
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
     chosen = _select(source, individuals)
     ploidy = find_ploidy(source.chromosome, source.sid_count)
-    groups = find_groups(source, chosen, ploidy, nonfounders=nonfounders)
+    groups = _find_groups(source, chosen, ploidy, nonfounders=nonfounders)
     default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
     threads = choose_threads(num_threads, default)
-    columns, missing = make_columns(source.sid_count), np.zeros(source.iid_count, np.uint32)
+    columns: dict[str, NDArray[Any]] = {
+        name: np.empty(source.sid_count, kind) for name, kind in _COLUMNS.items()
+    }
+    missing = np.zeros(source.iid_count, np.uint32)
     for part, counts in _count_steps(source, groups, missing, threads=threads):
-        values_by_name = compute_columns(
+        values_by_name = _compute_columns(
             counts, ploidy[part], count_a1=source.count_A1, mid_p=mid_p, threads=threads
         )
         for name, values in values_by_name.items():
@@ -107,8 +136,16 @@ def genotype_stats(
         if on_progress is not None:
             on_progress(part.stop, source.sid_count)
     who = slice(None) if chosen is None else chosen
-    return _make_stats(
-        source, who, columns | {"individual_missing": missing[who].astype(np.int32)}
+    return GenotypeStats(
+        sid=source.sid,
+        chromosome=source.chromosome,
+        bp_position=source.bp_position,
+        allele_1=source.allele_1,
+        allele_2=source.allele_2,
+        iid=None if source.iid is None else source.iid[who],
+        individual_missing=missing[who].astype(np.int32),
+        counted="A1" if source.count_A1 else "A2",
+        **columns,
     )
 
 
@@ -128,27 +165,118 @@ def _count_steps(
     """Counts in steps; yields the variants of a step and the codes of each group."""
     shape, check = bed.shape, not bed.skip_format_check
     native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - our own class
-    survey = _native.GenotypeSurvey(native, shape, groups, _GROUPS)
+    survey = _native.GenotypeSurvey(native, shape, groups, Group.EXCLUDED)
     fewest, most = _STEP_VARIANTS
     step = min(max(threads * _STEP_BYTES * 4 // max(shape[0], 1), fewest), most)
     for start in range(0, shape[1], step):
         part = slice(start, min(start + step, shape[1]))
-        counts = np.empty((part.stop - start, _GROUPS, _CODES), np.uint32)
+        counts = np.empty((part.stop - start, Group.EXCLUDED, _CODES), np.uint32)
         survey.advance(counts, missing, check, threads)
         yield part, counts
 
 
-def _make_stats(
-    bed: open_bed, who: slice | NDArray[np.int64], columns: dict[str, NDArray[Any]]
-) -> GenotypeStats:
-    """Joins the computed columns and those of the tables."""
-    return GenotypeStats(
-        sid=bed.sid,
-        chromosome=bed.chromosome,
-        bp_position=bed.bp_position,
-        allele_1=bed.allele_1,
-        allele_2=bed.allele_2,
-        iid=None if bed.iid is None else bed.iid[who],
-        counted="A1" if bed.count_A1 else "A2",
-        **columns,
-    )
+def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8]:
+    """Returns the ploidy of each variant; an unknown chromosome counts as an autosome."""
+    if chromosome is None or not len(chromosome):
+        return np.zeros(count, np.uint8)
+    # Variants of a chromosome are neighbours: each run of a name is looked up once.
+    starts = np.flatnonzero(np.append(True, chromosome[1:] != chromosome[:-1]))
+    names = [str(name).upper().removeprefix("CHR") for name in chromosome[starts]]
+    kinds = [_PLOIDIES.get(name, Ploidy.TWO) for name in names]
+    return np.repeat(np.array(kinds, np.uint8), np.diff(starts, append=count))
+
+
+def _find_groups(
+    bed: open_bed,
+    chosen: NDArray[np.int64] | None,
+    ploidy: NDArray[np.uint8],
+    *,
+    nonfounders: bool,
+) -> NDArray[np.uint8]:
+    """Returns the group of each individual; sex matters on X and Y only."""
+    groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
+    if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
+        groups[bed.sex == MALE] = Group.MALE
+    for parent in () if nonfounders else (bed.father, bed.mother):
+        if parent is not None:
+            groups[parent != "0"] = Group.NONFOUNDER
+    if chosen is not None:
+        left_out = np.ones(len(groups), bool)
+        left_out[chosen] = False
+        groups[left_out] = Group.EXCLUDED
+    return groups
+
+
+def _compute_columns(
+    counts: NDArray[np.uint32],
+    ploidy: NDArray[np.uint8],
+    *,
+    count_a1: bool,
+    mid_p: bool,
+    threads: int,
+) -> dict[str, NDArray[Any]]:
+    """Computes the columns of some variants from the codes of each group."""
+    total = counts.sum(axis=1, dtype=np.int64)
+    hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
+    two, one = _founders(counts, ploidy)
+    a1, alleles = _alleles(two, one)
+    return {
+        "count": hom_a1 + het + hom_a2,
+        "missing": total[:, _MISSING],
+        "hom_a1": hom_a1,
+        "het": het,
+        "hom_a2": hom_a2,
+        "alleles": alleles,
+        "allele_frequency": _divide(a1 if count_a1 else alleles - a1, alleles),
+        **_moments(hom_a1 if count_a1 else hom_a2, het, hom_a1 + het + hom_a2),
+        "hardy_p": _hardy(two, ploidy, mid_p=mid_p, threads=threads),
+    }
+
+
+def _founders(
+    counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Counts genotypes of founders with two copies of the chromosome, and with one."""
+    males = counts[:, Group.MALE, _GENOTYPES]
+    others = counts[:, Group.OTHER, _GENOTYPES]
+    is_y = (ploidy == Ploidy.Y)[:, None]
+    is_single = is_y | (ploidy == Ploidy.X)[:, None]
+    none = np.uint32(0)
+    two = np.where(is_y, none, others) + np.where(is_single, none, males)
+    return two, np.where(is_single, males, none)
+
+
+def _alleles(
+    two: NDArray[np.uint32], one: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Counts alleles A1, and all alleles; with one copy nobody is heterozygous."""
+    first = np.array([2, 1, 0], np.int64)
+    a1 = two.astype(np.int64) @ first + one[:, 0]
+    a2 = two.astype(np.int64) @ first[::-1] + one[:, 2]
+    return a1, a1 + a2
+
+
+def _moments(
+    two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
+) -> dict[str, NDArray[np.float64]]:
+    """Computes mean and variance of values from the numbers of 2 and of 1 among them."""
+    mean = _divide(2 * two + one, count)
+    squares = _divide(4 * two + one, count)
+    # Rounding must not give a constant variant a variance.
+    is_constant = (two == count) | (one == count)
+    return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
+
+
+def _hardy(
+    two: NDArray[np.uint32], ploidy: NDArray[np.uint8], *, mid_p: bool, threads: int
+) -> NDArray[np.float64]:
+    """Tests for Hardy-Weinberg equilibrium; on Y and MT p is that of no genotypes."""
+    out = np.empty(len(two))
+    _native.hardy_p(np.ascontiguousarray(two), out, mid_p, threads)
+    out[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
+    return out
+
+
+def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Divides; gives NaN for a division by 0."""
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

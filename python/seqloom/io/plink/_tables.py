@@ -6,22 +6,20 @@ import gzip
 import io
 import stat
 import zlib
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import numpy as np
 
+from seqloom._files import reading
 from seqloom._rust import _native
-from seqloom._text import count_of, parse_decimal
+from seqloom._text import count_of, parse_decimal, printable
 from seqloom._warning import warn_user
 from seqloom.errors import (
     FileError,
     FormatError,
-    MissingFileError,
     NumberRangeError,
 )
-from seqloom.io.plink._header_line import check_rows
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
 if TYPE_CHECKING:
@@ -37,19 +35,32 @@ COLUMNS: Final[dict[Suffix, tuple[str, ...]]] = {
 }
 
 _GZIP = b"\x1f\x8b"
-# What a line looks like: a look at the first one.
-_FIELDS, _LONGEST_LINE = 6, 1 << 16
+_FIELDS, _FEWEST_COLUMNS = 6, 5
+_LONGEST_LINE = 1 << 16
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Names that programs give to the columns, in lower case and without punctuation.
+_NAMES: Final[dict[Suffix, str]] = {
+    "fam": "fid family familyid famid iid individual individualid id sample sampleid "
+    "withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid "
+    "mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection",
+    "bim": "chr chrom chromosome snp snpid sid id rsid rs variant variantid varid marker "
+    "markername name cm cmposition morgan morgans gd geneticdistance genpos bp bpposition "
+    "pos position basepair coordinate a0 a1 a2 allele0 allele1 allele2 ref alt counted",
+}
+_MIN_NAMES = 2
+_KINDS: Final[dict[Suffix, str]] = {"fam": "an individual", "bim": "a variant"}
+_SHOWN_CHARACTERS = 60
 _ALLELES = frozenset("ACGTNacgtn")
 _SEXES = {"M": 1, "F": 2}
 _SHOWN = 3
 
-# One long allele widens the rows of all others in an array of equal widths. Where it takes
-# more bytes than this, and more than so many times its text, strings have any length.
+# One long allele widens the rows of all others in an array of equal widths. An array of
+# more bytes, and of more times the bytes of its text, has strings of any length instead.
 _MOST_BYTES = 64 << 20
 _MOST_WASTE = 16
-_ROWS = 1 << 12  # that are converted to such strings at the same time
-_PIECE_BYTES = 1 << 20  # of memory for that
-_LINES = 1 << 14  # that are written at a time
+_ROWS = 1 << 12  # rows that are converted to such strings at the same time
+_PIECE_BYTES = 1 << 20  # bytes that are read or converted at the same time
+_LINES = 1 << 14  # lines that are written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
@@ -57,12 +68,12 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
     if isinstance(source, bytes) or _is_gzip(source):
         name = _name_of(source, suffix)
         text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
-        check_rows(io.BytesIO(text), suffix, name)
+        _check_rows(io.BytesIO(text), suffix, name)
         return _native.count_lines_of(text)
     _check_regular(source)
     count = _native.count_lines_in(source)
-    with _name_errors(source), source.open("rb") as file:
-        check_rows(file, suffix, str(source))
+    with reading(source), source.open("rb") as file:
+        _check_rows(file, suffix, str(source))
     return count
 
 
@@ -72,12 +83,15 @@ def _name_of(source: Path | bytes, suffix: Suffix) -> str:
 
 
 def check_places(fam: Path, bim: Path) -> None:
-    """Refuses tables that changed places; the first line of each tells."""
+    """Refuses tables that changed places, as the first line of each shows."""
     person, variant = _first_fields(fam), _first_fields(bim)
-    if _has_allele(person) and _has_sex(variant):
+    if len(person) != _FIELDS or len(variant) != _FIELDS:
+        return
+    has_allele = person[3].isdigit() and set(person[4]) <= _ALLELES
+    if has_allele and variant[4] in {"0", "1", "2"}:
         raise FormatError(
             f"{fam}: the tables changed places: it lists variants, and {bim} lists "
-            "individuals; rename them, or pass fam_filepath= and bim_filepath=",
+            "individuals; rename them, or pass fam_location= and bim_location=",
             path=str(fam),
         )
 
@@ -86,19 +100,9 @@ def _first_fields(path: Path) -> list[str]:
     """Splits the first line of a table; gives nothing where it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.readline(_LONGEST_LINE).decode("utf-8", "replace").split()
+            return _split(file.readline(_LONGEST_LINE))
     except OSError:
         return []
-
-
-def _has_allele(fields: list[str]) -> bool:
-    """Says whether a line has a position and letters, as that of a variant has."""
-    return len(fields) == _FIELDS and fields[3].isdigit() and set(fields[4]) <= _ALLELES
-
-
-def _has_sex(fields: list[str]) -> bool:
-    """Says whether a line has a sex, as that of an individual has."""
-    return len(fields) == _FIELDS and fields[4] in {"0", "1", "2"}
 
 
 def read_columns(
@@ -109,13 +113,97 @@ def read_columns(
     name: str | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Reads some columns of a table, and checks all its lines."""
-    # Text is ``<U{n}``; or ``StringDType()`` where a few long values would make an array of
-    # equal widths that many times as large as the file. `name` is for errors, of bytes.
+    # Text is ``<U{n}``, or ``StringDType()`` where a few long values would make an array of
+    # equal widths much larger than the file. `name` names bytes in errors.
     known = name or _name_of(source, suffix)
     text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
-    check_rows(io.BytesIO(text), suffix, known)
+    _check_rows(io.BytesIO(text), suffix, known)
     table = _native.PlinkTable(text, suffix, list(names), known)
     return {column: _read_column(table, column, known) for column in names}
+
+
+def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
+    """Raise if the first line is a header, or if a line is a comment.
+
+    Read as a row, it would shift the genotypes of all rows after it by one. The size of the
+    .bed does not show it, because the genotypes of a line are padded to whole bytes.
+    """
+    first = file.readline(_LONGEST_LINE).removeprefix(_BYTE_ORDER_MARK)
+    if _is_header(_split(first), suffix):
+        _refuse("line 1 is a header", first, suffix, name=name)
+    if first.startswith(b"#") and not _is_row(_split(first), suffix):
+        _refuse("line 1 is a comment", first, suffix, name=name)
+    for start in _comment_starts(file):
+        file.seek(start)
+        line = file.readline(_LONGEST_LINE)
+        if not _is_row(_split(line), suffix):
+            file.seek(0)
+            number = file.read(start).count(b"\n") + 1
+            _refuse(f"line {number} is a comment", line, suffix, name=name)
+
+
+def _split(line: bytes) -> list[str]:
+    """Splits a line."""
+    return line.decode("utf-8", "replace").split()
+
+
+def _is_header(fields: list[str], suffix: Suffix) -> bool:
+    """True if a line holds names of columns and no number, or the numbers of columns."""
+    # Names of columns are compared without case, quotes and punctuation.
+    names = ["".join(filter(str.isalnum, field.casefold())) for field in fields]
+    if len(names) >= _FIELDS and any(
+        names == [f"{prefix}{at + first}" for at in range(len(names))]
+        for prefix, first in (("", 0), ("v", 1), ("column", 0), ("column", 1))
+    ):
+        return True
+    has_number = any(_is_number(field) for field in fields)
+    return not has_number and len({*_NAMES[suffix].split()} & {*names}) >= _MIN_NAMES
+
+
+def _is_number(field: str) -> bool:
+    """True if a field is a decimal number."""
+    try:
+        parse_decimal(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _comment_starts(file: BinaryIO) -> Generator[int]:
+    """Yield where lines after the first begin that have "#" as first character."""
+    offset, piece = 0, b""
+    file.seek(0)
+    while True:
+        more = file.read(_PIECE_BYTES)
+        if not more:
+            return
+        piece = piece[-1:] + more
+        start = offset + len(more) - len(piece)
+        at = piece.find(b"\n#")
+        while at >= 0:
+            yield start + at + 1
+            at = piece.find(b"\n#", at + 1)
+        offset += len(more)
+        file.seek(offset)
+
+
+def _is_row(fields: list[str], suffix: Suffix) -> bool:
+    """True if a line has the sex of an individual, or the position of a variant."""
+    number = {"fam": fields[4:5], "bim": fields[-3:-2]}[suffix]
+    return len(fields) >= _FEWEST_COLUMNS and all(map(_is_number, number))
+
+
+def _refuse(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
+    """Raise with the line, and what to do."""
+    shown = printable(" ".join(_split(line)))
+    if len(shown) > _SHOWN_CHARACTERS:
+        shown = f"{shown[:_SHOWN_CHARACTERS]}..."
+    raise FormatError(
+        f"{name}: {fault} ({shown}); delete it: a .{suffix} has rows only, and reading it "
+        f"as {_KINDS[suffix]} would shift all genotypes by one",
+        kind="header",
+        path=name,
+    )
 
 
 def _check_regular(path: Path) -> None:
@@ -123,7 +211,7 @@ def _check_regular(path: Path) -> None:
     try:
         status = path.stat()
     except OSError:
-        return  # reading it says why
+        return  # reading the file raises the error
     if not stat.S_ISREG(status.st_mode):
         raise FileError(
             f"{path}: is not a regular file; expected the path of a .fam or .bim"
@@ -133,19 +221,8 @@ def _check_regular(path: Path) -> None:
 def _read(path: Path) -> bytes:
     """Reads a whole file."""
     _check_regular(path)
-    with _name_errors(path):
+    with reading(path):
         return _decompress(path.read_bytes(), str(path))
-
-
-@contextmanager
-def _name_errors(path: Path) -> Generator[None]:
-    """Raises errors of the system as errors that name the file."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: no such file") from error
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _is_gzip(path: Path) -> bool:
@@ -188,7 +265,7 @@ def _read_column(table: _native.PlinkTable, name: str, path: str) -> NDArray[Any
 
 
 def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
-    """Read the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
+    """Reads the sex of individuals as PLINK 2 does: other text than M and F is unknown."""
     codes = np.empty(table.rows, np.int32)
     try:
         table.write_integers("sex", codes)
@@ -197,29 +274,24 @@ def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
         meanings = {text: _sex_code(text) for text in dict.fromkeys(texts)}
         codes[:] = [meanings[text] or 0 for text in texts]
         if strange := [text for text, code in meanings.items() if code is None]:
-            _warn_of_sexes(path, strange, sum(meanings[text] is None for text in texts))
+            shown = ", ".join(map(repr, strange[:_SHOWN]))
+            more = ", ..." if len(strange) > _SHOWN else ""
+            who = count_of(sum(meanings[text] is None for text in texts), "individuals")
+            warn_user(
+                f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as "
+                "PLINK does; expected 1 or M for male, 2 or F for female, or 0"
+            )
     return codes
 
 
 def _sex_code(text: str) -> int | None:
-    """Return the number for a sex; None for text without a meaning."""
+    """Returns the number for a sex; None for text without a meaning."""
     try:
         code = parse_decimal(text)
     except ValueError:
         return _SEXES.get(text.upper())
     limits = np.iinfo(np.int32)
     return int(code) if code.is_integer() and limits.min <= code <= limits.max else None
-
-
-def _warn_of_sexes(path: str, strange: list[str], count: int) -> None:
-    """Warn of individuals whose sex is read as unknown."""
-    shown = ", ".join(map(repr, strange[:_SHOWN]))
-    more = ", ..." if len(strange) > _SHOWN else ""
-    who = count_of(count, "individuals")
-    warn_user(
-        f"{path}: the sex of {who} is {shown}{more} and is read as unknown (0), as PLINK "
-        "does; expected 1 or M for male, 2 or F for female, or 0"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +306,11 @@ class _TextColumn:
         longest, size = self.table.size(self.name)
         rows = self.table.rows
         if _bytes(rows, longest) > max(_MOST_BYTES, _MOST_WASTE * size):
-            return self._uneven()
+            # Strings of any length; equal widths are made for some rows at a time.
+            texts = np.empty(rows, np.dtypes.StringDType())
+            for first in range(0, rows, _ROWS):
+                self._fill(texts, range(first, min(first + _ROWS, rows)))
+            return texts
         return self._even(range(rows), longest)
 
     def _even(self, rows: range, width: int) -> NDArray[np.str_]:
@@ -242,13 +318,6 @@ class _TextColumn:
         width = max(width, 1)
         texts = np.empty(len(rows), f"U{width}")
         self.table.write_points(self.name, rows.start, width, texts.view(np.uint32))
-        return texts
-
-    def _uneven(self) -> NDArray[Any]:
-        """Makes an array of strings of any length."""
-        texts = np.empty(self.table.rows, np.dtypes.StringDType())
-        for first in range(0, len(texts), _ROWS):
-            self._fill(texts, range(first, min(first + _ROWS, len(texts))))
         return texts
 
     def _fill(self, texts: NDArray[Any], rows: range) -> None:

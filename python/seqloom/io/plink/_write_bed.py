@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from seqloom._arguments import as_flag
+from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ClosedError
 from seqloom.io.plink._file_set import name_set, write_set, write_tables
-from seqloom.io.plink._pack import Packer, to_values
 from seqloom.io.plink._properties import check_count, complete
 from seqloom.io.plink._selection import choose_threads
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     from numpy.typing import ArrayLike, NDArray
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+_BLOCK_BYTES = 8 << 20  # bytes of values that are packed at the same time
+_DIMENSIONS = {"matrix": 2, "vector": 1}
+_KINDS = ("int8", "float32", "float64")
+_MISSING = -127
+_ILLEGAL = -1  # replaces an integer that does not fit 8 bits
 
 
 def to_bed(
@@ -32,7 +39,6 @@ def to_bed(
     fam_filepath: str | os.PathLike[str] | None = None,
     bim_filepath: str | os.PathLike[str] | None = None,
     major: str = "SNP",
-    force_python_only: bool = False,
     num_threads: int | None = None,
 ) -> None:
     """Writes genotypes as a PLINK .bed, with its .fam and .bim.
@@ -50,7 +56,6 @@ def to_bed(
         fam_filepath: The path of the .fam; None: beside the .bed under the same name.
         bim_filepath: The path of the .bim; None: beside the .bed under the same name.
         major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
-        force_python_only: Whether plain NumPy packs the values, which is slow.
         num_threads: Number of threads that pack; None or 0: all cores.
 
     Raises:
@@ -69,11 +74,11 @@ def to_bed(
         >>> Path("x.bim").read_text()
         '0\\trs1\\t0.0\\t0\\tA1\\tA2\\n0\\trs2\\t0.0\\t0\\tA1\\tA2\\n'
     """
-    values = to_values(val, "matrix")
+    values = _to_values(val, "matrix")
     if not (values.flags.c_contiguous or values.flags.f_contiguous):
         raise ArgumentError("val must be contiguous; np.ascontiguousarray(val) makes it so")
     threads = choose_threads(num_threads, None)
-    packer = Packer(major, count_A1, threads=threads, plain=force_python_only)
+    packer = Packer(major, count_A1, threads)
     columns = complete(properties, {"fam": len(values), "bim": values.shape[1]})
     with write_set(name_set(filepath, fam_filepath, bim_filepath)) as parts:
         write_tables(parts, columns)
@@ -98,8 +103,6 @@ class create_bed:
         fam_location: The path of the .fam; None: beside the .bed under the same name.
         bim_location: The path of the .bim; None: beside the .bed under the same name.
         major: The layout: ``"SNP"`` (a line is a variant) or ``"individual"``.
-        force_python_only: Whether plain NumPy packs the values, which is slow.
-        num_threads: Not used: a line is packed by one thread.
 
     Raises:
         ArgumentError: ``major`` is unknown, or the properties do not fit the counts.
@@ -127,12 +130,9 @@ class create_bed:
         fam_location: str | os.PathLike[str] | None = None,
         bim_location: str | os.PathLike[str] | None = None,
         major: str = "SNP",
-        force_python_only: bool = False,
-        num_threads: int | None = None,
     ) -> None:
         files = name_set(location, fam_location, bim_location)
-        self._packer = Packer(major, count_A1, plain=force_python_only)
-        choose_threads(num_threads, None)
+        self._packer = Packer(major, count_A1)
         iid_count, sid_count = check_count("fam", iid_count), check_count("bim", sid_count)
         columns = complete(properties, {"fam": iid_count, "bim": sid_count})
         self.location, self.count_A1, self.major = files[0], count_A1, major
@@ -204,7 +204,7 @@ class create_bed:
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
         """Packs one line, which must be of the right length."""
-        values = to_values(vector, "vector")
+        values = _to_values(vector, "vector")
         width = self.iid_count if self.major == "SNP" else self.sid_count
         if len(values) != width:
             raise ArgumentError(f"Expected vector of {width} values, got {len(values)}")
@@ -220,3 +220,86 @@ class create_bed:
         closing, self._open = self._open, None
         if closing:
             closing.__exit__(type(error), error, error.__traceback__)
+
+
+@dataclass(frozen=True, slots=True)
+class Packer:
+    """Packs values into lines of two-bit codes."""
+
+    major: str  # what a line is: "SNP" or "individual"
+    count_a1: bool  # whether values count allele A1, or A2
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        as_flag("count_A1", self.count_a1)
+        if self.major not in ("SNP", "individual"):
+            raise ArgumentError(f"major must be 'SNP' or 'individual', not {self.major!r}")
+
+    @property
+    def header(self) -> bytes:
+        """The bytes before the first line."""
+        return b"\x6c\x1b" + bytes([self.major == "SNP"])
+
+    def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
+        """Packs an array of individuals by variants, some lines at a time."""
+        by_line = values.T if self.major == "SNP" else values
+        count, positions = by_line.shape
+        at_once = max(1, _BLOCK_BYTES // max(positions * values.itemsize, 1))
+        for first in range(0, count, at_once):
+            yield self.pack(by_line[first : first + at_once], first)
+
+    def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
+        """Packs lines; `first` is the number of the first one, for errors."""
+        small = lines
+        if lines.dtype.kind != "f" and lines.dtype != np.int8:
+            small = lines.astype(np.int8)
+            small[small != lines] = _ILLEGAL
+        if not (small.flags.c_contiguous or small.flags.f_contiguous):
+            small = small.copy(order="K")
+        packed = np.empty((len(small), -(-small.shape[1] // 4)), np.uint8)
+        count_a1, threads = self.count_a1, self.threads
+        try:
+            _native.pack_codes(
+                small, packed, transposed=False, count_a1=count_a1, threads=threads
+            )
+        except ArgumentError as error:
+            raise self._make_error(lines, small, first) from error
+        return packed
+
+    def _make_error(
+        self, lines: NDArray[Any], small: NDArray[Any], first: int
+    ) -> ArgumentError:
+        """Makes the error that names the first value which a .bed cannot hold."""
+        missing = small == _MISSING if small.dtype == np.int8 else np.isnan(small)
+        line, i = np.argwhere(~(missing | np.isin(small, (0, 1, 2))))[0]
+        at = (i, first + line) if self.major == "SNP" else (first + line, i)
+        return ArgumentError(
+            "Attempt to write illegal value to BED file. Only 0,1,2,missing allowed. "
+            f"Individual {at[0]}, variant {at[1]} is {lines[line, i]} (missing is NaN, "
+            "or -127 for integers)"
+        )
+
+
+def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
+    """Converts values to an array of integers or of floating point."""
+    try:
+        values = np.asarray(data)
+    except ValueError as error:
+        raise ArgumentError(
+            f"the values must be a {shape} of 0, 1, 2 and missing values, with rows of one "
+            f"length; NumPy says: {error}"
+        ) from error
+    if values.dtype.kind == "f" and values.dtype not in _KINDS:
+        values = values.astype(np.float32)
+    if values.dtype.kind not in "iu" and values.dtype not in _KINDS:
+        raise ArgumentError(
+            f"dtype '{values.dtype}' not known, only 'int8', 'float32', and 'float64' are "
+            "allowed."
+        )
+    dimensions = _DIMENSIONS[shape]
+    if values.ndim != dimensions:
+        raise ArgumentError(
+            f"the values must be a {shape} (dimensions: {dimensions}), got {values.ndim} "
+            "dimensions"
+        )
+    return values

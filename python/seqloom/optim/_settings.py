@@ -1,11 +1,13 @@
-"""Groups: settings of an optimiser for the parameters that a pattern matches."""
+"""Settings of optimisers: their checks, and groups of parameters with other settings."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._leaves import make_hashable
@@ -79,3 +81,34 @@ def require_matches(groups: Sequence[ParameterGroup], paths: list[str]) -> None:
                 f"the group {pattern!r} matches no parameter of the model; its "
                 f"parameters are {', '.join(paths[:8])}" + (", ..." if paths[8:] else "")
             )
+
+
+def as_patterns(name: str, value: Any) -> tuple[str, ...]:
+    """Returns patterns of paths; a string would count as one pattern for each letter."""
+    is_list = isinstance(value, (tuple, list))
+    if not is_list or not all(isinstance(part, str) for part in cast("Any", value)):
+        raise ArgumentError(
+            f'{name} must be a tuple of paths, such as ("*.bias",), got {value!r}'
+        )
+    return tuple(cast("Any", value))
+
+
+def is_number(value: object, least: float = 0, below: float = math.inf) -> bool:
+    """Returns True for a number in [least, below); NaN is not in it."""
+    return isinstance(value, Real) and least <= float(value) < below
+
+
+def require_setting(
+    name: str, value: Any, *, above: float = -1, below: float = math.inf, count: int = 0
+) -> Any:
+    """Returns a setting; refuses a value that is not a number within the limits."""
+    values: list[Any] = [value]
+    if count and isinstance(value, (tuple, list)):
+        values = [*cast("tuple[Any, ...]", value)]
+    is_valid = all(is_number(v, below=below) and v > above for v in values)
+    if not is_valid or len(values) != (count or 1):
+        least = f"above {above}" if above >= 0 else "from 0 up"
+        limit = "" if below == math.inf else f", below {below}"
+        what = f"{count} numbers" if count else "a number"
+        raise ArgumentError(f"{name} must be {what} {least}{limit}, got {value!r}")
+    return tuple(values) if count else values[0]

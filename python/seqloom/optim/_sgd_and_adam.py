@@ -1,4 +1,4 @@
-"""AdamW."""
+"""SGD, AdamW and Adam, which update all parameters by one call of the backend."""
 
 from __future__ import annotations
 
@@ -12,11 +12,71 @@ from seqloom.optim._operands import (
     find_seen_share,
     put_results,
 )
-from seqloom.optim._optimizer import Move, Optimizer, is_number
+from seqloom.optim._optimizer import Move, Optimizer
+from seqloom.optim._settings import is_number
 from seqloom.tensor import sqrt
 
 if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
+
+
+class SGD(Optimizer):
+    """Gradient descent with optional momentum (Sutskever et al. 2013).
+
+    Args:
+        momentum: Share of the previous step to keep, in [0, 1).
+        nesterov: Whether to use Nesterov momentum.
+        weight_decay: Factor of the weights that is added to their gradient.
+
+    Raises:
+        ArgumentError: A number is out of range, or `nesterov` is set without momentum.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.optim.SGD(momentum=0.9)
+        SGD(momentum=0.9, nesterov=False, weight_decay=0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__()
+        is_valid = is_number(momentum, below=1) and is_number(weight_decay)
+        if not is_valid or (nesterov and not momentum):
+            raise ArgumentError(
+                "SGD needs momentum in [0, 1), weight_decay >= 0, and momentum > 0 with "
+                f"nesterov; got momentum={momentum}, weight_decay={weight_decay}, "
+                f"nesterov={nesterov}"
+            )
+        self.momentum, self.nesterov = momentum, nesterov
+        self.weight_decay = weight_decay
+        self.states = ("momentum",) if momentum else ()
+
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Updates all parameters together."""
+        params, momenta = backend.sgd(
+            [move.param for move in moves],
+            [move.grad for move in moves],
+            # Without momentum the backend does not read these.
+            [move.state.get("momentum", move.grad) for move in moves],
+            lr,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            decays=[self.weight_decay] * len(moves),
+        )
+        for move, param, momentum in zip(moves, params, momenta, strict=True):
+            move.param = param
+            move.state = {"momentum": momentum} if self.momentum else {}
+
+    def __repr__(self) -> str:
+        return (
+            f"SGD(momentum={self.momentum}, nesterov={self.nesterov}, "
+            f"weight_decay={self.weight_decay})"
+        )
 
 
 class AdamW(Optimizer):
@@ -119,3 +179,41 @@ class AdamW(Optimizer):
             f"{type(self).__name__}(betas={self.betas}, eps={self.eps}, "
             f"weight_decay={self.weight_decay})"
         )
+
+
+class Adam(AdamW):
+    """Adam (Kingma and Ba 2015).
+
+    Args:
+        betas: Decay rates of the averages of the gradient and of its square, in [0, 1).
+        eps: Number added to the root of the second average.
+        weight_decay: Factor of the weights that is added to their gradient; `AdamW`
+            shrinks the weights themselves, which is usually better.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> sl.optim.Adam(betas=(0.8, 0.99))
+        Adam(betas=(0.8, 0.99), eps=1e-08, weight_decay=0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(betas=betas, eps=eps, weight_decay=weight_decay)
+
+    def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
+        """Updates all parameters together."""
+        if self.weight_decay:
+            for move in moves:
+                decay = backend.multiply(move.param, self.weight_decay)
+                move.grad = backend.add(move.grad, decay)
+        super().update(backend, lr, moves)
+
+    @property
+    def _decoupled_decay(self) -> float:
+        """The weight decay that is not part of the gradient: none."""
+        return 0.0
