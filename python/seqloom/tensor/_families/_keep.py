@@ -97,11 +97,6 @@ def shape_and_options(args: Args, _out: Any, _needs: Needs, options: Options) ->
     return tuple(args[0].shape), args[1:], options
 
 
-def shape_of(arg: Any) -> tuple[int, ...]:
-    """The shape of an array; a number has none."""
-    return getattr(arg, "shape", ())
-
-
 def further(args: Args, _out: Any, _needs: Needs, _options: Options) -> Any:
     """What follows the first input: a key and a rate, positions, a shape."""
     return args[1:]

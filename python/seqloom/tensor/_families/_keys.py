@@ -155,7 +155,7 @@ def check_bounds(lower: float, upper: float) -> tuple[float, float]:
 def find_edge(low: float, high: float, least: float, most: float) -> float | None:
     """What a normal number is whose share of the distribution rounds to 0 or 1.
 
-    keep.Args:
+    Args:
         low: The error function at the lower bound.
         high: At the upper one.
         least: The smallest number that may be given.

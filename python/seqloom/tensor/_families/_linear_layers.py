@@ -60,7 +60,7 @@ def rotary_linear(
 ) -> tuple[Array, Array, Array]:
     """Queries, keys and values, the first two turned by angles (Su et al. 2021).
 
-    keep.Args:
+    Args:
         b: The backend.
         x: ``(..., in)``.
         weight: ``(3 * heads * d, in)``: rows of queries, of keys and of values.

@@ -63,7 +63,7 @@ class Blocks:
     def fresh(self, shape: tuple[int, ...] | int, dtype: Any) -> NDArray[Any]:
         """An array that holds anything, in memory that was used before where there is some.
 
-        keep.Args:
+        Args:
             shape: Its axes.
             dtype: Its element type.
 

@@ -125,7 +125,7 @@ _LARGE = 65_536  # numbers: from here on, new memory costs more than asking for 
 def of_one(name: str) -> Callable[..., Floats]:
     """A function of NumPy's of one array; where it can, in memory that was used before.
 
-    keep.Args:
+    Args:
         name: The name, as in the Array API standard.
 
     Returns:
@@ -140,7 +140,7 @@ def of_one(name: str) -> Callable[..., Floats]:
 def of_two(name: str) -> Callable[..., Floats]:
     """A function of NumPy's of two arrays, or of one and a number, in their common type.
 
-    keep.Args:
+    Args:
         name: The name, as in the Array API standard.
 
     Returns:
@@ -252,7 +252,7 @@ def _room(x: Floats, y: Any) -> Floats | None:
 def _by_products(power: Callable[..., Floats]) -> Callable[..., Floats]:
     """Powers, of floats by products or a root where the exponent is a number of few.
 
-    keep.Args:
+    Args:
         power: NumPy's power; a product of three is at most two units in the last place
             from the exact one.
 

@@ -2,7 +2,7 @@
 
 ``x`` is ``(n, c, …)``. The index of a maximum is its position in the row, or in the plane
 in C order. Padding never wins, and counts as zeros for a mean. Of equal values the first
-one wins. keep.Options are torch's: ``ceil_mode`` for a last window that reaches beyond the
+one wins. Options are torch's: ``ceil_mode`` for a last window that reaches beyond the
 padding; for a mean ``count_include_pad`` and ``divisor_override``.
 """
 

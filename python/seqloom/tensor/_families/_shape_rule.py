@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._graph import Value, flatten
 from seqloom.tensor._index import broadcast_shapes
 
@@ -102,7 +101,7 @@ def _make_ones(
 ) -> Array:
     """Replaces each value in an argument by ones."""
     if isinstance(arg, Value):
-        return 1.0 if arg.weak else target.ones(keep.shape_of(arg), dtype=arg.dtype)
+        return 1.0 if arg.weak else target.ones(shape_of(arg), dtype=arg.dtype)
     if isinstance(arg, (list, tuple)):
         parts = [_make_ones(target, part, shape_of) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)

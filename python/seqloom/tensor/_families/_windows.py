@@ -166,7 +166,7 @@ def crop_input(
 ) -> Array:
     """Returns the part of a convolution's input that its windows reach.
 
-    keep.Args:
+    Args:
         x: The input, which may be longer if the convolution is transposed.
         grad: The gradient by the output.
         shape: The shape of the weight.
