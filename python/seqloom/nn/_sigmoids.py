@@ -257,7 +257,7 @@ def softmax(x: Tensor, dim: int = -1) -> Tensor:
         [0.5, 0.5]
     """
     require_floats("softmax", x)
-    return apply("softmax", x, **_axis_option(x, dim))
+    return apply("softmax", x, **_axis_option(dim))
 
 
 class Softmax(Module):
@@ -302,7 +302,7 @@ def log_softmax(x: Tensor, dim: int = -1) -> Tensor:
         [0.0]
     """
     require_floats("log_softmax", x)
-    return apply("log_softmax", x, **_axis_option(x, dim))
+    return apply("log_softmax", x, **_axis_option(dim))
 
 
 class LogSoftmax(Module):
@@ -328,6 +328,6 @@ class LogSoftmax(Module):
         return log_softmax(x, self.dim)
 
 
-def _axis_option(x: Tensor, dim: int) -> dict[str, int]:
-    """Returns the axis as an option unless it is the last."""
-    return {} if dim in {-1, x.ndim - 1} else {"axis": dim}
+def _axis_option(dim: int) -> dict[str, int]:
+    """Returns the axis as an option, which the last one need not be."""
+    return {} if dim == -1 else {"axis": dim}
