@@ -132,9 +132,20 @@ def of_one(name: str) -> Callable[..., Floats]:
         The function itself, or one of the same arguments that knows it as `ufunc`.
     """
     ufunc: Any = getattr(np, name)
-    if name in FRACTIONAL:
-        return _fraction(_reusing(ufunc), ufunc)
-    return _reusing(ufunc) if name in ARITHMETIC else ufunc
+    gives_fractions = name in FRACTIONAL
+    if not gives_fractions and name not in ARITHMETIC:
+        return ufunc
+
+    def call(x: Any, out: Floats | None = None) -> Floats:
+        if gives_fractions and getattr(x, "dtype", FLOAT) is not FLOAT:
+            x = to_floats(x)
+        if out is None:
+            if type(x) is not np.ndarray or x.size < _LARGE or x.dtype.kind != "f":
+                return ufunc(x)
+            out = fresh(x.shape, x.dtype)
+        return ufunc(x, out=out)
+
+    return _note_ufunc(call, ufunc, name)
 
 
 def of_two(name: str) -> Callable[..., Floats]:
@@ -145,95 +156,44 @@ def of_two(name: str) -> Callable[..., Floats]:
 
     Returns:
         A function that knows NumPy's as `ufunc`; and as `of_arrays`, the shorter way where
-        both are arrays of floats.
+        both are arrays of floats, which NumPy promotes as the standard.
     """
     ufunc: Any = getattr(np, name)
-    function = _reusing_of_two(ufunc) if name in ARITHMETIC else ufunc
+    function = _reusing(ufunc) if name in ARITHMETIC else ufunc
     function = _by_products(function) if name == "pow" else function
-    shared = _fraction_of_two(function) if name in FRACTIONAL else _met(function)
-    known = _note_ufunc(shared, ufunc)
-    known.of_arrays = _note_ufunc(_of_floats(function, ufunc), ufunc)
-    return known
-
-
-def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of one array."""
-
-    def call(x: Any, out: Floats | None = None) -> Floats:
-        if (
-            out is None
-            and type(x) is np.ndarray
-            and x.size >= _LARGE
-            and x.dtype.kind == "f"
-        ):
-            out = fresh(x.shape, x.dtype)
-        return ufunc(x) if out is None else ufunc(x, out=out)
-
-    return _note_ufunc(call, ufunc)
-
-
-def _fraction(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of one array, of integers as of floats."""
-
-    def call(x: Any, out: Floats | None = None) -> Floats:
-        if getattr(x, "dtype", FLOAT) is not FLOAT:
-            x = to_floats(x)
-        elif type(x) is np.ndarray and x.size < _LARGE and out is None:
-            return ufunc(x)
-        return function(x, out)
-
-    return _note_ufunc(call, ufunc)
-
-
-def _reusing_of_two(ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of two arrays, or of an array and a number."""
-
-    def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
-        if out is None and type(x) is np.ndarray and x.size >= _LARGE:
-            out = _room(x, y)
-        return ufunc(x, y) if out is None else ufunc(x, y, out=out)
-
-    return call
-
-
-def _of_floats(function: Callable[..., Floats], ufunc: np.ufunc) -> Callable[..., Floats]:
-    """A function of two arrays of floats, in which NumPy promotes as the standard."""
-
-    def call(x: Any, y: Any) -> Floats:
-        return ufunc(x, y) if x.size < _LARGE else function(x, y)
-
-    return call
-
-
-def _met(function: Callable[..., Floats]) -> Callable[..., Floats]:
-    """A function of two, which are brought to their common type where they differ."""
-
-    def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
-        one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
-        if one is not other and not (
-            (one is FLOAT or one is None) and (other is FLOAT or other is None)
-        ):
-            x, y = promote_two(x, y)
-        return function(x, y) if out is None else function(x, y, out)
-
-    return call
-
-
-def _fraction_of_two(function: Callable[..., Floats]) -> Callable[..., Floats]:
-    """A function of two, of integers as of floats."""
+    gives_fractions = name in FRACTIONAL
 
     def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
         one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
         if not ((one is FLOAT or one is None) and (other is FLOAT or other is None)):
-            x, y = map(to_floats, promote_two(x, y))
-        return function(x, y) if out is None else function(x, y, out)
+            if one is not other:
+                x, y = promote_two(x, y)
+            if gives_fractions:
+                x, y = to_floats(x), to_floats(y)
+        return function(x, y, out)
 
+    def of_arrays(x: Any, y: Any) -> Floats:
+        return ufunc(x, y) if x.size < _LARGE else function(x, y, None)
+
+    known = _note_ufunc(call, ufunc, name)
+    known.of_arrays = _note_ufunc(of_arrays, ufunc, name)
+    return known
+
+
+def _note_ufunc(call: Any, ufunc: np.ufunc, name: str) -> Any:
+    """The function, with NumPy's own noted on it, and its name for errors."""
+    call.ufunc, call.__qualname__ = ufunc, name
     return call
 
 
-def _note_ufunc(call: Any, ufunc: np.ufunc) -> Any:
-    """The function, with NumPy's own noted on it."""
-    call.ufunc = ufunc
+def _reusing(ufunc: np.ufunc) -> Callable[..., Floats]:
+    """A function of two arrays, or of an array and a number."""
+
+    def call(x: Any, y: Any, out: Floats | None) -> Floats:
+        if out is None and type(x) is np.ndarray and x.size >= _LARGE:
+            out = _room(x, y)
+        return ufunc(x, y) if out is None else ufunc(x, y, out=out)
+
     return call
 
 
@@ -260,12 +220,12 @@ def _by_products(power: Callable[..., Floats]) -> Callable[..., Floats]:
         A function of the same arguments.
     """
 
-    def call(x: Any, y: Any, out: Floats | None = None) -> Floats:
+    def call(x: Any, y: Any, out: Floats | None) -> Floats:
         is_number = type(y) is int or type(y) is float
         if is_number and y in _CHEAP and x.dtype.char in "fd":
             made = fresh(x.shape, x.dtype) if out is None and x.ndim else out
             return _CHEAP[y](x, made)
-        return power(x, y) if out is None else power(x, y, out)
+        return power(x, y, out)
 
     return call
 
