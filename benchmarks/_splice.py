@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 
 from seqloom import _demo
-from seqloom.data import SequenceDataset
+from seqloom.data import Dataset, SequenceDataset
 from seqloom.encode import OneHot
 
 
-def read(part: str) -> SequenceDataset:
+def read(part: str) -> Dataset:
     """Reads the training part ("train") or the test part ("test")."""
     fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
     classes = ("EI", "IE", "N")
     return SequenceDataset(fasta, labels=table, classes=classes, encoder=OneHot("dna"))
 
 
-def windows_as_groups(data: SequenceDataset) -> dict[str, str]:
+def windows_as_groups(data: Dataset) -> dict[str, str]:
     """Gives each id its letters: equal windows then fall into one part."""
     letters = SequenceDataset(data.paths)
     return {
@@ -24,7 +24,7 @@ def windows_as_groups(data: SequenceDataset) -> dict[str, str]:
     }
 
 
-def batches(data: SequenceDataset, size: int) -> list[dict[str, Any]]:
+def batches(data: Dataset, size: int) -> list[dict[str, Any]]:
     """Cuts a dataset into batches, in the file's order, all of them made beforehand."""
     places = np.arange(len(data))
     return [data.batch(places[start : start + size]) for start in range(0, len(data), size)]

@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeCV
 
 from benchmarks._measure import HOME, pick
 from benchmarks._page import machine, publish, table
-from seqloom.data import GenotypeDataset, Subset, folds, split
+from seqloom.data import Dataset, GenotypeDataset, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import GenotypeMLPConfig
 from seqloom.nn import r2
@@ -48,7 +48,7 @@ def main() -> None:
     publish("genotype_mlp", f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}")
 
 
-def read(column: str) -> GenotypeDataset:
+def read(column: str) -> Dataset:
     """Reads the example with one of its traits."""
     return GenotypeDataset(
         DATA / "example.bed", DATA / "phenotype.txt", label_column=column
@@ -65,7 +65,7 @@ def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
     return np.sqrt(share) * value / value.std() + np.sqrt(1 - share) * noise
 
 
-def scores_of(data: GenotypeDataset) -> list[tuple[float, float, float]]:
+def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
     """Gives the held-out r2 of ridge, of ridge on less and of the network by fold."""
     return [
         _score(teach, held, seed=FOLDS * seed + number)
@@ -74,13 +74,13 @@ def scores_of(data: GenotypeDataset) -> list[tuple[float, float, float]]:
     ]
 
 
-def _score(teach: Subset, held: Subset, *, seed: int) -> tuple[float, float, float]:
+def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
     """Scores all three on one fold."""
     train, valid = split(teach, (0.9, 0.1), seed=seed)
     return ridge(teach, held), ridge(train, held), network(train, valid, held, seed=seed)
 
 
-def ridge(teach: Subset, held: Subset) -> float:
+def ridge(teach: Dataset, held: Dataset) -> float:
     """Fits ridge regression and judges it on what was held out."""
     encoder = teach.encoder.fit(teach)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue] - genotypes
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
@@ -89,7 +89,7 @@ def ridge(teach: Subset, held: Subset) -> float:
     return r2(new["label"][:, None], np.asarray(guess, np.float32)[:, None])
 
 
-def network(train: Subset, valid: Subset, held: Subset, *, seed: int) -> float:
+def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> float:
     """Trains as `seqloom train` does and judges on what was held out."""
     config = GenotypeMLPConfig.for_data(train)
     # Matrices this small gain nothing by a second thread.
@@ -97,7 +97,7 @@ def network(train: Subset, valid: Subset, held: Subset, *, seed: int) -> float:
     return evaluate(run.trained, held, num_threads=1)["r2"]
 
 
-def _compare(data: GenotypeDataset) -> tuple[str, ...]:
+def _compare(data: Dataset) -> tuple[str, ...]:
     """Writes the means of all three, and the network's difference with its error."""
     scores = scores_of(data)
     gaps = [ours - theirs for theirs, _, ours in scores]

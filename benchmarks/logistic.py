@@ -10,7 +10,7 @@ from benchmarks._page import machine, publish, table
 from benchmarks._splice import read, windows_as_groups
 from seqloom.cli._demo import LINEAR
 from seqloom.cli._linear import Logistic
-from seqloom.data import SequenceDataset
+from seqloom.data import Dataset
 from seqloom.infer import evaluate
 from seqloom.train import fit
 
@@ -32,7 +32,7 @@ def main() -> None:
     )
 
 
-def _fit_theirs(train: SequenceDataset, test: SequenceDataset) -> tuple[float, float]:
+def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
     """Chooses the penalty on the training windows; gives it and the test accuracy."""
     x, y = _flat(train)
     groups = list(windows_as_groups(train).values())
@@ -43,14 +43,14 @@ def _fit_theirs(train: SequenceDataset, test: SequenceDataset) -> tuple[float, f
     return best.C, float(best.fit(x, y).score(*_flat(test)))
 
 
-def _fit_ours(train: SequenceDataset, test: SequenceDataset) -> float:
+def _fit_ours(train: Dataset, test: Dataset) -> float:
     """Trains the demo's model on the same numbers."""
     model = Logistic(_flat(train)[0].shape[1], len(train.classes))
     training: dict[str, Any] = {**LINEAR}
     return evaluate(fit(model, train, **training).trained, test)["accuracy"]
 
 
-def _flat(data: SequenceDataset) -> tuple[np.ndarray, np.ndarray]:
+def _flat(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """Gives one row of numbers a window, and the labels."""
     arrays = data.to_numpy()
     return arrays["inputs"].reshape(len(data), -1), arrays["label"]

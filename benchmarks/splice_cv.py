@@ -13,7 +13,7 @@ from benchmarks._measure import pick
 from benchmarks._page import machine, publish, table
 from benchmarks._splice import read, windows_as_groups
 from seqloom.cli._demo import NETWORK
-from seqloom.data import SequenceDataset, Subset, folds, split
+from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import SequenceCNNConfig
 from seqloom.train import fit
@@ -70,7 +70,7 @@ def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"
 
 
-def _scores(candidate: Candidate, data: SequenceDataset) -> list[float]:
+def _scores(candidate: Candidate, data: Dataset) -> list[float]:
     """Gives the accuracy on each fold of each repeat."""
     groups = windows_as_groups(data)
     scores = [
@@ -83,7 +83,11 @@ def _scores(candidate: Candidate, data: SequenceDataset) -> list[float]:
 
 
 def _score(
-    candidate: Candidate, pair: tuple[Subset, Subset], groups: dict[str, str], *, seed: int
+    candidate: Candidate,
+    pair: tuple[Dataset, Dataset],
+    groups: dict[str, str],
+    *,
+    seed: int,
 ) -> float:
     """Trains as the demo does and judges on what was held out."""
     teach, held = pair

@@ -29,7 +29,7 @@ CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_
 PROGRAM = Path(sl.__file__).parent / "_rust/seqloom-run"
 
 
-def _dataset(path: Path) -> sl.data.SequenceDataset:
+def _dataset(path: Path) -> sl.data.Dataset:
     """Makes labelled sequences."""
     if not path.exists():
         write_fasta(path, 3)
@@ -180,7 +180,7 @@ def _read_cached(place: Path) -> str:
     return repr([np.asarray(item["inputs"]).sum().item() for item in _cached(place)])
 
 
-def _genotypes(place: Path) -> sl.data.GenotypeDataset:
+def _genotypes(place: Path) -> sl.data.Dataset:
     bed = place.parent / "x.bed"
     if not bed.exists():
         sl.io.to_bed(bed, draw_genotypes(1, (30, 50)))

@@ -83,7 +83,7 @@ def _compiled_programs() -> Iterator[None]:
 
 
 @pytest.fixture
-def toy(tmp_path) -> Callable[..., sl.data.SequenceDataset]:
+def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
     """Makes small datasets: half of the sequences have TATA in their middle."""
 
     def make(
@@ -102,7 +102,7 @@ def toy(tmp_path) -> Callable[..., sl.data.SequenceDataset]:
 
 
 @pytest.fixture
-def cohort(tmp_path) -> Callable[..., sl.data.GenotypeDataset]:
+def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
     """Makes small genotype files; their trait is the sum of the first two variants."""
 
     def make(count=60, *, name="cohort", change=None, **options):
@@ -119,7 +119,7 @@ def cohort(tmp_path) -> Callable[..., sl.data.GenotypeDataset]:
 
 
 @pytest.fixture(scope="session")
-def splice() -> sl.data.SequenceDataset:
+def splice() -> sl.data.Dataset:
     """The demo's training windows."""
     return sl.data.SequenceDataset(
         DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=ENCODER

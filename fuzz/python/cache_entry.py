@@ -30,7 +30,7 @@ def _try_one(data: bytes) -> None:
     assert all(np.array_equal(found[name], wanted[name]) for name in wanted)
 
 
-def _dataset() -> sl.data.SequenceDataset:
+def _dataset() -> sl.data.Dataset:
     """Opens sequences of several lengths."""
     return sl.data.SequenceDataset(scratch("records.fa"), encoder=sl.encode.OneHot("dna"))
 

@@ -188,7 +188,7 @@ import sys
 from pathlib import Path
 import seqloom as sl
 from seqloom.data.cache import _cache
-made = _cache.CachedDataset._encoded_items
+made = _cache.CachedSource._encoded_items
 def noted(self):
     with Path(sys.argv[3]).open("a") as file:
         file.write("made\\n")
@@ -197,7 +197,7 @@ def noted(self):
             print("halfway", flush=True)
             __import__("time").sleep(60)
         yield chunk
-_cache.CachedDataset._encoded_items = noted
+_cache.CachedSource._encoded_items = noted
 data = sl.data.SequenceDataset(sys.argv[1], encoder=sl.encode.OneHot("dna"))
 print(sl.data.cached(data, sys.argv[2]).to_numpy()["inputs"].sum())
 """

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._ragged import Ragged
-from seqloom.data._composition import composition, describe_letters
-from seqloom.data._content import content_digest
+from seqloom.data._describe import composition, describe_letters
+from seqloom.data._paths import content_digest
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._spans import Spans
-from seqloom.data.label._join import drop_missing
 from seqloom.data.label._labels import USUAL
-from seqloom.data.label._source import Source
+from seqloom.data.label._source import LabelSource, drop_missing
+from seqloom.encode import OneHot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_composition_counts_ambiguous_and_lower_case_letters() -> None:
-    counts = composition([Ragged.from_list(["ACnNR", "gt"])], "dna")
+    counts = composition([Ragged.from_list(["ACnNR", "gt"])], OneHot("dna"))
     assert counts == {"letters": 7, "N": 2, "ambiguous": 1, "soft_masked": 3}
 
 
@@ -55,7 +55,7 @@ def test_a_span_is_clipped_to_its_chromosome() -> None:
 
 
 def test_a_missing_label_is_moved_to_the_missing_ones() -> None:
-    source = Source("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
+    source = LabelSource("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
     left = drop_missing(source, USUAL)
     assert list(left.cells) == ["y"]
     assert left.missing == {"x": ("NA",)}

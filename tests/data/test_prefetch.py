@@ -2,7 +2,7 @@
 
 import threading
 
-from seqloom.data.stream._read_ahead import read_ahead
+from seqloom.data.stream._shard import read_ahead
 
 
 def test_a_reader_that_is_closed_in_its_own_thread_ends():

@@ -11,8 +11,9 @@ import pytest
 
 from seqloom import Key
 from seqloom._ragged import Ragged
-from seqloom.data import SequenceDataset, Subset, folds, split
+from seqloom.data import SequenceDataset, folds, split
 from seqloom.data._position import Position
+from seqloom.data._sequence_source import SequenceSource
 from seqloom.encode import Integer, Kmer, OneHot, Tokens
 from seqloom.errors import (
     ArgumentError,
@@ -83,7 +84,7 @@ def test_a_quality_that_the_declared_kind_does_not_have_is_an_error(fastq):
 
 def test_a_slice_is_a_part(many):
     data = SequenceDataset(many)
-    assert isinstance(data[5:20:5], Subset)
+    assert data[5:20:5].whole is data
     assert data[5:20:5].ids == ["s5", "s10", "s15"]
     assert data[::-1][0]["id"] == "s39"
     assert data[10:20][-3:].ids == ["s17", "s18", "s19"]
@@ -326,7 +327,7 @@ def test_a_bad_letter_in_a_file_left_alone_is_found_at_the_batch(fasta, both):
 
 
 def test_large_files_are_left_where_they_are(many, monkeypatch):
-    monkeypatch.setattr("seqloom.data._records.LIMIT", 100)
+    monkeypatch.setattr("seqloom.data._sequence_source.LIMIT", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
     assert data[3]["sequence"] == b"ACGGT" * 4
@@ -366,7 +367,8 @@ def test_a_sequence_too_short_for_the_encoder_is_named(fasta):
 def test_the_columns_that_threads_read_cannot_be_written(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     dataset = SequenceDataset(tmp_path / "a.fa")
-    (batch,) = dataset._records.store.batches()  # noqa: SLF001 - what the loader reads
+    assert isinstance(dataset.source, SequenceSource)
+    (batch,) = dataset.source.store.batches()
     for column in (batch.headers, batch.sequences):
         with pytest.raises(ValueError, match="read-only"):
             column.data[0] = 0

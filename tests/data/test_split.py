@@ -159,7 +159,7 @@ def test_folds_of_one_are_an_error(hundred):
 def test_a_part_of_a_part_is_a_part_of_the_whole(hundred):
     part = Subset(Subset(hundred, range(50, 100)), [1, -1])
     assert part.ids == ["s51", "s99"]
-    assert part.dataset is hundred
+    assert part.whole is hundred
 
 
 def test_a_part_answers_as_the_whole_does(hundred):
@@ -189,7 +189,7 @@ def test_parts_of_one_dataset_are_joined_by_plus(hundred):
     train, valid = split(hundred, (0.8, 0.2), seed=1)
     assert (train + valid).ids == train.ids + valid.ids
     assert (hundred + valid).ids == hundred.ids + valid.ids
-    assert (valid + hundred).dataset is hundred
+    assert (valid + hundred).whole is hundred
 
 
 @pytest.mark.parametrize("other", [[1], "part", 3])

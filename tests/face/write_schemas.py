@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import msgspec
 
 from seqloom._config import JsonConfig, _fields
-from seqloom.data.embedding._encoder import EmbeddingEncoder
+from seqloom.data._embedding_dataset import EmbeddingEncoder
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.models import (

@@ -15,7 +15,7 @@ from trainers import ids_of
 def sequences(tmp_path):
     """Makes a dataset of 22 labelled sequences of 6 and 8 letters."""
 
-    def make(encoder, **options) -> sl.data.SequenceDataset:
+    def make(encoder, **options) -> sl.data.Dataset:
         rng = np.random.default_rng(0)
         lengths = [6 if number % 2 else 8 for number in range(22)]
         texts = ["".join(rng.choice([*"ACGT"], length)) for length in lengths]

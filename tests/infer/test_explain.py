@@ -246,12 +246,11 @@ def test_sequences_of_several_lengths_weigh_the_same_as_alone(run, toy, options)
 def test_few_changed_sequences_are_held_at_once(run, toy, monkeypatch):
     held = []
 
-    class Counted(sl.data.SequenceDataset):
-        def __init__(self, table, **options):
-            held.append(len(table["sequence"]))
-            super().__init__(table, **options)
+    def counted(table, **options):
+        held.append(len(table["sequence"]))
+        return sl.data.SequenceDataset(table, **options)
 
-    monkeypatch.setattr("seqloom.infer._probe.SequenceDataset", Counted)
+    monkeypatch.setattr("seqloom.infer._probe.SequenceDataset", counted)
     monkeypatch.setattr("seqloom.infer._probe._LETTERS", 1)
     data = toy(60, lengths=(31,))
     sl.infer.explain(run, data)

@@ -12,7 +12,7 @@ from seqloom.cli._options import CovariateFileOptions, GenotypeOptions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from seqloom.data import GenotypeDataset, Labels
+    from seqloom.data import Dataset, Labels
 
 
 def files_read(files: Sequence[Path]) -> list[Path]:
@@ -41,7 +41,7 @@ def open_genotypes(
     labels: "Labels",
     genotypes: GenotypeOptions,
     encoder: Any = None,
-) -> "GenotypeDataset":
+) -> "Dataset":
     """Opens a .bed with its labels and covariates; a copy that must be made is watched."""
     from seqloom.data import GenotypeDataset
     from seqloom.infer._score_bar import work_bar
@@ -63,7 +63,7 @@ def open_unlabelled(
     *,
     encoder: Any,
     covariates: CovariateFileOptions,
-) -> "GenotypeDataset":
+) -> "Dataset":
     """Opens a .bed to be scored."""
     from seqloom.data import GenotypeDataset
     from seqloom.infer._score_bar import work_bar

@@ -10,14 +10,13 @@ from seqloom.cli._options import LabelOptions, PartOptions, SequenceOptions
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from seqloom.cli._read import Whole
-    from seqloom.data import Labels
+    from seqloom.data import Dataset, Labels
 
 _DEFAULT_COLUMN = "group"
 
 
 def groups_of(
-    whole: "Whole",
+    whole: "Dataset",
     files: Sequence[Path],
     parts: PartOptions,
     *,
@@ -43,7 +42,9 @@ def groups_of(
     return _of_tables(options) if tables else _of_files(whole, files, column)
 
 
-def _has_tables(whole: "Whole", files: Sequence[Path], sequences: SequenceOptions) -> bool:
+def _has_tables(
+    whole: "Dataset", files: Sequence[Path], sequences: SequenceOptions
+) -> bool:
     """Returns True if the records are the rows of tables."""
     is_of_sequences = getattr(whole, "noun", "") == "sequences"
     return is_of_sequences and are_tables(files, sequences)
@@ -57,10 +58,9 @@ def _of_tables(tables: "Labels") -> dict[str, Any]:
     return {name: _group(group) for name, (group, *_) in cells.items()}
 
 
-def _of_files(whole: "Whole", files: Sequence[Path], column: str) -> list[Any]:
+def _of_files(whole: "Dataset", files: Sequence[Path], column: str) -> list[Any]:
     """Takes a column of the tables that sequences are in."""
-    from seqloom.data.label._header_line import column_position
-    from seqloom.data.label._table import read_frame
+    from seqloom.data.label._table import column_position, read_frame
 
     frames = [read_frame(str(file)) for file in files]
     for frame in frames:

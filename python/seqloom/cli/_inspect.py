@@ -80,7 +80,7 @@ def inspect(
 
 def _summarise_table(file: str, **options: Any) -> "Summary":
     """Counts the sequences of a table, read as `seqloom train` reads it."""
-    from seqloom.data._source_options import SourceOptions
+    from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
     from seqloom.io._inspect import summarise
     from seqloom.io._tally import Tally

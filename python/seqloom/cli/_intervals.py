@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, LabelError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.data import IntervalDataset, Labels, Subset
+    from seqloom.data import Dataset, Labels
     from seqloom.data.interval._intervals import Intervals
 
 _MAX_SHOWN = 3  # chromosomes that an error lists
@@ -25,7 +25,7 @@ def open_intervals(
     *,
     labels: "Labels",
     **settings: Any,
-) -> "IntervalDataset":
+) -> "Dataset":
     """Opens the intervals with labels, from label tables or from the intervals' columns."""
     from seqloom.data import IntervalDataset
     from seqloom.data.interval._intervals import read_intervals
@@ -44,11 +44,8 @@ def open_intervals(
 
 def hold_out(
     whole: Any, chromosomes: Sequence[str], option: str
-) -> "tuple[Subset, Subset]":
+) -> "tuple[Dataset, Dataset]":
     """Returns the rest, and the intervals of some chromosomes, which are not augmented."""
-    from seqloom.data import Subset
-    from seqloom.data._subset import without_augment
-
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:
@@ -65,14 +62,14 @@ def hold_out(
             f"{option}: all intervals have these chromosomes, no interval is left to train "
             "on; name fewer"
         )
-    return Subset(whole, ~is_held), Subset(without_augment(whole), is_held)
+    return whole.select(~is_held), whole.plain().select(is_held)
 
 
 def are_intervals(data: Any) -> bool:
     """Returns True if the records are genome intervals."""
-    from seqloom.data import IntervalDataset
+    from seqloom.data import Dataset
 
-    return isinstance(getattr(data, "dataset", data), IntervalDataset)
+    return isinstance(data, Dataset) and data.source.kind == "IntervalDataset"
 
 
 def count_overlaps(train: Any, others: Any) -> int:
@@ -89,7 +86,7 @@ def _group_spans(data: Any) -> "dict[str, NDArray[np.int64]]":
     """Groups by chromosome: starts and stops of shape (2, intervals), widened by jitter."""
     chromosomes = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
-    spans += np.array([[-1], [1]]) * getattr(data, "dataset", data).jitter
+    spans += np.array([[-1], [1]]) * data.jitter
     return {str(name): spans[:, chromosomes == name] for name in np.unique(chromosomes)}
 
 
@@ -122,7 +119,7 @@ def _choose_labels(labels: "Labels", intervals: "Intervals") -> "Labels":
     columns = tuple(labels.label_column or ("label",))
     missing = [name for name in columns if name not in intervals.columns]
     if missing:
-        from seqloom.data.label._header_line import list_names, name_nearest
+        from seqloom.data.label._table import list_names, name_nearest
 
         known = f"; it has {list_names(intervals.columns)}"
         known += f"{name_nearest(missing[0], intervals.columns)}: give one as "
@@ -135,7 +132,7 @@ def _choose_labels(labels: "Labels", intervals: "Intervals") -> "Labels":
     return replace(labels, source=columns)
 
 
-def _check_one_class_each(what: str, data: "IntervalDataset") -> None:
+def _check_one_class_each(what: str, data: "Dataset") -> None:
     """Refuses an interval that is listed with two different classes."""
     if data.task != "classify" or data.labels is None:
         return

@@ -11,7 +11,7 @@ from seqloom.cli._intervals import hold_out
 from seqloom.cli._options import PartOptions
 
 if TYPE_CHECKING:
-    from seqloom.cli._read import Whole
+    from seqloom.data import Dataset
 
 DEFAULT_SHARE = 0.1
 # So many different sequences for each part are enough to keep equal ones together.
@@ -22,15 +22,15 @@ _FEWEST = 10
 class DataPart:
     """Holds what one run learns from, chooses by and writes to."""
 
-    train: "Whole"
-    valid: "Whole | None"
+    train: "Dataset"
+    valid: "Dataset | None"
     folder: Path
     title: str = ""
 
 
 def parts_of(
-    whole: "Whole",
-    valid: "Whole | None",
+    whole: "Dataset",
+    valid: "Dataset | None",
     options: PartOptions,
     *,
     folder: Path,
@@ -51,7 +51,7 @@ def parts_of(
 
 
 def _folds(
-    whole: "Whole", k: int, *, folder: Path, seed: int, groups: Any
+    whole: "Dataset", k: int, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
     """Leaves each part out once."""
     from seqloom.data import folds
@@ -66,7 +66,7 @@ def _folds(
 
 
 def _cut(
-    whole: "Whole", share: float | None, *, folder: Path, seed: int, groups: Any
+    whole: "Dataset", share: float | None, *, folder: Path, seed: int, groups: Any
 ) -> DataPart:
     """Cuts the validation share off; a share of 0 leaves nothing to choose by."""
     from seqloom.data import split
@@ -79,9 +79,9 @@ def _cut(
     return DataPart(train=train, valid=valid, folder=folder)
 
 
-def _equal_sequences(whole: "Whole", parts: int) -> str | None:
+def _equal_sequences(whole: "Dataset", parts: int) -> str | None:
     """Keeps equal sequences in one part, where there are any, and enough of others."""
-    from seqloom.data._items import hash_letters
+    from seqloom.data._letter_hashes import hash_letters
 
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))

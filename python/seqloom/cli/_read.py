@@ -25,17 +25,7 @@ from seqloom.cli._options import (
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
-    from seqloom.data import (
-        EmbeddingDataset,
-        GenotypeDataset,
-        IntervalDataset,
-        Labels,
-        SequenceDataset,
-        Subset,
-    )
-
-    Opened = SequenceDataset | GenotypeDataset | IntervalDataset | EmbeddingDataset
-    Whole = Opened | Subset
+    from seqloom.data import Dataset, Labels
 
 EXAMPLES = 3
 _LEFT_OUT = {
@@ -58,7 +48,7 @@ def read_parts(
     *,
     network: NetworkOptions,
     **options: Any,
-) -> "tuple[Whole, Opened | None, Whole | None]":
+) -> "tuple[Dataset, Dataset | None, Dataset | None]":
     """Opens the training, validation and test part; None where no option names one."""
     whole = _read_training(console, files, network=network, **options)
     valid, test = (
@@ -80,7 +70,7 @@ def _read_training(
     genotypes: GenotypeOptions,
     intervals: MovingOptions,
     network: NetworkOptions,
-) -> "Opened":
+) -> "Dataset":
     """Opens the training files as a dataset, and prints what they hold."""
     kind = detect_kind(files, intervals)
     labels = options.to_labels(task=options.task)
@@ -121,7 +111,7 @@ def read_like(
     sequences: SequenceOptions,
     genotypes: GenotypeOptions,
     intervals: IntervalOptions,
-) -> "Opened":
+) -> "Dataset":
     """Opens further files in the way of a dataset or of a trained model."""
     task = getattr(model.task, "name", model.task)
     encoder = model.encoder
@@ -150,7 +140,7 @@ def _read_part(
     files: Sequence[Path],
     intervals: MovingOptions,
     **options: Any,
-) -> "Opened | None":
+) -> "Dataset | None":
     """Opens the files of the validation or test part, if there are any."""
     if not others:
         return None
@@ -178,7 +168,7 @@ def _where_labels_are(option: str, labels: LabelOptions) -> str:
 
 def open_embeddings(
     files: Sequence[Path], labels: Any = None, *, layer: int | None = None
-) -> "EmbeddingDataset":
+) -> "Dataset":
     """Opens a folder of embeddings with its labels, if there are any."""
     from seqloom.data import EmbeddingDataset
     from seqloom.infer import load
@@ -191,7 +181,7 @@ def _open_whole(
     labels: "Labels",
     sequences: SequenceOptions,
     **settings: Any,
-) -> "SequenceDataset":
+) -> "Dataset":
     """Opens sequence files with their labels."""
     from seqloom.data import SequenceDataset
 
@@ -254,7 +244,7 @@ def _check_protein(alphabet: str, sequences: LetterOptions) -> None:
         )
 
 
-def show_left_out(console: Console, *datasets: "Whole") -> None:
+def show_left_out(console: Console, *datasets: "Dataset") -> None:
     """Prints which records were left out of datasets, and which labels have no record."""
     noun = getattr(datasets[0], "noun", "sequences")
     # Parts of one dataset share its report, which counts once.
@@ -276,7 +266,7 @@ def show_left_out(console: Console, *datasets: "Whole") -> None:
 
 def show_letters(console: Console, data: Any) -> None:
     """Prints how many letters are ambiguous or soft-masked, if any are."""
-    from seqloom.data._composition import describe_letters
+    from seqloom.data._describe import describe_letters
 
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)

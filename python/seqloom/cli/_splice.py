@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from seqloom.data import SequenceDataset, Subset
+    from seqloom.data import Dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
     """Holds the parts, and which test windows also stand in the training windows."""
 
-    train: "Subset"
-    valid: "Subset"
-    test: "SequenceDataset"
+    train: "Dataset"
+    valid: "Dataset"
+    test: "Dataset"
     is_shared: NDArray[np.bool_]
 
     def __str__(self) -> str:
@@ -38,7 +38,7 @@ def read_splice(seed: int) -> Splice:
     return Splice(train=train, valid=valid, test=test, is_shared=shared)
 
 
-def _read(part: str, classes: tuple[str, ...] | None) -> "SequenceDataset":
+def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
     """Reads one part of the official split."""
     from seqloom import _demo
     from seqloom.data import SequenceDataset

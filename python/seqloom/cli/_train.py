@@ -45,7 +45,7 @@ from seqloom.cli._warn import (
 )
 
 if TYPE_CHECKING:
-    from seqloom.cli._read import Whole
+    from seqloom.data import Dataset
     from seqloom.nn import Config
     from seqloom.train import Run
 
@@ -170,7 +170,7 @@ def _fit(
     folder: FolderOptions,
     *,
     config: "Config",
-    test: "Whole | None",
+    test: "Dataset | None",
     keep: Keep,
     **settings: Any,
 ) -> "Run":

@@ -11,7 +11,7 @@ from seqloom.cli._options import PartOptions
 from seqloom.cli._parts import DataPart
 
 if TYPE_CHECKING:
-    from seqloom.cli._read import Whole
+    from seqloom.data import Dataset
     from seqloom.models import Trained
 
 _EXAMPLES = 3
@@ -27,7 +27,7 @@ def warn_of_files(console: Console, files: Sequence[Path], parts: PartOptions) -
             )
 
 
-def warn_of_classes(console: Console, whole: "Whole") -> None:
+def warn_of_classes(console: Console, whole: "Dataset") -> None:
     """Says which classes look like names, are of one record, or look like each other."""
     if whole.task != "classify":
         return
@@ -86,7 +86,7 @@ def warn_of_part(console: Console, part: DataPart) -> None:
         )
 
 
-def warn_of_overlaps(console: Console, part: DataPart, test: "Whole | None") -> None:
+def warn_of_overlaps(console: Console, part: DataPart, test: "Dataset | None") -> None:
     """Says how many parts of a genome judge a model that has seen letters of them."""
     if not are_intervals(part.train):
         return

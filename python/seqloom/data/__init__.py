@@ -1,32 +1,30 @@
 """Files to batches: datasets, parts of them, collators and the loader."""
 
 from seqloom.data._alphabet import guess_alphabet
+from seqloom.data._dataset import Dataset, Subset
+from seqloom.data._embedding_dataset import EmbeddingDataset, EmbeddingEncoder
 from seqloom.data._encoder import Encoder
 from seqloom.data._ids import Ids
 from seqloom.data._sequence_dataset import SequenceDataset
 from seqloom.data._split import folds, split
-from seqloom.data._subset import Subset
 from seqloom.data.cache._cache import cached
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.collate._varlen import VarlenCollator
-from seqloom.data.embedding._dataset import EmbeddingDataset
-from seqloom.data.embedding._encoder import EmbeddingEncoder
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
-from seqloom.data.interval._interval_dataset import IntervalDataset
-from seqloom.data.interval._windows import windows
+from seqloom.data.interval._interval_dataset import IntervalDataset, windows
 from seqloom.data.label._labels import Labels
 from seqloom.data.loader._async import create_async_dataloader
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.packed._stream import PackedStream
-from seqloom.data.sample._epoch_sampler import EpochSampler
 from seqloom.data.sample._length_samplers import LengthBucketSampler, TokenBudgetSampler
-from seqloom.data.sample._weighted_sampler import WeightedSampler
+from seqloom.data.sample._samplers import EpochSampler, WeightedSampler
 from seqloom.data.stream._stream import SequenceStream
 
 __all__ = [
     "DataLoader",
+    "Dataset",
     "EmbeddingDataset",
     "EmbeddingEncoder",
     "Encoder",

@@ -8,9 +8,8 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.data._encoded import in_file
-from seqloom.data._source_options import SourceOptions
+from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sources import sources_of
-from seqloom.data._store import Inputs
 from seqloom.errors import ArgumentError, LetterError
 from seqloom.io._origin import check_regular
 from seqloom.io._tally import LETTERS, count_letters, find_alphabet, list_counts

@@ -1,4 +1,4 @@
-"""A dataset in one line."""
+"""A dataset in one line, and the letters that stand for several others."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._rust import _native
 from seqloom._text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
+    from seqloom._ragged import Ragged
+
 _SHOWN = 10
+# What stands for any letter, and the other codes that stand for several.
+_CODES = {"protein": ("X", "BZJ")}
+_OF_NUCLEOTIDES = ("N", "RYSWKMBDHV")
+_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
 
 
 def describe(
@@ -74,3 +83,33 @@ def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
         parts = [f"{name} {n:,}" for name, n in counts.items()]
     rest = len(parts) - _SHOWN
     return ", ".join(parts[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
+
+
+def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
+    """Counts letters, those that stand for several others, and lower case."""
+    alphabet: str | None = getattr(encoder, "alphabet", None)
+    counts = np.zeros(256, np.int64)
+    for letters in parts:
+        counts += _native.count_letters(letters.data)
+    found = {"letters": int(counts.sum())}
+    if alphabet in {"dna", "rna", "iupac", "protein"}:
+        any_letter, codes = _CODES.get(alphabet, _OF_NUCLEOTIDES)
+        found[any_letter] = _count(counts, any_letter)
+        found["ambiguous"] = _count(counts, codes)
+    return found | {"soft_masked": int(counts[ord("a") : ord("z") + 1].sum())}
+
+
+def _count(counts: NDArray[np.int64], codes: str) -> int:
+    """Counts some letters in both cases."""
+    return int(counts[list((codes + codes.lower()).encode())].sum())
+
+
+def describe_letters(found: dict[str, int]) -> str:
+    """Writes what stands beside the plain letters; nothing where there is nothing."""
+    total = found.get("letters", 0)
+    parts = [
+        f"{_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"
+        for name, count in found.items()
+        if name != "letters" and count
+    ]
+    return f"of {total:,} letters: {', '.join(parts)}" if parts else ""

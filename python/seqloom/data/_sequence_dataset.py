@@ -1,46 +1,55 @@
-"""Sequence files with labels, as a map from number to item."""
+"""Sequence files, or sequences in memory, as a dataset with labels."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag
-from seqloom.data._columns import encode_part
-from seqloom.data._composition import composition
-from seqloom.data._encoded import first_refused, in_file
-from seqloom.data._encoder import Refusing, check_encoder
-from seqloom.data._items import SequenceItems
-from seqloom.data._length import check_lengths
-from seqloom.data._records import Records
-from seqloom.data._source_options import SourceOptions
+from seqloom._arguments import as_flag, as_seed
+from seqloom.data._batch import encode_part
+from seqloom.data._dataset import Dataset
+from seqloom.data._encoded import first_refused
+from seqloom.data._encoder import Refusing, check_augment, check_encoder
+from seqloom.data._inputs import Inputs, SourceOptions
+from seqloom.data._sequence_source import SequenceSource
+from seqloom.data._source import each_letters
 from seqloom.data._sources import sources_of
-from seqloom.data._store import Inputs
 from seqloom.data.label._cells import MISSING
-from seqloom.data.label._join import drop_missing, join_records
 from seqloom.data.label._labels import USUAL, Labels
-from seqloom.data.label._numbers import number_labels
-from seqloom.data.label._source import choose_source
+from seqloom.data.label._record_labels import label_records
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
-    from seqloom._ragged import Ragged
-    from seqloom.data._encoded import Letters
     from seqloom.data._encoder import Encoder
-    from seqloom.data.label._source import Source
-    from seqloom.errors import LetterError
-
-_AT_ONCE = 1 << 16
 
 
-class SequenceDataset(SequenceItems):
+def SequenceDataset(
+    paths: Any,
+    *,
+    encoder: Encoder | None = None,
+    augment: Any = None,
+    labels: Any = None,
+    classes: Iterable[str] | None = None,
+    max_length: int | None = None,
+    seed: int = 0,
+    id_column: str = "id",
+    label_column: str | Sequence[str] = "label",
+    label_from_header: str | re.Pattern[str] | None = None,
+    sequence_column: str = "sequence",
+    unlabelled: str = "error",
+    missing: Iterable[str] = MISSING,
+    task: str = "auto",
+    quality: str = "phred33",
+    comments: str = "error",
+    whitespace: str = "error",
+    ids: str = "error",
+    id_from_header: str | re.Pattern[str] | None = None,
+    in_memory: bool | None = None,
+) -> Dataset:
     """Sequences of files or from memory, augmented and encoded when asked for, with labels.
 
     An item is a dict: ``id``, ``inputs`` (``sequence``, where there is no encoder, and
@@ -104,6 +113,9 @@ class SequenceDataset(SequenceItems):
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
 
+    Returns:
+        The dataset.
+
     Raises:
         FileError: A file cannot be read.
         FormatError: A file does not hold what it should.
@@ -124,160 +136,52 @@ class SequenceDataset(SequenceItems):
         >>> print(SequenceDataset({"sequence": ["ACGT", "GG"], "label": ["no", "yes"]}))
         2 sequences of 2 to 4; no 1, yes 1
     """
+    labels = Labels.of(
+        labels,
+        replace(USUAL, id_column=id_column),  # of the table of sequences, too
+        classes=classes,
+        label_column=label_column,
+        label_from_header=label_from_header,
+        unlabelled=unlabelled,
+        missing=missing,
+        task=task,
+    )
+    labels.check_usual("coding", of="GenotypeDataset")
+    if in_memory is not None:
+        in_memory = as_flag("in_memory", in_memory)
+    check_encoder(encoder)
+    options = SourceOptions(
+        quality=quality,
+        comments=comments,
+        whitespace=whitespace,
+        ids=ids,
+        sequence_column=sequence_column,
+        id_column=id_column,
+        id_from_header=id_from_header,
+    )
+    tables = sources_of(paths, options)
+    batches = {path: held.batch for path, held in tables.held.items()}
+    inputs = Inputs(tables.paths, options, batches)
+    source = SequenceSource(inputs, in_memory=in_memory, has_ids=tables.has_ids)
+    source.check_lengths(max_length, encoder)
+    augment, seed = check_augment(augment, encoder), as_seed(seed)
+    column = label_records(source, labels, tables.frames)
+    data = Dataset(source, encoder=encoder, augment=augment, seed=seed, labels=column)
+    data.report = column.report | tables.count_numbered(id_column)
+    source.store.forget_headers()
+    _check_letters(data, source)
+    return data
 
-    def __init__(
-        self,
-        paths: Any,
-        *,
-        encoder: Encoder | None = None,
-        augment: Any = None,
-        labels: Any = None,
-        classes: Iterable[str] | None = None,
-        max_length: int | None = None,
-        seed: int = 0,
-        id_column: str = "id",
-        label_column: str | Sequence[str] = "label",
-        label_from_header: str | re.Pattern[str] | None = None,
-        sequence_column: str = "sequence",
-        unlabelled: str = "error",
-        missing: Iterable[str] = MISSING,
-        task: str = "auto",
-        quality: str = "phred33",
-        comments: str = "error",
-        whitespace: str = "error",
-        ids: str = "error",
-        id_from_header: str | re.Pattern[str] | None = None,
-        in_memory: bool | None = None,
-    ) -> None:
-        labels = Labels.of(
-            labels,
-            replace(USUAL, id_column=id_column),  # of the table of sequences, too
-            classes=classes,
-            label_column=label_column,
-            label_from_header=label_from_header,
-            unlabelled=unlabelled,
-            missing=missing,
-            task=task,
-        )
-        labels.check_usual("coding", of="GenotypeDataset")
-        if in_memory is not None:
-            in_memory = as_flag("in_memory", in_memory)
-        check_encoder(encoder)
-        options = SourceOptions(
-            quality=quality,
-            comments=comments,
-            whitespace=whitespace,
-            ids=ids,
-            sequence_column=sequence_column,
-            id_column=id_column,
-            id_from_header=id_from_header,
-        )
-        sources = sources_of(paths, options)
-        batches = {path: held.batch for path, held in sources.held.items()}
-        inputs = Inputs(sources.paths, options, batches)
-        self._records = Records(inputs, in_memory=in_memory)
-        check_lengths(self._records, max_length, encoder)
-        super().__init__(self._records.paths, encoder=encoder, augment=augment, seed=seed)
-        self.classes = tuple(labels.classes or ())
-        # Several datasets may share a table: what none of them has is truly left over.
-        self.unmatched: tuple[str, ...] = ()
-        self._has_ids = sources.has_ids
-        source = choose_source(
-            self._records, labels, sources.frames, has_ids=sources.has_ids
-        )
-        if source is not None:
-            self._label(drop_missing(source, labels), labels)
-        self._report |= sources.count_numbered(id_column)
-        self._records.store.forget_headers()
-        self._check_letters()
 
-    def _label(self, source: Source, labels: Labels) -> None:
-        """Joins labels to sequences, and leaves out those that have none."""
-        joined, ids = join_records(self._records, self.ids, source, skip=labels.skips)
-        self.report, self.unmatched = joined.report, joined.unmatched
-        if joined.kept.size < len(ids):
-            self._records.keep(joined.kept)
-            kept: list[int] = joined.kept.tolist()
-            ids = [ids[i] for i in kept]
-        found = number_labels(source, ids, task=labels.task, classes=labels.classes)
-        self.task, self.classes, self.labels = found.task, found.classes, found.values
-
-    def _check_letters(self) -> None:
-        """Finds a letter that the encoder would refuse, before any work is done."""
-        # Files too large to hold are not read twice: there the batch finds it.
-        if not (self._records.in_memory and isinstance(self.encoder, Refusing)):
-            return
-        start = 0
-        for letters in self._all_letters():
-            row = first_refused(self.encoder, letters)
-            if row is not None:
-                self.items_at(np.array([start + row]))
-            start += len(letters)
-
-    @property
-    def report(self) -> dict[str, Any]:
-        """What was left out; and, of letters in memory, how many are no plain ones."""
-        # Counted at the first look: many a program never asks.
-        if "letters" not in self._report and self._records.in_memory:
-            alphabet = getattr(self.encoder, "alphabet", None)
-            # In place: a part that is not augmented shares the report, which counts once.
-            self._report["letters"] = composition(self._all_letters(), alphabet)
-        return self._report
-
-    @report.setter
-    def report(self, facts: dict[str, Any]) -> None:
-        self._report = facts
-
-    def _all_letters(self) -> Iterator[Ragged]:
-        """Goes through all letters that are held; only those of some must be copied."""
-        if self._records.kept is None:
-            for batch in self._records.store.batches():
-                yield encode_part(self.encoder, (batch.sequences, batch.qualities))
-            return
-        for start in range(0, len(self), _AT_ONCE):
-            rows = np.arange(start, min(start + _AT_ONCE, len(self)))
-            yield encode_part(self.encoder, self._records.fetch(rows)[1])
-
-    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
-        """Lists the ids of some sequences, by checked positions."""
-        return self._records.ids(rows)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each sequence; a stop that the encoder leaves out is no letter."""
-        return self._records.encoded_lengths(self.encoder)
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def _memory_records(self) -> Records | None:
-        """Gives the records, if they are held in memory."""
-        return self._records if self._records.in_memory else None
-
-    def _fetch(
-        self,
-        rows: NDArray[np.int64],
-        epoch: int,  # noqa: ARG002 - the same in all epochs
-        num_threads: int,
-    ) -> tuple[list[str], Letters]:
-        """Copies ids, letters and qualities."""
-        return self._records.fetch(rows, num_threads)
-
-    def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:  # noqa: ARG002 - the same in all epochs
-        """Says where sequences come from."""
-        ordinals = self._records.ordinals(rows)
-        return {"file": self._records.files(ordinals), "ordinal": ordinals}
-
-    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:  # noqa: ARG002 - the same in all epochs
-        """Adds to an error where in its file the letter stands."""
-        name = self._records.ids(np.array([row]))[0]
-        is_changed = self.augment is not None
-        return in_file(error, self._records.locate(row), name, augmented=is_changed)
-
-    def _digest(self) -> str:
-        """Hashes the content."""
-        digest = hashlib.blake2b(repr((self.task, self.classes)).encode(), digest_size=16)
-        digest.update(self._records.digest())
-        if self.labels is not None:
-            digest.update(self.labels.tobytes())
-        return digest.hexdigest()
+def _check_letters(data: Dataset, records: SequenceSource) -> None:
+    """Finds a letter that the encoder would refuse, before any work is done."""
+    # Files too large to hold are not read twice: there the batch finds it.
+    if not (records.in_memory and isinstance(data.encoder, Refusing)):
+        return
+    start = 0
+    for letters in each_letters(records, data.rows, data.encoder):
+        part = encode_part(data.encoder, letters)
+        row = first_refused(data.encoder, part)
+        if row is not None:
+            data.items_at(np.array([start + row]))
+        start += len(part)

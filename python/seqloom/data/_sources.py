@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._memory import MemoryRecords, from_frame, take_records
-from seqloom.data._path import expand
-from seqloom.data.label._parquet import is_parquet
-from seqloom.data.label._table import header_of, is_utf16, open_text, read_frame
+from seqloom.data._paths import expand
+from seqloom.data.label._table import header_of, is_parquet, is_utf16, open_text, read_frame
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from seqloom.data._frame import Frame
-    from seqloom.data._source_options import SourceOptions
+    from seqloom.data._inputs import SourceOptions
 
 _GZIP = b"\x1f\x8b"
 _SUFFIXES = (".csv", ".tsv", ".parquet")

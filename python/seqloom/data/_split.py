@@ -9,9 +9,10 @@ import numpy as np
 
 from seqloom._arguments import as_flag, as_seed
 from seqloom._key import Key
-from seqloom.data._group import deal_groups, group_numbers
+from seqloom.data._dataset import check_dataset
+from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._order import permutation
-from seqloom.data._subset import Subset, learning_from, without_augment
+from seqloom.data.label._cells import is_nothing
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -19,21 +20,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from seqloom.data._map_dataset import MapDataset
+    from seqloom.data._dataset import Dataset
 
     Groups = ArrayLike | Mapping[str, Any]
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike
+
 
 _SHOWN = 5
 
 
 def split(
-    dataset: MapDataset | Subset,
+    dataset: Dataset,
     shares: Sequence[float] | NDArray[Any],
     *,
     stratify: bool = True,
     groups: Groups | None = None,
     seed: int = 0,
-) -> tuple[Subset, ...]:
+) -> tuple[Dataset, ...]:
     """Cuts a dataset into parts that have no record in common.
 
     Two records with equal letters may fall into different parts, so that a network is
@@ -73,23 +78,23 @@ def split(
         (8, 2, True)
     """
     shares = _check_shares(shares)
-    _check_dataset(dataset)
+    check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
-    dataset = learning_from(dataset, rows[0])
-    plain = without_augment(dataset)
-    return tuple(Subset(plain if i else dataset, part) for i, part in enumerate(rows))
+    dataset = dataset.learning_from(rows[0])
+    plain = dataset.plain()
+    return tuple((plain if i else dataset).select(part) for i, part in enumerate(rows))
 
 
 def folds(
-    dataset: MapDataset | Subset,
+    dataset: Dataset,
     k: int,
     *,
     stratify: bool = True,
     groups: Groups | None = None,
     seed: int = 0,
-) -> list[tuple[Subset, Subset]]:
+) -> list[tuple[Dataset, Dataset]]:
     """Cuts a dataset into k parts, each of which is once the one to validate by.
 
     What is validated by is not augmented; genotypes of both are standardised by what is
@@ -119,13 +124,13 @@ def folds(
     """
     if not hasattr(k, "__index__") or k < 2:  # noqa: PLR2004 - two is what a fold means
         raise ArgumentError(f"k must be an integer of at least 2, got {k!r}")
-    _check_dataset(dataset)
+    check_dataset(dataset)
     stratify = as_flag("stratify", stratify)
     parts = _deal(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
-    wholes = [learning_from(dataset, train) for train, _ in rows]
+    wholes = [dataset.learning_from(train) for train, _ in rows]
     return [
-        (Subset(whole, train), Subset(without_augment(whole), valid))
+        (whole.select(train), whole.plain().select(valid))
         for whole, (train, valid) in zip(wholes, rows, strict=True)
     ]
 
@@ -143,17 +148,8 @@ def _check_shares(shares: Any) -> list[float]:
     return each
 
 
-def _check_dataset(dataset: Any) -> None:
-    """Refuses what is no dataset of ours, such as a list."""
-    if not hasattr(dataset, "labels"):
-        raise ArgumentError(
-            "dataset must be a dataset of sl.data, or a part of one, got "
-            f"{type(dataset).__name__}"
-        )
-
-
 def _deal(
-    dataset: MapDataset | Subset,
+    dataset: Dataset,
     shares: list[float],
     groups: Groups | None,
     *,
@@ -182,7 +178,7 @@ def _describe(shares: Sequence[float]) -> str:
     return ", ".join(f"{share:.3g}" for share in shares[:_SHOWN]) + more
 
 
-def _strata(dataset: MapDataset | Subset) -> NDArray[np.int64]:
+def _strata(dataset: Dataset) -> NDArray[np.int64]:
     """Takes the classes to balance; numbers and several labels are not balanced."""
     labels = dataset.labels
     if labels is None or dataset.task != "classify":
@@ -222,3 +218,54 @@ def _apportion(n: int, shares: Iterable[float]) -> list[int]:
     for i in by_remainder[: n - sum(sizes)]:
         sizes[i] += 1
     return sizes
+
+
+def group_numbers(
+    dataset: Dataset, groups: ArrayLike | Mapping[str, Any]
+) -> NDArray[np.int64]:
+    """Numbers the groups that sequences belong to."""
+    if isinstance(groups, str):
+        groups = dataset.group(groups)
+    by_id = values_by_id("groups", groups, dataset)
+    names = np.asarray(groups if by_id is None else by_id, object)
+    if names.shape != (len(dataset),):
+        raise ArgumentError(
+            f"groups must name one group for each of {len(dataset):,} sequences, "
+            f"got shape {names.shape}"
+        )
+    _check_present(dataset, names.tolist())
+    return np.unique(list(map(key_text, names)), return_inverse=True)[1]
+
+
+def _check_present(dataset: Dataset, names: list[Any]) -> None:
+    """Refuses records without a group: they would all be one group, or each its own."""
+    missing = [row for row, name in enumerate(names) if is_nothing(name) or name == ""]
+    if missing:
+        raise ArgumentError(
+            f"groups names no group for {len(missing):,} of {len(names):,} records: "
+            f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
+        )
+
+
+def deal_groups(
+    groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
+) -> NDArray[np.int64]:
+    """Deals whole groups, large ones first, each to the part that lacks most of it."""
+    counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
+    np.add.at(counts, (groups, classes), 1)
+    if len(counts) < len(shares):
+        raise ArgumentError(
+            f"groups must have at least one group for each of the {len(shares)} parts, "
+            f"got {len(counts)}"
+        )
+    shuffled = permutation(len(counts), key)
+    order = shuffled[np.argsort(-counts[shuffled].sum(axis=1), kind="stable")]
+    lacking = np.outer(shares, counts.sum(axis=0))
+    weights = 1 / np.maximum(counts.sum(axis=0), 1)
+    part_of = np.zeros(len(counts), np.int64)
+    for group in order:
+        # How much nearer to what it should have each part would come.
+        gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
+        part_of[group] = gain.argmax()
+        lacking[part_of[group]] -= counts[group]
+    return part_of[groups]

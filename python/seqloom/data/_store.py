@@ -2,70 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from seqloom._ragged import Ragged
+from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
-from seqloom.data._content import content_digest
-from seqloom.data._source_options import SourceOptions
+from seqloom.data._ids import ids_of
+from seqloom.data._paths import content_digest, index_of
 from seqloom.errors import FormatError
-from seqloom.io import SequenceBatch, open_sequences
+from seqloom.io import SequenceBatch
+from seqloom.io._records import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from seqloom.data._encoded import Letters
-    from seqloom.io import SequenceReader
+    from seqloom.data._inputs import Inputs
+    from seqloom.data._paths import Columns
+
+_AT_ONCE = 4096
 
 LIMIT = 1 << 30
-# A batch that stays in the processor's cache while it is copied.
-_RECORDS = 1 << 13
-_BYTES = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """Files, and how they are read."""
-
-    paths: tuple[str, ...]  # the files, in order
-    reading: SourceOptions = field(default_factory=SourceOptions)  # how they are read
-    held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What ``open_sequences`` is told beside the path."""
-        return self.reading.of_files
-
-    @property
-    def must_be_held(self) -> bool:
-        """Whether an index of files cannot give the records."""
-        return bool(self.held) or self.reading.leaves_out
-
-    def batches(self, path: str) -> Iterator[SequenceBatch]:
-        """Reads one file from start to end."""
-        start = 0
-        for batch in self._read(path):
-            yield self.reading.rename(batch, lambda row, start=start: (path, start + row))
-            start += len(batch)
-
-    def _read(self, path: str) -> Iterator[SequenceBatch]:
-        """Reads one file, with the headers that it has."""
-        if path in self.held:
-            yield self.held[path]
-            return
-        with open_file(path, self.options) as reader:
-            yield from reader.batches(_RECORDS, max_bytes=_BYTES)
-
-
-def open_file(path: str, options: dict[str, Any]) -> SequenceReader:
-    """Opens one file."""
-    return cast("SequenceReader", open_sequences(path, **options))
 
 
 class Store(Protocol):
@@ -76,11 +38,6 @@ class Store(Protocol):
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some records."""
-        ...
-
-    @property
-    def native(self) -> _native.RecordStore | None:
-        """The records where threads read them without the interpreter; None elsewhere."""
         ...
 
     def fetch(
@@ -115,7 +72,7 @@ class MemoryStore:
         self._headers: Ragged | None = batch.headers
         names = Ragged(*_native.first_words(*share_column(batch.headers)))
         self._columns = (names, batch.sequences, batch.qualities)
-        self._native = _native.RecordStore(
+        self.native = _native.RecordStore(
             share_column(names),
             share_column(batch.sequences),
             None if batch.qualities is None else share_column(batch.qualities),
@@ -123,20 +80,20 @@ class MemoryStore:
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Lists the ids of some records."""
-        return self._native.ids(rows)
+        return self.native.ids(rows)
 
     @property
-    def native(self) -> _native.RecordStore | None:
-        """The records where threads read them without the interpreter."""
-        return self._native
+    def letters(self) -> Letters:
+        """The letters and qualities of all records."""
+        return self._columns[1:]
 
     def fetch(
         self, rows: NDArray[np.int64], num_threads: int = 1
     ) -> tuple[list[str], Letters]:
         """Copies ids, letters and qualities of some records."""
-        letters, qualities = self._native.take(rows, num_threads)
+        letters, qualities = self.native.take(rows, num_threads)
         taken = Ragged(*letters), None if qualities is None else Ragged(*qualities)
-        return self._native.ids(rows), taken
+        return self.native.ids(rows), taken
 
     def batches(self) -> Iterator[SequenceBatch]:
         """Goes through all records in order: there is one batch."""
@@ -235,3 +192,79 @@ def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
             f"{names[has_qualities[0]]}; make a dataset of each",
             path=other,
         )
+
+
+class IndexedStore:
+    """Records of files that are read where they lie."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
+        self._indexes = [index_of(path) for path in inputs.paths]
+        self.counts: NDArray[np.int64] = np.array(list(map(len, self._indexes)), np.int64)
+        self._starts = offsets_of(self.counts)
+        self.lengths: NDArray[np.int64] = np.concatenate(
+            [index.lengths for index in self._indexes]
+        )
+        kinds = [index.format == "fastq" for index in self._indexes]
+        check_one_kind(inputs.paths, kinds)
+
+    def ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of some records."""
+        return self._all_ids(rows) if rows.size > _AT_ONCE else self.fetch(rows)[0]
+
+    def _all_ids(self, rows: NDArray[np.int64]) -> list[str]:
+        """Lists the ids of many records, headers alone."""
+        names = [name for index in self._indexes for name in index.ids]
+        if rows.size == len(names) and (rows == np.arange(rows.size)).all():
+            return names
+        return [names[row] for row in rows.tolist()]
+
+    def fetch(
+        self, rows: NDArray[np.int64], num_threads: int = 1
+    ) -> tuple[list[str], Letters]:
+        """Reads ids, letters and qualities of some records."""
+        batch = self._read(rows, num_threads)
+        return ids_of(batch.headers), (batch.sequences, batch.qualities)
+
+    def _read(self, rows: NDArray[np.int64], num_threads: int) -> SequenceBatch:
+        """Reads records of all files, and puts them into the order asked for."""
+        if len(self._indexes) == 1:
+            return self._indexes[0].fetch_many(rows, num_threads=num_threads)
+        files = np.searchsorted(self._starts, rows, side="right") - 1
+        parts: list[SequenceBatch] = []
+        positions: list[NDArray[np.int64]] = []
+        for number, index in enumerate(self._indexes):
+            here = np.flatnonzero(files == number)
+            numbers = rows[here] - self._starts[number]
+            if here.size:
+                parts.append(index.fetch_many(numbers, num_threads=num_threads))
+                positions.append(here)
+        if len(parts) <= 1:
+            return parts[0] if parts else self._indexes[0].fetch_many(rows)
+        return join(parts).take(np.argsort(np.concatenate(positions)))
+
+    def batches(self) -> Iterator[SequenceBatch]:
+        """Goes through all records in order."""
+        for path in self._inputs.paths:
+            yield from self._inputs.batches(path)
+
+    def forget_headers(self) -> None:
+        """Has nothing to let go of."""
+
+    def digest(self) -> bytes:
+        """Hashes the content of the files, which are read once for it."""
+        return content_digest(map(_columns, self.batches()))
+
+    def stamp(self) -> bytes:
+        """Names the files as they were when they were indexed."""
+        whole = hashlib.blake2b(digest_size=16)
+        for index in self._indexes:
+            whole.update(repr((index.content, len(index), index.letters)).encode())
+        return whole.digest()
+
+
+def _columns(batch: SequenceBatch) -> Columns:
+    """Takes ids, letters and qualities out of a batch."""
+    headers = batch.headers
+    names = Ragged(*_native.first_words(headers.data, headers.offsets))
+    return names, batch.sequences, batch.qualities

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._warning import warn_user
-from seqloom.data import GenotypeEncoder, Subset
-from seqloom.data._numbered import NumberedItems
+from seqloom.data import Dataset, GenotypeEncoder
 from seqloom.errors import FormatError, ShapeError
 from seqloom.infer._forward import Forward
 from seqloom.infer._progress import OnBatch
@@ -115,8 +114,7 @@ def warn_of_changes(what: str, examples: Any) -> None:
 
 def _differs_between_epochs(examples: Any) -> bool:
     """Compares some records in two epochs; crops of the centre, for one, stay the same."""
-    whole = examples.dataset if isinstance(examples, Subset) else examples
-    if not isinstance(whole, NumberedItems) or whole.plain() is whole:
+    if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
     return any(
         not np.array_equal(*(_read_inputs(examples, row, epoch) for epoch in (0, 1)))

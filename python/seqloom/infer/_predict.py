@@ -7,7 +7,7 @@ import numpy as np
 from seqloom._arguments import as_flag
 from seqloom._threads import count_threads, limit_blas
 from seqloom._warning import warn_user
-from seqloom.data import IntervalDataset, Subset
+from seqloom.data import Dataset
 from seqloom.errors import (
     ArgumentError,
     LabelError,
@@ -122,19 +122,10 @@ def predict(
         warn_of_records(trained, examples)
         warn_of_twice(examples.ids, noun_of(examples))
         scores = score(trained, examples, progress=tell, both_strands=both)
-        scores.names = _interval_names(examples)
+        scores.names = examples.names if isinstance(examples, Dataset) else None
         if text := describe_missing_scores(scores):
             warn_user(text)
         return scores
-
-
-def _interval_names(examples: Examples) -> list[str] | None:
-    """Return the names of intervals, of a dataset or a part of one."""
-    whole = examples.dataset if isinstance(examples, Subset) else examples
-    names = whole.interval_names if isinstance(whole, IntervalDataset) else None
-    if names is None or not isinstance(examples, Subset):
-        return names
-    return [names[row] for row in examples.indices.tolist()]
 
 
 def evaluate(

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data import SequenceDataset
+from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._extent import leaves_out
-from seqloom.data._items import letters_of
+from seqloom.data._letter_hashes import letters_of
 from seqloom.infer._loop import evaluation_batch_size, run_model
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._strands import run_strands
@@ -164,13 +164,13 @@ class Probe:
             texts = [it.apply(self.sequences[it.record]) for it in chunk]
             yield chunk, self._run(self._dataset(texts))
 
-    def _run(self, data: SequenceDataset) -> NDArray[np.float32]:
+    def _run(self, data: Dataset) -> NDArray[np.float32]:
         """Computes the outputs for sequences, on both strands if that is wanted."""
         if self._both_strands:
             return run_strands(self.trained, data, batch_size=self.batch_size)
         return run_model(self.trained.model, data, batch_size=self.batch_size)
 
-    def _dataset(self, texts: list[bytes]) -> SequenceDataset:
+    def _dataset(self, texts: list[bytes]) -> Dataset:
         """Makes a dataset of sequences, as the model reads them."""
         encoder = self.trained.encoder
         return SequenceDataset({"sequence": texts}, encoder=encoder, labels=False)

@@ -1,15 +1,12 @@
 """Scores averaged over both strands: each record as it is, and its reverse complement."""
 
-import copy
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.augment import ReverseComplement
-from seqloom.data import Subset
-from seqloom.data._items import SequenceItems
-from seqloom.data.cache._cache import CachedDataset
+from seqloom.data._dataset import has_letters
 from seqloom.errors import ArgumentError
 from seqloom.infer._loop import run_model
 from seqloom.infer._progress import OnBatch
@@ -50,22 +47,15 @@ def check_strands(encoder: Any) -> None:
 
 
 def reverse_complement_of(data: Any) -> Any:
-    """Shows the records of a dataset, or of a part of it, as reverse complements."""
-    if isinstance(data, Subset):
-        whole: Any = reverse_complement_of(data.dataset)
-        return Subset(whole, data.indices)
-    if isinstance(data, CachedDataset):  # whose files may hold encoded records
-        data = data.dataset
-    if not isinstance(data, SequenceItems) or data.augment is not None:
-        what = "has augment=" if isinstance(data, SequenceItems) else "gives no letters"
+    """Shows the records of a dataset as reverse complements."""
+    if not has_letters(data) or data.augment is not None:
+        what = "has augment=" if has_letters(data) else "gives no letters"
         raise ArgumentError(
             f"{_OPTION} needs the letters of {noun_of(data)}, but the dataset {what}; "
             "give the files, or a SequenceDataset without augment="
         )
     name = "rna" if getattr(data.encoder, "alphabet", "") == "rna" else "dna"
-    other = copy.copy(data)
-    other.augment = ReverseComplement(p=1.0, alphabet=cast("Any", name))
-    return other
+    return data.replace(augment=ReverseComplement(p=1.0, alphabet=cast("Any", name)))
 
 
 def average_outputs(

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._config import JsonConfig
 from seqloom._text import printable
-from seqloom.data._content import file_digest
+from seqloom.data._paths import file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,8 +88,7 @@ def _has_letters(part: Any) -> bool:
 
 def files_of(part: Any) -> list[Path]:
     """Lists the files of a part; of intervals in a genome those of the intervals."""
-    whole = getattr(part, "dataset", part)
-    paths: tuple[str, ...] = getattr(whole, "interval_files", getattr(whole, "paths", ()))
+    paths: tuple[str, ...] = getattr(part, "record_files", getattr(part, "paths", ()))
     return [path for path in map(Path, paths) if path.is_file()]
 
 

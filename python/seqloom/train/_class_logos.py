@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data._items import letters_of
+from seqloom.data._letter_hashes import letters_of
 from seqloom.report import Logo, Section
 
 # What is counted: so many records, evenly over the part, with so many letters in all, and

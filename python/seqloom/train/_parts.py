@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from seqloom.data import Subset
+from seqloom.data import Dataset
 from seqloom.models._learned import LearnedEncoder, seen_by
 
 
@@ -33,8 +33,8 @@ class Parts:
 
 def _seen(encoder: Any, part: Any, wholes: dict[int, Any]) -> Any:
     """Returns a part with another encoder; parts of one dataset stay parts of one."""
-    whole = getattr(part, "dataset", part)
+    whole = part.whole if isinstance(part, Dataset) else part
     if id(whole) not in wholes:
         wholes[id(whole)] = seen_by(encoder, whole)
     seen = wholes[id(whole)]
-    return seen if whole is part else Subset(seen, part.indices)
+    return seen if whole is part else seen.select(part.indices)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.data._composition import describe_letters
+from seqloom.data._describe import describe_letters
 from seqloom.infer._scores import order_of, values_of
 from seqloom.models import Classify, Custom, Multilabel, Task
 from seqloom.models._examples import noun_of

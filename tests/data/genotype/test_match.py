@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from seqloom.data.genotype._match import Variants, match
+from seqloom.data.genotype._statistics import Variants
+from seqloom.data.genotype._variants import match
 from seqloom.errors import FormatError
 
 

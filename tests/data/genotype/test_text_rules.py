@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqloom.data.genotype._coding import Missing, states_of
-from seqloom.data.genotype._match import Variants, match
-from seqloom.data.genotype._memory import memory_of
+from seqloom.data.genotype._files import memory_of
 from seqloom.data.genotype._people import People
+from seqloom.data.genotype._phenotype import Missing, states_of
 from seqloom.data.genotype._statistics import mean_and_scale
-from seqloom.data.genotype._variants import choose_variants
+from seqloom.data.genotype._variants import Variants, choose_rows, match
 
 
 def test_marks_of_missing_values_ignore_case_and_compare_numbers_as_numbers() -> None:
@@ -36,7 +35,7 @@ def test_a_variant_without_spread_is_constant() -> None:
 
 def test_variants_are_chosen_by_name_or_by_position_from_the_end() -> None:
     ids = np.array(["a", "b", "c"])
-    by_name, by_position = choose_variants(ids, ["c", "a"]), choose_variants(ids, [-1])
+    by_name, by_position = choose_rows(ids, ["c", "a"]), choose_rows(ids, [-1])
     assert by_name is not None
     assert by_position is not None
     assert (by_name.tolist(), by_position.tolist()) == ([2, 0], [2])

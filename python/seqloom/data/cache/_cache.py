@@ -14,11 +14,10 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import check_path, check_uncut
 from seqloom._ragged import Ragged, offsets_of
+from seqloom.data._dataset import Dataset, has_letters
 from seqloom.data._extent import mask_of, padded_length, position_axis
-from seqloom.data._ids import Ids
-from seqloom.data._items import SequenceItems
 from seqloom.data._ring import empty
-from seqloom.data._subset import Subset
+from seqloom.data._source import Fetched, FetchOptions, Source, fetch_letters
 from seqloom.data.cache._cache_folder import CacheFolder
 from seqloom.errors import ArgumentError
 
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data._encoded import Letters
-    from seqloom.data._map_dataset import MapDataset
+    from seqloom.data._source import Rows
     from seqloom.data.cache._cache_folder import Arrays
+    from seqloom.data.label._cells import LabelColumn
     from seqloom.errors import LetterError
 
 # Goes up when what is kept, or what an encoder makes of its settings, changes.
@@ -39,11 +38,11 @@ _AT_ONCE = 1024
 
 
 def cached(
-    dataset: MapDataset | Subset,
+    dataset: Dataset,
     directory: str | os.PathLike[str],
     *,
     size_limit: int | None = None,
-) -> CachedDataset | Subset:
+) -> Dataset:
     """Keeps what precedes augmentation in memory-mapped files.
 
     Without augmentation that is encoded items, with it letters. Files are named by the
@@ -74,162 +73,154 @@ def cached(
     """
     if size_limit is not None:
         size_limit = as_integer("size_limit", size_limit, least=1)
-    if isinstance(dataset, Subset):
-        whole = cached(dataset.dataset, directory, size_limit=size_limit)
-        return Subset(whole, dataset.indices)
-    if not isinstance(dataset, SequenceItems):
+    if not has_letters(dataset):
         raise ArgumentError(
             "cached takes datasets of sequences only; a GenotypeDataset keeps its "
             "genotypes in memory or in a copy without it"
         )
-    return CachedDataset(
-        dataset,
-        CacheFolder(
-            Path(check_path("directory", directory, one="a folder")).absolute(), size_limit
-        ),
-    )
-
-
-class CachedDataset(SequenceItems):
-    """The items of a dataset, from files where they were kept; made by ``cached``."""
-
-    def __init__(self, dataset: SequenceItems, folder: CacheFolder) -> None:
-        if getattr(dataset, "jitter", 0):
-            raise ArgumentError(
-                "a dataset with jitter cannot be cached, because each epoch reads other "
-                "windows; use it without cached, or make it with jitter=0"
-            )
-        self.dataset = dataset
-        super().__init__(
-            dataset.paths,
-            encoder=dataset.encoder,
-            augment=dataset.augment,
-            seed=dataset.seed,
+    whole = dataset.whole
+    if whole.jitter:
+        raise ArgumentError(
+            "a dataset with jitter cannot be cached, because each epoch reads other "
+            "windows; use it without cached, or make it with jitter=0"
         )
-        self.task, self.classes = dataset.task, dataset.classes
-        self.labels, self.report = dataset.labels, dataset.report
-        self._folder = folder
-        self._is_encoded = dataset.augment is None and _can_be_kept(dataset.encoder)
-        _ = self._kept
+    path = Path(check_path("directory", directory, one="a folder")).absolute()
+    source = CachedSource(whole, CacheFolder(path, size_limit))
+    data = whole.replace(source=source, rows=np.arange(len(whole)))
+    return data if dataset is whole else data.select(dataset.indices)
+
+
+def _is_encoded(dataset: Dataset) -> bool:
+    """Return True if the encoder's settings decide its arrays, and NumPy has the type."""
+    encoder = dataset.encoder
+    says_all = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
+    is_of_numpy = getattr(encoder, "dtype", None) != "bfloat16"
+    return dataset.augment is None and says_all and is_of_numpy
+
+
+class CachedSource(Source):
+    """Encoded items or letters of a whole dataset in files; a row is a position in it."""
+
+    def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
+        source, rows = dataset.source, dataset.rows
+        self.kind, self.noun, self.paths = source.kind, source.noun, source.paths
+        self.size, self.has_ids = len(dataset), source.has_ids
+        self.counts_letters = source.counts_letters
+        self._source, self._rows, self._encoder = source, rows, dataset.encoder
+        self._fingerprint, self._folder = dataset.fingerprint(), folder
+        self._is_encoded = _is_encoded(dataset)
+        _ = self._arrays
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process maps the files itself.
-        return {name: it for name, it in self.__dict__.items() if name != "_kept"}
+        return {name: it for name, it in self.__dict__.items() if name != "_arrays"}
 
     @cached_property
-    def _kept(self) -> Arrays:
-        """The arrays in their files; made first where they are not there."""
-        name = f"{_LAYOUT} {self.dataset.fingerprint()}"
-        key = hashlib.blake2b(name.encode(), digest_size=16)
+    def _arrays(self) -> Arrays:
+        """The arrays in their files; made first where they are absent."""
+        name, make = f"{_LAYOUT} {self._fingerprint}", self._letters
         if self._is_encoded:
-            key.update(self.encoder.to_json().encode())
-        make = self._encoded_items if self._is_encoded else self._letters
+            name, make = f"{name}{self._encoder.to_json()}", self._encoded_items
+        key = hashlib.blake2b(name.encode(), digest_size=16)
         return self._folder.get(key.hexdigest(), make)
 
-    def _uncut(self) -> Arrays:
-        """Gives the arrays, whose files must be as long as they were."""
-        for array in self._kept.values():
-            if isinstance(array, np.memmap) and array.filename is not None:
-                check_uncut(array.filename, array.nbytes)
-        return self._kept
-
-    def _chunks(self) -> Iterator[NDArray[np.int64]]:
-        """Goes through all items."""
-        for start in range(0, len(self), _AT_ONCE):
-            yield np.arange(start, min(start + _AT_ONCE, len(self)))
-
     def _letters(self) -> Iterator[Arrays]:
-        """Gives letters, and qualities where there are any."""
-        for rows in self._chunks():
-            sequences, qualities = self.dataset._fetch(rows, 0, 1)[1]  # noqa: SLF001 - same class
+        """Yields letters, and qualities where there are any."""
+        for start in range(0, self.size, _AT_ONCE):
+            rows = self._rows[start : start + _AT_ONCE]
+            sequences, qualities = fetch_letters(self._source, rows, self._encoder)
             chunk = {"letters": sequences.data, "lengths": sequences.lengths}
             if qualities is not None:
                 chunk["qualities"] = qualities.data
             yield chunk
 
     def _encoded_items(self) -> Iterator[Arrays]:
-        """Gives each item's numbers, without padding."""
-        for rows in self._chunks():
-            items = self.dataset.items_at(rows, 0)
-            arrays = [item["inputs"].reshape(-1) for item in items]
+        """Yields the numbers of each item, without padding."""
+        whole = Dataset(self._source, self._rows, encoder=self._encoder)
+        for start in range(0, self.size, _AT_ONCE):
+            rows = np.arange(start, min(start + _AT_ONCE, self.size))
+            arrays = [item["inputs"].reshape(-1) for item in whole.items_at(rows, 0)]
             sizes = np.array([array.size for array in arrays], np.int64)
             yield {"inputs": np.concatenate(arrays), "lengths": sizes}
 
+    def _uncut(self) -> Arrays:
+        """Returns the arrays; raises if their files are shorter than they were."""
+        for array in self._arrays.values():
+            if isinstance(array, np.memmap) and array.filename is not None:
+                check_uncut(array.filename, array.nbytes)
+        return self._arrays
+
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> Rows:
         """Where each item begins and ends."""
-        return offsets_of(np.asarray(self._kept.get("lengths", np.empty(0, np.int64))))
+        return offsets_of(np.asarray(self._arrays.get("lengths", np.empty(0, np.int64))))
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The length of each sequence."""
-        return self.dataset.lengths
+    def ids(self, rows: Rows) -> list[str]:
+        """Lists ids."""
+        return self._source.ids(self._rows[rows])
 
-    def _ids(self, rows: NDArray[np.int64]) -> list[str]:
-        return self.dataset._ids(rows)  # noqa: SLF001 - same class
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts letters."""
+        return self._source.lengths(self._rows[rows], encoder)
 
-    def _about(self, rows: NDArray[np.int64], epoch: int) -> dict[str, Any]:
-        return self.dataset._about(rows, epoch)  # noqa: SLF001 - same class
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Returns the further columns of the records."""
+        return self._source.columns(self._rows[rows], epoch)
 
-    def _locate_letter(self, error: LetterError, row: int, epoch: int) -> LetterError:
-        return self.dataset._locate_letter(error, row, epoch)  # noqa: SLF001 - same class
+    def locate(
+        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> LetterError:
+        """Adds to an error the position of its letter in the file."""
+        row = int(self._rows[row])
+        return self._source.locate(error, row, epoch, is_augmented=is_augmented)
 
-    def _digest(self) -> str:
-        return self.dataset.fingerprint()
+    def digest(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
+    ) -> str:
+        """Returns the hash of the dataset that is kept."""
+        del rows, labels, encoder, is_plain
+        return self._fingerprint
 
-    def _fetch(
-        self, rows: NDArray[np.int64], epoch: int, num_threads: int
-    ) -> tuple[list[str], Letters]:
+    def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
+        """Copies encoded items, or letters if they are kept or wanted."""
         if self._is_encoded:
-            return self.dataset._fetch(rows, epoch, num_threads)  # noqa: SLF001 - same class
-        kept, starts = self._uncut(), self._starts
-        sequences = Ragged(kept["letters"], starts).take(rows)
-        qualities = kept.get("qualities")
+            if options.as_letters:
+                return self._source.fetch(self._rows[rows], options)
+            return self._inputs(rows, options)
+        arrays, starts = self._uncut(), self._starts
+        sequences = Ragged(arrays["letters"], starts).take(rows)
+        qualities = arrays.get("qualities")
         if qualities is not None:
-            return self._ids(rows), (sequences, Ragged(qualities, starts).take(rows))
-        return self._ids(rows), (sequences, None)
+            qualities = Ragged(qualities, starts).take(rows)
+        return Fetched(self.ids(rows), (sequences, qualities))
 
-    def _columns(
-        self, rows: NDArray[np.int64], epoch: int, *, num_threads: int = 1, **shape: Any
-    ) -> dict[str, Any]:
-        if not self._is_encoded:
-            return super()._columns(rows, epoch, num_threads=num_threads, **shape)
-        names, encoder = self._ids(rows), self.encoder
-        lengths = self._positions(rows)
-        out = shape.pop("out", None)
-        shape = {"length": None, "multiple": 1} | shape
-        length = padded_length(lengths, lambda: names, **shape)
-        wanted = encoder.shape(rows.size, length)
-        inputs = empty(wanted, encoder.dtype) if out is None else out
-        self._gather(rows, lengths, inputs)
-        batch = {"id": Ids.of(names), "inputs": inputs} | self._about(rows, epoch)
-        batch |= self._labels_of(rows) | {"lengths": lengths}
-        if (lengths != length).any():
-            batch["mask"] = mask_of(lengths, length)
-        return batch
-
-    def _positions(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Counts the positions of items, as they are kept."""
+    def _inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
+        """Makes the numbers of a batch of encoded items."""
+        encoder = self._encoder
         sizes = self._starts[rows + 1] - self._starts[rows]
-        return sizes // math.prod(self.encoder.shape(1, 1))
+        lengths = sizes // math.prod(encoder.shape(1, 1))
+        length = padded_length(
+            lengths,
+            lambda: self.ids(rows),
+            length=options.length,
+            multiple=options.multiple,
+        )
+        shape, inputs = encoder.shape(rows.size, length), options.out
+        inputs = empty(shape, encoder.dtype) if inputs is None else inputs
+        is_padded = bool((lengths != length).any())
+        self._gather(rows, lengths, inputs)
+        mask = {"mask": mask_of(lengths, length)} if is_padded else {}
+        return {"inputs": inputs, "lengths": lengths, **mask}
 
-    def _gather(
-        self, rows: NDArray[np.int64], lengths: NDArray[np.int64], inputs: NDArray[Any]
-    ) -> None:
+    def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
         """Copies items into a batch, and pads the shorter ones."""
         kept, starts = self._uncut()["inputs"], self._starts
-        if (lengths != inputs.shape[position_axis(self.encoder)]).any():
-            inputs.fill(self.encoder.pad_value)
-        channels = inputs.shape[1] if self.encoder.channels == "first" else -1
+        if (lengths != inputs.shape[position_axis(self._encoder)]).any():
+            inputs.fill(self._encoder.pad_value)
+        channels = inputs.shape[1] if self._encoder.channels == "first" else -1
         for position, (row, length) in enumerate(zip(rows, lengths, strict=True)):
             item = kept[starts[row] : starts[row + 1]]
             if channels == -1:
                 inputs[position].reshape(-1)[: item.size] = item
             else:
                 inputs[position, :, :length] = item.reshape(channels, length)
-
-
-def _can_be_kept(encoder: Any) -> bool:
-    """Tells whether an encoder says all that makes its arrays, and NumPy can hold them."""
-    says_all = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
-    return says_all and getattr(encoder, "dtype", None) != "bfloat16"

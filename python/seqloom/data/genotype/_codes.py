@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import time
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._files import atomic_path, reading
 from seqloom._rust import _native
 from seqloom._threads import run_interruptible
-from seqloom.data.genotype._content import check_stamp, content_of, stamp_of
-from seqloom.data.genotype._copy import forget_copy, open_copy
-from seqloom.errors import FormatError
+from seqloom.data.cache._cache_folder import (
+    CacheFolder,
+    entry_facts,
+    finish_entry,
+    forget_entry,
+    private_folder,
+)
+from seqloom.errors import FileError, FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +32,17 @@ if TYPE_CHECKING:
     from seqloom.data.genotype._files import GenotypeFiles, Reading
 
     Rows = NDArray[np.int64]
+
+    from numpy.typing import NDArray
+
+# A file that was written so many seconds ago may be written again in the same tick of the
+# clock: its stamp is not believed.
+_YOUNG = 2.0
+# Smaller files are hashed each time.
+_WORTH_KEEPING = 64 << 20
+# Goes up when what is kept changes.
+_LAYOUT = 1
+_CODES, _SUMS = "codes.bed", "sums"
 
 # What laying lines down may take beside what is held, in bytes.
 ROOM = 224 << 20
@@ -189,3 +212,127 @@ class CodeStore:
             if self._copy is not None and error.path == self._copy:
                 forget_copy(self._copy)
             raise
+
+
+def content_of(files: GenotypeFiles, reading: Reading) -> str:
+    """Names a .bed's content by 32 hexadecimal digits."""
+    # The hash of a large file is kept in the cache together with the file's size and times:
+    # the time of the last change of anything (ctime) cannot be set back, so that a file
+    # that is not the same is hashed anew.
+    stamp = stamp_of(files.bed)
+    kept = reading.cache / "contents" / f"{_key(files.bed)}.json"
+    if found := _find_known_content(kept, stamp):
+        return found
+    watch = _native.GenotypeWatch()
+    bed = files.open_bed()
+    content = run_interruptible(
+        lambda: _native.hash_bed(bed, watch, reading.threads), lambda: None, stop=watch.stop
+    )
+    check_stamp(files.bed, stamp)
+    if stamp["size"] >= _WORTH_KEEPING and time.time() - stamp["changed"] / 1e9 > _YOUNG:
+        _keep(kept, {**stamp, "content": content})
+    return content
+
+
+def stamp_of(path: str) -> dict[str, int]:
+    """Tells what changes when a file is written."""
+    with reading(path):
+        facts = Path(path).stat()
+    return {
+        "size": facts.st_size,
+        "written": facts.st_mtime_ns,
+        "changed": facts.st_ctime_ns,
+        "inode": facts.st_ino,
+        "device": facts.st_dev,
+    }
+
+
+def check_stamp(path: str, stamp: dict[str, int]) -> None:
+    """Refuses a file that was written meanwhile."""
+    if stamp_of(path) != stamp:
+        raise FormatError(f"{path}: was written while it was being read", path=path)
+
+
+def _key(path: str) -> str:
+    """Names a position on the disk."""
+    real = os.path.realpath(path)
+    return hashlib.blake2b(os.fsencode(real), digest_size=16).hexdigest()
+
+
+def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
+    """Looks up what was found before, if the file is the same."""
+    try:
+        facts = json.loads(path.read_bytes())
+        content = facts.pop("content")
+    except (OSError, ValueError, KeyError, AttributeError):
+        return None
+    return content if facts == stamp and isinstance(content, str) else None
+
+
+def _keep(path: Path, facts: dict[str, object]) -> None:
+    """Writes down what was found; where nothing can be written, it is found again."""
+    try:
+        private_folder(path.parent)
+        with atomic_path(path) as part:
+            part.write_text(json.dumps(facts), encoding="utf-8")
+            part.chmod(0o600)
+    except (OSError, FileError):
+        return
+
+
+def open_copy(
+    cache: Path,
+    what: tuple[str, tuple[int, int], bool, NDArray[np.int64] | None],
+    *,
+    write: Callable[[str], NDArray[np.uint64]],
+    shape: tuple[int, int],
+) -> tuple[str, _native.GenotypeCodes]:
+    """Opens a copy, and makes it if it is absent or damaged."""
+    # It is named by the content of the .bed and by what was chosen of it, and is whole or
+    # absent: it is written beside its place and renamed, under a lock that ends with the
+    # process. Each line has a sum, which is compared when the line is read.
+    folder, key = CacheFolder(cache / "genotypes"), _copy_key(what)
+    opened = partial(_open_existing, shape=shape, by_sample=what[2])
+    codes = folder.entry(key, opened, partial(_write, write=write))
+    return os.fspath(folder.path / key / _CODES), codes
+
+
+def forget_copy(path: str) -> None:
+    """Has a damaged copy made anew by whoever opens it next."""
+    forget_entry(Path(path).parent)
+
+
+def _copy_key(what: tuple[Any, ...]) -> str:
+    """Names a copy."""
+    *facts, variants = what
+    key = hashlib.blake2b(repr((_LAYOUT, *facts)).encode(), digest_size=16)
+    if variants is not None:
+        key.update(variants.tobytes())
+    return key.hexdigest()
+
+
+def _write(part: Path, *, write: Callable[[str], NDArray[np.uint64]]) -> None:
+    """Writes the files of a copy."""
+    sums = write(os.fspath(part / _CODES))
+    (part / _SUMS).write_bytes(sums.tobytes())
+    finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
+
+
+def _open_existing(
+    entry: Path, *, shape: tuple[int, int], by_sample: bool
+) -> _native.GenotypeCodes | None:
+    """Opens a copy; None if it is absent, or not as it was written."""
+    try:
+        facts = entry_facts(entry)
+        sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)
+        if facts != {"lines": sums.size, "sums": _digest(sums)}:
+            return None
+        path = os.fspath(entry / _CODES)
+        return _native.GenotypeCodes.open(path, shape, by_sample, sums)
+    except (OSError, ValueError, FormatError):
+        return None
+
+
+def _digest(sums: NDArray[np.uint64]) -> str:
+    """Names the sums."""
+    return hashlib.blake2b(sums.tobytes(), digest_size=16).hexdigest()

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data.genotype._coding import Missing
     from seqloom.data.genotype._encoder import GenotypeEncoder
     from seqloom.data.genotype._joined import PersonValues
-    from seqloom.data.genotype._people import People
-    from seqloom.data.genotype._person_table import Columns
+    from seqloom.data.genotype._people import Columns, People
+    from seqloom.data.genotype._phenotype import Missing
 
 _SHOWN = 3
 _LARGEST = float(np.finfo(np.float32).max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -10,29 +11,26 @@ import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._config import JsonConfig
-from seqloom.data.genotype._arrays import Fitted
-from seqloom.data.genotype._decode import decode_codes
-from seqloom.data.genotype._statistics import check_standardize
-from seqloom.errors import ArgumentError, RecordError
+from seqloom.data.collate._collate import is_tensor
+from seqloom.data.genotype._statistics import Fitted, check_standardize
+from seqloom.errors import ArgumentError, RecordError, ShapeError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-    from seqloom.data._subset import Subset
-    from seqloom.data.genotype._match import Variants
+    from seqloom.data._dataset import Dataset
+    from seqloom.data.genotype._statistics import Variants
 
 
 _EXAMPLES = 3
 
 
-class CountedSamples(Protocol):
-    """A dataset that computes statistics of its samples, as ``GenotypeDataset`` does."""
+class Counted(Protocol):
+    """A source that computes statistics of its samples."""
 
-    def statistics(
-        self, encoder: GenotypeEncoder, rows: NDArray[np.int64] | None = None
-    ) -> Fitted:
+    def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> Fitted:
         """Computes what an encoder is fitted to."""
         ...
 
@@ -70,7 +68,7 @@ class GenotypeEncoder(JsonConfig):
 
     impute: str | None = "mean"
     standardize: str | tuple[str, float, float] | None = "unit"
-    count_A1: bool = True  # noqa: N815 - PLINK's name
+    count_A1: bool = True
     digest: str = ""
     _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
 
@@ -119,7 +117,7 @@ class GenotypeEncoder(JsonConfig):
         """How many variants do not vary, or are all missing, in what it was fitted on."""
         return int(self.fitted.is_constant.sum())
 
-    def fit(self, examples: CountedSamples | Subset) -> GenotypeEncoder:
+    def fit(self, examples: Dataset) -> GenotypeEncoder:
         """Takes the statistics of some samples, and of no others.
 
         Args:
@@ -138,9 +136,8 @@ class GenotypeEncoder(JsonConfig):
             >>> train.encoder.fit(train).fitted.mean.tolist()
             [1.0, 1.0]
         """
-        rows = getattr(examples, "indices", None)
-        whole = cast("CountedSamples", getattr(examples, "dataset", examples))
-        return self.with_fitted(whole.statistics(self, rows))
+        source = cast("Counted", examples.source)
+        return self.with_fitted(source.statistics(self, examples.rows))
 
     def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
         """Takes statistics that were found.
@@ -309,3 +306,33 @@ def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
         digest.update(array.tobytes())
     return digest.hexdigest() if arrays else ""
+
+
+def decode_codes(codes: Any, tables: Any) -> Any:
+    """Looks each code up in the table of its variant."""
+    count = tables.shape[1]
+    if codes.ndim != 2 or codes.shape[1] != -(-count // 4):  # noqa: PLR2004 - a matrix of two bits
+        raise ShapeError(
+            f"expected codes (samples, {-(-count // 4)}) for {count} variants, four in a "
+            f"byte; got {tuple(codes.shape)}"
+        )
+    library: Any = np
+    if is_tensor(codes):
+        library = sys.modules["torch"]
+        tables = library.as_tensor(tables, device=codes.device)
+    columns = [(codes >> shift) & 3 for shift in (0, 2, 4, 6)]
+    each = library.stack(columns, -1).reshape(codes.shape[0], -1)[:, :count]
+    is_odd = (each & 1) == 1
+    low = library.where(is_odd, tables[1], tables[0])
+    high = library.where(is_odd, tables[3], tables[2])
+    return library.where(each >= 2, high, low)  # noqa: PLR2004 - the higher bit
+
+
+def flip_codes(codes: Any, is_flipped: Any) -> Any:
+    """Exchanges the alleles of some variants: homozygous A1 becomes homozygous A2."""
+    marks = np.zeros(4 * codes.shape[1], np.uint8)
+    marks[: is_flipped.size] = 3 * is_flipped.astype(np.uint8)
+    wanted = (marks.reshape(-1, 4) << np.arange(0, 8, 2, dtype=np.uint8)).sum(axis=1)
+    # Codes 00 and 11 have two equal bits.
+    equal = ~(codes ^ (codes >> 1)) & 0x55
+    return codes ^ ((equal | (equal << 1)) & wanted.astype(np.uint8))

@@ -1,8 +1,8 @@
-"""Genotype files with phenotypes and covariates, as a map from number to item."""
+"""Genotype files with phenotypes and covariates, as a dataset."""
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,33 +11,64 @@ import numpy as np
 from seqloom._arguments import as_choice, as_flag, check_function
 from seqloom._cache_home import cache_home
 from seqloom._files import check_path
-from seqloom.data.genotype._chosen import ChosenVariants, choose_for_encoder
-from seqloom.data.genotype._coding import Missing
+from seqloom.data._dataset import Dataset
 from seqloom.data.genotype._covariates import Covariates, read_covariates
 from seqloom.data.genotype._encoder import GenotypeEncoder
-from seqloom.data.genotype._files import GenotypeFiles, Reading
-from seqloom.data.genotype._fitted_items import FittedItems
-from seqloom.data.genotype._memory import memory_of
-from seqloom.data.genotype._options import check_counted, check_options, choose_encoder
-from seqloom.data.genotype._person_table import Columns
-from seqloom.data.genotype._phenotype import MISSING, Phenotypes, label_people
+from seqloom.data.genotype._files import GenotypeFiles, Reading, memory_of
+from seqloom.data.genotype._genotype_source import GenotypeSource
+from seqloom.data.genotype._people import Columns
+from seqloom.data.genotype._phenotype import MISSING, Missing, label_people
 from seqloom.data.genotype._variants import choose_variants
-from seqloom.data.label._header_line import column_names
+from seqloom.data.label._cells import LabelColumn
 from seqloom.data.label._labels import Labels
+from seqloom.data.label._table import column_names
 from seqloom.errors import ArgumentError
+from seqloom.io.plink._open_bed import open_bed
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Sequence
 
-    from numpy.typing import NDArray
+    from seqloom.data._source import Rows
+    from seqloom.data.genotype._people import People
 
-    from seqloom.io.plink._open_bed import open_bed
+_ALLOWED = {
+    "by": ("sample", "variant"),
+    "dtype": ("float32", "float64"),
+    "output": ("numbers", "codes"),
+}
 
-    Rows = NDArray[np.int64]
 
-
-class GenotypeDataset(FittedItems):
+def GenotypeDataset(
+    bed: str | os.PathLike[str] | open_bed,
+    phenotype: Any = None,
+    covariates: Any = None,
+    *,
+    by: str = "sample",
+    variants: Any = None,
+    impute: str | None = "mean",
+    standardize: str | tuple[str, float, float] | None = "unit",
+    encoder: GenotypeEncoder | None = None,
+    count_A1: bool = True,
+    fam: str | os.PathLike[str] | None = None,
+    bim: str | os.PathLike[str] | None = None,
+    classes: Iterable[str] | None = None,
+    task: str = "auto",
+    coding: str = "auto",
+    missing: Iterable[str] = MISSING,
+    unlabelled: str = "error",
+    missing_covariates: str = "error",
+    id_column: str | None = None,
+    label_column: str | Sequence[str] | None = None,
+    covariate_columns: Sequence[str] | None = None,
+    dtype: str = "float32",
+    output: str = "numbers",
+    memory: int | str | None = None,
+    cache: str | os.PathLike[str] | None = None,
+    num_threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+    skip_format_check: bool = False,
+) -> Dataset:
     """Genotypes of a PLINK .bed, standardised when asked for, with labels and covariates.
 
     An item is a sample, a dict: ``id`` (IID, or FID:IID where individuals share an IID),
@@ -96,6 +127,9 @@ class GenotypeDataset(FittedItems):
         progress: Called now and then with the bytes of codes that are done, and all.
         skip_format_check: Leaves out what the file's last bytes tell about the tables.
 
+    Returns:
+        The dataset.
+
     Raises:
         FileError: A file cannot be read, or the copy cannot be written.
         FormatError: A file is not what it should be, or lacks a variant of the encoder.
@@ -111,181 +145,122 @@ class GenotypeDataset(FittedItems):
         >>> data[2]["inputs"].tolist(), float(data[2]["label"]), data.report["constant"]
         ([0.0, 0.0], 1.0, 1)
     """
+    check_options(by=by, dtype=dtype, output=output)
+    as_choice("missing_covariates", missing_covariates, ("error", "mean"))
+    check_function("progress", progress)
+    skip_format_check = as_flag("skip_format_check", skip_format_check)
+    count_A1 = as_flag("count_A1", count_A1)
+    labels = Labels.of(
+        phenotype,
+        Labels(missing=MISSING),
+        classes=classes,
+        task=task,
+        coding=coding,
+        missing=missing,
+        unlabelled=unlabelled,
+        id_column=id_column,
+        label_column=label_column,
+    )
+    labels.check_usual("label_from_header", of="SequenceDataset")
+    covariate_columns = column_names("covariate_columns", covariate_columns)
+    check_counted(bed, count_a1=count_A1)
+    files = GenotypeFiles.beside(bed, fam=fam, bim=bim)
+    reading = Reading(
+        memory=memory_of(memory),
+        cache=cache_home()
+        if cache is None
+        else Path(check_path("cache", cache, one="a folder")).absolute(),
+        num_threads=num_threads,
+        progress=progress,
+        check=not skip_format_check,
+    )
+    encoder = choose_encoder(encoder, GenotypeEncoder(impute, standardize, count_A1))
+    people = files.people()
+    chosen = choose_variants(files, variants, encoder)
+    if by == "variant":
+        _check_variants(labels, covariates)
+        column = LabelColumn()
+    else:
+        column = label_people(people, labels)
+    beside = _find_covariates(
+        covariates,
+        people,
+        column.rows,
+        encoder=encoder,
+        columns=Columns(labels.id_column, covariate_columns or None, "covariate"),
+        marks=Missing.of(labels.missing or ()),
+        fills=missing_covariates == "mean",
+    )
+    beside.check_has(encoder, files.bed)
+    source = GenotypeSource(
+        files,
+        people,
+        chosen,
+        covariates=beside,
+        encoder=encoder,
+        by_sample=by == "sample",
+        reading=reading,
+        dtype=dtype,
+        output=output,
+    )
+    column = replace(
+        column,
+        unmatched=tuple(dict.fromkeys((*column.unmatched, *beside.unmatched))),
+        report=column.report | beside.report,
+    )
+    return Dataset(source, encoder=encoder if by == "sample" else None, labels=column)
 
-    def __init__(
-        self,
-        bed: str | os.PathLike[str] | open_bed,
-        phenotype: Any = None,
-        covariates: Any = None,
-        *,
-        by: str = "sample",
-        variants: Any = None,
-        impute: str | None = "mean",
-        standardize: str | tuple[str, float, float] | None = "unit",
-        encoder: GenotypeEncoder | None = None,
-        count_A1: bool = True,  # noqa: N803 - PLINK's name
-        fam: str | os.PathLike[str] | None = None,
-        bim: str | os.PathLike[str] | None = None,
-        classes: Iterable[str] | None = None,
-        task: str = "auto",
-        coding: str = "auto",
-        missing: Iterable[str] = MISSING,
-        unlabelled: str = "error",
-        missing_covariates: str = "error",
-        id_column: str | None = None,
-        label_column: str | Sequence[str] | None = None,
-        covariate_columns: Sequence[str] | None = None,
-        dtype: str = "float32",
-        output: str = "numbers",
-        memory: int | str | None = None,
-        cache: str | os.PathLike[str] | None = None,
-        num_threads: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
-        skip_format_check: bool = False,
-    ) -> None:
-        check_options(by=by, dtype=dtype, output=output)
-        as_choice("missing_covariates", missing_covariates, ("error", "mean"))
-        check_function("progress", progress)
-        skip_format_check = as_flag("skip_format_check", skip_format_check)
-        count_A1 = as_flag("count_A1", count_A1)  # noqa: N806 - PLINK's name
-        labels = Labels.of(
-            phenotype,
-            Labels(missing=MISSING),
-            classes=classes,
-            task=task,
-            coding=coding,
-            missing=missing,
-            unlabelled=unlabelled,
-            id_column=id_column,
-            label_column=label_column,
+
+def _check_variants(labels: Labels, covariates: Any) -> None:
+    """Raise if variants are given labels or covariates."""
+    if labels.source is not None and labels.source is not False:
+        raise ArgumentError('phenotype is of samples: leave it out with by="variant"')
+    if covariates is not None:
+        raise ArgumentError('covariates are of samples: leave them out with by="variant"')
+
+
+def _find_covariates(
+    covariates: Any,
+    people: People,
+    rows: Rows | None,
+    *,
+    encoder: GenotypeEncoder,
+    **options: Any,
+) -> Covariates:
+    """Reads the covariates that the encoder needs, or all."""
+    rows = np.arange(len(people)) if rows is None else rows
+    needed = encoder.covariate_names if encoder.is_fitted else None
+    if covariates is None or needed == ():
+        return Covariates((), np.zeros((len(people), 0)))
+    return read_covariates(people, rows, covariates, needed=needed, **options)
+
+
+def check_options(**options: str) -> None:
+    """Refuses options that do not exist."""
+    for name, value in options.items():
+        as_choice(name, value, _ALLOWED[name])
+    if options["output"] == "codes" and options["by"] == "variant":
+        raise ArgumentError('output="codes" needs by="sample", got by="variant"')
+
+
+def check_counted(bed: object, *, count_a1: bool) -> None:
+    """Refuses an open .bed that counts the other allele."""
+    if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
+        raise ArgumentError(
+            f"the open .bed has count_A1={bed.count_A1}, the dataset count_A1={count_a1}: "
+            f"pass GenotypeDataset(..., count_A1={bed.count_A1})"
         )
-        labels.check_usual("label_from_header", of="SequenceDataset")
-        covariate_columns = column_names("covariate_columns", covariate_columns)
-        check_counted(bed, count_a1=count_A1)
-        files = GenotypeFiles.beside(bed, fam=fam, bim=bim)
-        own = GenotypeEncoder(impute, standardize, count_A1)
-        reading = Reading(
-            memory=memory_of(memory),
-            cache=cache_home()
-            if cache is None
-            else Path(check_path("cache", cache, one="a folder")).absolute(),
-            num_threads=num_threads,
-            progress=progress,
-            check=not skip_format_check,
+
+
+def choose_encoder(given: GenotypeEncoder | None, own: GenotypeEncoder) -> GenotypeEncoder:
+    """Takes the encoder that is given, which excludes its own arguments, or makes one."""
+    if given is None:
+        return own
+    if not isinstance(given, GenotypeEncoder):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {given!r}")
+    if own not in {GenotypeEncoder(), GenotypeEncoder(**given.settings())}:
+        raise ArgumentError(
+            "impute, standardize and count_A1 are settings of the encoder: omit them "
+            "where encoder= is passed"
         )
-        super().__init__(files, choose_encoder(encoder, own), by=by, reading=reading)
-        self._choose(variants)
-        found = self._find_labels(labels)
-        self._covariates = self._find_covariates(
-            covariates,
-            found.kept,
-            columns=Columns(labels.id_column, covariate_columns or None, "covariate"),
-            marks=Missing.of(labels.missing or ()),
-            fills=missing_covariates == "mean",
-        )
-        self._open(dtype=dtype, output=output)
-        self._take(found)
-
-    def _choose(self, variants: Any) -> None:
-        """Chooses variants, as the caller or a fitted encoder says."""
-        columns = self._files.variants()
-        chosen = ChosenVariants(columns, choose_variants(columns["sid"], variants))
-        self._variants = choose_for_encoder(chosen, self._encoder, self._files.bed)
-
-    def _find_labels(self, labels: Labels) -> Phenotypes:
-        """Finds labels; variants have none."""
-        if self._by_sample:
-            return label_people(self._people, labels)
-        if labels.source is not None and labels.source is not False:
-            raise ArgumentError('phenotype is of samples: leave it out with by="variant"')
-        return Phenotypes(kept=np.arange(len(self._variants)))
-
-    def _find_covariates(self, covariates: Any, kept: Rows, **options: Any) -> Covariates:
-        """Finds covariates; variants have none."""
-        if covariates is not None and not self._by_sample:
-            raise ArgumentError(
-                'covariates are of samples: leave them out with by="variant"'
-            )
-        found = Covariates((), np.zeros((len(self._people), 0)))
-        needed = self._encoder.covariate_names if self._encoder.is_fitted else None
-        if covariates is not None and needed != ():
-            found = read_covariates(
-                self._people, kept, covariates, needed=needed, **options
-            )
-        found.check_has(self._encoder, self._files.bed)
-        return found
-
-    def _take(self, found: Phenotypes) -> None:
-        """Keeps labels, and what was left out."""
-        self._kept = found.kept
-        self.labels, self.task, self.classes = found.values, found.task, found.classes
-        beside = self._covariates
-        self.unmatched = tuple(dict.fromkeys((*found.unmatched, *beside.unmatched)))
-        self.report = {**found.report, **beside.report, **self._variants.report}
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of genotypes of each item, the same for all."""
-        return np.full(self._kept.size, self._codes.row_length)
-
-    def _ids(self, rows: Rows) -> list[str]:
-        """Lists the ids of some items."""
-        if not self._by_sample:
-            return self._variants.ids(rows).tolist()
-        names = self._people.names
-        return [names[at] for at in self._kept[rows].tolist()]
-
-    def _lines(self, rows: Rows) -> Rows:
-        """Finds the lines of codes that items are."""
-        return self._kept[rows]
-
-    def _about(self, rows: Rows, epoch: int) -> dict[str, Any]:
-        """Lists what items have beside their genotypes."""
-        del epoch
-        if not self._by_sample:
-            return self._variants.about(rows)
-        about = {} if self.labels is None else {"label": self.labels[rows]}
-        if self.covariate_names:
-            about["covariates"] = self._encoder_in_use().covariates(self._values(rows))
-        return about
-
-    def _values(self, rows: Rows) -> NDArray[np.float64]:
-        """Takes covariates as tables have them, in the encoder's order."""
-        return self._covariates.of(self._kept[rows], self.covariate_names)
-
-    def group(self, name: str) -> list[Any]:
-        """Lists what each item has in a column, to split by.
-
-        Args:
-            name: ``"fid"`` (the family) or ``"label"`` of samples, ``"chromosome"`` of
-                variants.
-
-        Returns:
-            One value for each item.
-
-        Raises:
-            ArgumentError: There is no such column.
-
-        Examples:
-            >>> import seqloom as sl
-            >>> sl.io.to_bed("a.bed", np.array([[0, 1], [2, 1]], np.int8))
-            >>> GenotypeDataset("a.bed").group("fid")
-            ['0', '0']
-        """
-        if name == "fid" and self._by_sample:
-            return self._people.fids[self._kept].tolist()
-        return super().group(name)
-
-    def _digest(self) -> str:
-        """Hashes the content: what the .bed holds, and what was chosen of it."""
-        facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
-        labels = (self.task, self.classes, self.covariate_names)
-        digest = hashlib.blake2b(repr((facts, labels)).encode(), digest_size=16)
-        variants = self._variants.to_variants(count_a1=self._encoder.count_A1)
-        for texts in (self.ids, variants.ids, variants.counted, variants.other):
-            digest.update("\0".join(texts).encode() + b"\1")
-        for array in (self._kept, self.labels):
-            digest.update(b"" if array is None else array.tobytes())
-        if self.covariate_names:
-            digest.update(self._values(np.arange(len(self))).tobytes())
-        return digest.hexdigest()
+    return given

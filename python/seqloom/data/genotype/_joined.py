@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data._path import tables_of
-from seqloom.data.genotype._person_table import (
+from seqloom.data._paths import tables_of
+from seqloom.data.genotype._people import (
     Columns,
     PersonTable,
     format_key,

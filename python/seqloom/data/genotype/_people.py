@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from seqloom._arguments import quote
+from seqloom.data.label._cells import Cells, cells_of
+from seqloom.data.label._source import id_text
+from seqloom.data.label._table import (
+    column_position,
+    csv_reader,
+    fault_at,
+    first_row,
+    open_text,
+    reading_table,
+)
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -14,6 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Key = tuple[str, str] | str
+    from _csv import Reader
+
+    from seqloom.data._frame import Frame
+    from seqloom.errors import FormatError
+
+_FID, _IID = "FID", "IID"
+_SHOWN = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,3 +101,173 @@ class People:
             self._by_pair if isinstance(keys[0], tuple) else self._by_iid
         )
         return [known.get(key) for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns of a table are meant."""
+
+    id_column: str | None = None  # None means FID and IID, or IID
+    wanted: Cells | None = None  # None means all but ids
+    what: str = "phenotype"  # name of the values if there is no header
+
+
+@dataclass(frozen=True, slots=True)
+class PersonTable:
+    """Values as text, by individual."""
+
+    path: str
+    names: Cells
+    keys: list[Key]  # (FID, IID) or IID of each line
+    rows: list[Cells]
+    lines: list[int]  # numbers of the lines, from 1
+
+
+def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
+    """Reads a table: TSV, CSV or white space, plain or gzip."""
+    # The first line is a header if it names FID or IID, or the columns that are asked for.
+    # Else its first cells must be the ids of an individual, as in PLINK's own files.
+    with reading_table(path), open_text(path) as file:
+        wanted = (columns.id_column or _IID,)
+        has_one_word_ids = columns.id_column is None
+        reader = csv_reader(path, file, wanted, has_one_word_ids=has_one_word_ids)
+        try:
+            return _read(path, reader, columns, people=people)
+        except csv.Error as error:
+            fault: FormatError = fault_at(path, reader.line_num, str(error))
+            raise fault from error
+
+
+def frame_table(frame: Frame, columns: Columns) -> PersonTable:
+    """Takes a data frame: with IID, FID and IID, or the names of its rows as IID."""
+    names, index = frame.names, frame.ids(columns.id_column or "id")
+    has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
+    if index is None or has_column:
+        ids, values = _columns(frame.what, names, columns)
+        parts = [_ids(frame, names[at]) for at in ids]
+        keys = [_key(list(row)) for row in zip(*parts, strict=True)]
+    else:
+        keys = [key_of(key, frame.what) for key in index]
+        wanted = columns.wanted or names
+        values = [column_position(frame.what, names, name) for name in wanted]
+    cells = [map(_text, frame.column(names[at])) for at in values]
+    rows = list(zip(*cells, strict=True))
+    lines = list(range(1, len(rows) + 1))
+    return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
+
+
+def key_of(key: Any, what: str) -> Key:
+    """Makes what an individual is found by of an IID, or of a tuple of FID and IID."""
+    parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
+    return _key([id_text(part, what).strip() for part in parts])
+
+
+def _ids(frame: Frame, column: str) -> list[str]:
+    """Writes a column of ids as text."""
+    cells = enumerate(frame.column(column), 1)
+    return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
+
+
+def _text(value: Any) -> str:
+    """Writes one cell of a data frame as a table of text would hold it."""
+    cells = cells_of([value])[0]
+    if len(cells) != 1:
+        raise LabelError(f"a cell holds {quote(value)}: expected one value")
+    return cells[0]
+
+
+def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
+    """Reads the lines."""
+    first = [cell.strip() for cell in first_row(path, reader)]
+    names = [first[0].lstrip("#").strip(), *first[1:]]
+    if _is_header(names, columns):
+        ids, values = _columns(path, names, columns)
+        table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
+    else:
+        ids, values = _bare(path, first, columns, people=people)
+        named = _default_names(columns.what, len(values))
+        chosen = [column_position(path, [*named], name) for name in columns.wanted or named]
+        values = [values[at] for at in chosen]
+        table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
+        _take(table, first, (ids, values), line=reader.line_num)
+    for row in reader:
+        if not any(map(str.strip, row)):
+            continue  # a line that is empty, or has separators only
+        if len(row) == len(first):
+            _take(table, row, (ids, values), line=reader.line_num)
+        else:
+            message = f"expected {len(first)} cells, found {len(row)}"
+            raise fault_at(path, reader.line_num, message)
+    return table
+
+
+def _take(
+    table: PersonTable, row: list[str], positions: tuple[list[int], list[int]], *, line: int
+) -> None:
+    """Takes what is wanted of one line."""
+    ids, values = positions
+    key = [row[at].strip() for at in ids]
+    if "" in key:
+        raise fault_at(table.path, line, "expected an id, found an empty cell")
+    table.keys.append(_key(key))
+    table.rows.append(tuple(row[at].strip() for at in values))
+    table.lines.append(line)
+
+
+def format_key(key: Key) -> str:
+    """Writes what an individual is found by."""
+    return key if isinstance(key, str) else ":".join(key)
+
+
+def _key(ids: list[str]) -> Key:
+    """Makes what an individual is found by."""
+    return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
+
+
+def _is_header(names: list[str], columns: Columns) -> bool:
+    """Tells whether the first line names columns."""
+    named = {name.upper() for name in names}
+    is_asked = bool(set(names) & set(columns.wanted or ()))
+    return bool(named & {_FID, _IID}) or columns.id_column is not None or is_asked
+
+
+def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
+    """Finds the columns of ids and of values."""
+    upper = [name.upper() for name in names]
+    if columns.id_column is not None:
+        ids = [column_position(path, names, columns.id_column)]
+    else:
+        ids = [upper.index(name) for name in (_FID, _IID) if name in upper]
+        if _IID not in upper:
+            raise LabelError(
+                f"{path}: the first line names no column IID; choose with id_column "
+                "(--id-column)"
+            )
+    if columns.wanted is not None:
+        return ids, [column_position(path, names, name) for name in columns.wanted]
+    is_id = {*ids, *(at for at, name in enumerate(upper) if name in {_FID, _IID})}
+    values = [at for at in range(len(names)) if at not in is_id]
+    if not values:
+        raise LabelError(f"{path}: there are ids only, expected a column of values")
+    return ids, values
+
+
+def _bare(
+    path: str, first: list[str], columns: Columns, *, people: People
+) -> tuple[list[int], list[int]]:
+    """Finds the columns of a table without a header by its first line."""
+    for ids in ([0, 1], [0]):
+        is_wide = len(first) > len(ids)
+        if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
+            return ids, list(range(len(ids), len(first)))
+    shown = " ".join(first[:2])[:_SHOWN]
+    raise LabelError(
+        f"{path}: the first line names no column IID, and {shown!r} is no "
+        f"individual of {people.path}: expected a header with IID, or lines FID IID "
+        f"{columns.what}"
+    )
+
+
+def _default_names(what: str, count: int) -> tuple[str, ...]:
+    """Names values that have no names."""
+    return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))

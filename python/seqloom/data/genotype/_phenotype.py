@@ -2,57 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from seqloom._text import parse_decimal
 from seqloom._warning import warn_user
-from seqloom.data.genotype._coding import (
-    STATES,
-    Missing,
-    are_numbers,
-    missing_marks,
-    states_of,
-)
 from seqloom.data.genotype._joined import PersonValues, join_people
-from seqloom.data.genotype._person_table import Columns
-from seqloom.data.label._join import count_ids, join
+from seqloom.data.genotype._people import Columns
+from seqloom.data.label._cells import TRUTH, LabelColumn
 from seqloom.data.label._numbers import number_labels
-from seqloom.data.label._source import Source
+from seqloom.data.label._source import LabelSource, count_ids, join
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
     from seqloom.data.genotype._people import People
     from seqloom.data.label._cells import Cells
     from seqloom.data.label._labels import Labels
 
+STATES = ("control", "case")
+# What each number means; PLINK's 0 beside 1 and 2 is "not known".
+_MEANINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
+_SHOWN = 3
+_WORDS = frozenset({"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"})
+
 MISSING = ("NA", "-9", "nan", "")
 _EXAMPLES = 3
 _UNKNOWN = ("",)
-_ZERO = Missing(frozenset({"0"}))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phenotypes:
-    """Labels as numbers, and who has one."""
-
-    kept: NDArray[np.int64]  # positions of samples with a label
-    values: NDArray[Any] | None = None
-    task: str | None = None
-    classes: Cells = ()
-    report: dict[str, Any] = field(default_factory=dict[str, Any])  # what was left out
-    unmatched: Cells = ()  # ids of tables without a sample
-
-
-def label_people(people: People, labels: Labels) -> Phenotypes:
+def label_people(people: People, labels: Labels) -> LabelColumn:
     """Gives samples their labels."""
-    everyone = np.arange(len(people))
     if labels.source is False:
-        return Phenotypes(kept=everyone)
+        return LabelColumn()
     people.check_unique()
     is_own = labels.source is None
     joined = _own(people) if is_own else _read_phenotype(people, labels)
@@ -60,7 +47,7 @@ def label_people(people: People, labels: Labels) -> Phenotypes:
     rows = {at: row for at, row in joined.cells.items() if not any(map(missing.has, row))}
     # PLINK writes one value for all, 0 or -9, where nobody has a phenotype.
     if is_own and len(set(rows.values())) <= 1:
-        return Phenotypes(kept=everyone)
+        return LabelColumn()
     rows = _replace_codes(joined, rows, labels)
     return _number_labels(people, joined, rows, labels=labels)
 
@@ -132,10 +119,10 @@ def _number_labels(
     rows: dict[int, Cells],
     *,
     labels: Labels,
-) -> Phenotypes:
+) -> LabelColumn:
     """Turns labels into numbers, and counts who has none."""
     names = people.names
-    every = Source(
+    every = LabelSource(
         joined.what, joined.names, {names[at]: row for at, row in joined.cells.items()}
     )
     report = join(
@@ -153,19 +140,18 @@ def _number_labels(
     kept = sorted(rows)
     ids = [names[at] for at in kept]
     cells = {names[at]: row for at, row in rows.items()}
-    source = Source(joined.what, joined.names, cells, joined.tables)
+    source = LabelSource(joined.what, joined.names, cells, joined.tables)
     task, classes = _task_and_classes(cells, labels)
-    found = number_labels(source, ids, task=task, classes=classes)
-    _warn_of_marks(cells, joined.what, is_guessed=labels.task == "auto")
     report |= count_ids("missing_labels", [names[at] for at in sorted(empty)])
-    return Phenotypes(
-        kept=np.array(kept, np.int64),
-        values=found.values,
-        task=found.task,
-        classes=found.classes,
-        report=report,
-        unmatched=joined.unmatched,
+    found = number_labels(
+        source,
+        ids,
+        task=task,
+        classes=classes,
+        joined=LabelColumn(rows=np.array(kept), unmatched=joined.unmatched, report=report),
     )
+    _warn_of_marks(cells, joined.what, is_guessed=labels.task == "auto")
+    return found
 
 
 def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
@@ -190,3 +176,78 @@ def _unlabelled_error(people: People, joined: PersonValues, bare: list[int]) -> 
         f"{people.path}: {len(bare):,} of {len(people):,} samples have no row in "
         f"{joined.what}: {names}{more}{way_out}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What stands for no value."""
+
+    marks: frozenset[str]  # texts; numbers are compared as numbers
+
+    @classmethod
+    def of(cls, marks: Iterable[str]) -> Missing:
+        """Takes marks as a caller gives them."""
+        return cls(frozenset(["", *(_plain(str(mark)) for mark in marks)]))
+
+    def has(self, cell: str) -> bool:
+        """Tells whether a cell holds no value."""
+        return _plain(cell) in self.marks
+
+
+def _plain(cell: str) -> str:
+    """Writes numbers and words in one way."""
+    text = cell.strip().casefold()
+    text = TRUTH.get(text, text)
+    try:
+        number = parse_decimal(text)
+    except ValueError:
+        return text
+    return str(int(number)) if number.is_integer() else text
+
+
+_ZERO = Missing(frozenset({"0"}))
+
+
+def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
+    """Finds what each text of a column means; None where the numbers are values."""
+    plain = {cell: _plain(cell) for cell in dict.fromkeys(cells)}
+    found = set(plain.values())
+    if coding == "auto":
+        if not found <= {"0", "1", "2"} or len(found) < 2:  # noqa: PLR2004 - one says nothing
+            return None
+        if {"0", "2"} <= found:
+            _refuse_ambiguous(found, what)
+        coding = "12" if "2" in found else "01"
+    meanings = _MEANINGS[coding] | ({"0": ""} if coding == "12" else {})
+    if strange := [cell for cell, text in plain.items() if text not in meanings]:
+        shown = ", ".join(map(repr, strange[:_SHOWN]))
+        raise LabelError(f'{what}: coding="{coding}" has no meaning for {shown}')
+    return {cell: meanings[text] for cell, text in plain.items()}
+
+
+def _refuse_ambiguous(found: set[str], what: str) -> NoReturn:
+    """Says that 0, 1 and 2 may mean two things."""
+    raise LabelError(
+        f"{what}: the values {', '.join(sorted(found))} may be controls (1), cases (2) and "
+        'missing (0), or three values: pass coding="12" (--coding 12), or '
+        'task="regress" (--task regress)'
+    )
+
+
+def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
+    """Lists texts that programs write for no value, and a code beside two states."""
+    found = {_plain(cell): cell for cell in cells}
+    marks = [text for text in found if text in _WORDS]
+    others = [text for text in found if text not in {"0", "1", "2"}]
+    has_states = found.keys() - others in ({"0", "1"}, {"1", "2"})
+    if with_codes and has_states and len(others) == 1 and are_numbers(others):
+        marks += [text for text in others if parse_decimal(text) < 0]
+    return [found[text] for text in marks]
+
+
+def are_numbers(cells: Iterable[str]) -> bool:
+    """Tells whether all texts are numbers."""
+    try:
+        return not any(math.isnan(parse_decimal(cell)) for cell in cells)
+    except ValueError:
+        return False

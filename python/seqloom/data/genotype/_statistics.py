@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +14,15 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Texts = NDArray[np.str_]
+
     Floats = NDArray[np.float64]
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+_TEXTS = ("id", "counted", "other")
+_NUMBERS = ("mean", "scale", "is_constant", "covariate_mean", "covariate_scale")
 
 _COPIES = 2
 
@@ -80,3 +90,65 @@ def covariate_statistics(values: Floats) -> tuple[Floats, Floats]:
     deviation = np.sqrt((differences**2).sum(axis=0) / count)
     is_same = np.ptp(np.where(known, values, mean), axis=0) == 0 if len(values) else True
     return mean, np.where(is_same, 0.0, 1 / np.where(deviation == 0, 1.0, deviation))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variants:
+    """What names variants: their ids and alleles."""
+
+    ids: Texts
+    counted: Texts  # the allele that is counted
+    other: Texts
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> Variants:
+        return Variants(self.ids[rows], self.counted[rows], self.other[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """The statistics of some samples."""
+
+    variants: Variants
+    mean: NDArray[np.float64]  # mean copies of each variant; 0 if all are missing
+    scale: NDArray[np.float64]  # factor of the difference from the mean
+    is_constant: NDArray[np.bool_]
+    covariate_names: tuple[str, ...]
+    covariate_mean: NDArray[np.float64]
+    covariate_scale: NDArray[np.float64]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Lists all as arrays of numbers; strings as UTF-8 with the offset of each."""
+        numbers = {name: np.asarray(getattr(self, name)) for name in _NUMBERS}
+        numbers["is_constant"] = numbers["is_constant"].astype(np.uint8)
+        columns = (self.variants.ids, self.variants.counted, self.variants.other)
+        for name, column in zip(_TEXTS, columns, strict=True):
+            numbers |= _pack_texts(name, column.tolist())
+        return numbers | _pack_texts("covariate", self.covariate_names)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+        """Takes back what ``to_arrays`` gave."""
+        texts = [np.array(_texts(name, arrays), np.str_) for name in _TEXTS]
+        numbers = {name: arrays[name] for name in _NUMBERS}
+        numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
+        names = tuple(_texts("covariate", arrays))
+        return cls(variants=Variants(*texts), covariate_names=names, **numbers)
+
+
+def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Lays texts end to end."""
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+    return {
+        f"{name}_text": np.frombuffer(b"".join(parts), np.uint8),
+        f"{name}_ends": ends,
+    }
+
+
+def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    """Cuts texts apart again."""
+    text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
+    return [text[start:end].decode() for start, end in pairwise(ends)]

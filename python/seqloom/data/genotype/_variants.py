@@ -1,22 +1,120 @@
-"""Which variants of a file a caller means."""
+"""The variants that items have: which of the file's, in what order, by which allele."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import positions
-from seqloom.errors import ArgumentError, OutOfRangeError
+from seqloom.data.genotype._statistics import Variants
+from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from seqloom.data.genotype._encoder import GenotypeEncoder
+    from seqloom.data.genotype._files import GenotypeFiles
+
+    Rows = NDArray[np.int64]
+    from numpy.typing import NDArray
+
+    Texts = NDArray[np.str_]
+
+# PLINK writes 0 (PLINK 2 also ".") for an allele that occurs in no genotype of the file.
+_MISSING_ALLELES = ("0", ".")
+
 _SHOWN = 3
 
 
-def choose_variants(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenVariants:
+    """Variants of a .bim."""
+
+    columns: dict[str, NDArray[Any]]  # the columns of the .bim
+    rows: Rows | None = None  # in order; None means all
+    is_flipped: NDArray[np.bool_] | None = None  # None means none
+    missing_alleles: int = 0  # variants that were found by id and one allele
+
+    @property
+    def in_file(self) -> int:
+        """The number of variants of the file."""
+        return self.columns["sid"].size
+
+    def __len__(self) -> int:
+        return self.in_file if self.rows is None else self.rows.size
+
+    @property
+    def flipped(self) -> int:
+        """The number of variants with exchanged alleles."""
+        return 0 if self.is_flipped is None else int(self.is_flipped.sum())
+
+    def column(self, name: str, positions: Rows | None = None) -> NDArray[Any]:
+        """Takes a column of the chosen ones, or of some of them."""
+        column = self.columns[name] if self.rows is None else self.columns[name][self.rows]
+        return column if positions is None else column[positions]
+
+    def ids(self, positions: Rows) -> NDArray[Any]:
+        """Takes the ids of some of the chosen ones."""
+        return self.column("sid", positions)
+
+    def about(self, positions: Rows) -> dict[str, Any]:
+        """Says where some of the chosen ones stand."""
+        return {
+            "chromosome": self.column("chromosome", positions).tolist(),
+            "position": self.column("bp_position", positions).astype(np.int64),
+        }
+
+    def to_variants(self, *, count_a1: bool) -> Variants:
+        """Names the chosen ones by id and alleles."""
+        alleles = ("allele_1", "allele_2") if count_a1 else ("allele_2", "allele_1")
+        return Variants(*(self.column(name) for name in ("sid", *alleles)))
+
+    def has_rows_of(self, other: ChosenVariants) -> bool:
+        """Tells whether the same ones are chosen, in the same order."""
+        if self.rows is None or other.rows is None:
+            return self.rows is other.rows
+        return np.array_equal(self.rows, other.rows)
+
+    def read_by(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
+        """Chooses the variants of the file that a fitted encoder reads."""
+        own = replace(self, rows=None, is_flipped=None)
+        found = match(
+            encoder.variants, own.to_variants(count_a1=encoder.count_A1), name=name
+        )
+        is_all = np.array_equal(found.positions, np.arange(self.in_file))
+        rows = None if is_all else found.positions
+        return replace(
+            own,
+            rows=rows,
+            is_flipped=found.is_flipped if found.flipped else None,
+            missing_alleles=found.missing_alleles,
+        )
+
+    @property
+    def report(self) -> dict[str, int]:
+        """How the variants of an encoder were found."""
+        return {"flipped": self.flipped, "missing_alleles": self.missing_alleles}
+
+
+def choose_variants(
+    files: GenotypeFiles, wanted: Any, encoder: GenotypeEncoder
+) -> ChosenVariants:
+    """Takes the variants that are wanted, or those that a fitted encoder reads."""
+    columns = files.variants()
+    chosen = ChosenVariants(columns, choose_rows(columns["sid"], wanted))
+    if not encoder.is_fitted:
+        return chosen
+    if chosen.rows is not None:
+        raise ArgumentError(
+            "a fitted encoder says which variants it reads: leave variants= out"
+        )
+    return chosen.read_by(encoder, files.bed)
+
+
+def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
     """Finds variants by names, positions, a mask or a slice."""
     if wanted is None:
         return None
@@ -62,3 +160,114 @@ def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
                 f"{', '.join(map(repr, bad))} {problem}"
             )
     return order[first]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """Where the wanted variants are in a file."""
+
+    positions: NDArray[np.int64]
+    is_flipped: NDArray[np.bool_]  # the file counts the other allele: use 2 - g
+    missing_alleles: int = 0  # variants that are found by id and one allele
+
+    @property
+    def flipped(self) -> int:
+        """The number of variants with exchanged alleles."""
+        return int(self.is_flipped.sum())
+
+
+def match(wanted: Variants, found: Variants, *, name: str) -> Match:
+    """Finds each wanted variant by its id and its alleles."""
+    if _is_same(wanted, found):
+        return Match(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
+    candidates = _list_candidates(wanted, found)
+    _check_present(wanted, candidates, name)
+    rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
+    positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
+    chosen = np.array(positions, np.int64)
+    return _compare(wanted, found[chosen], chosen)
+
+
+def _compare(wanted: Variants, found: Variants, positions: NDArray[np.int64]) -> Match:
+    """Finds the chosen variants that count the other allele, or lack an allele."""
+    exchanged = Variants(found.ids, found.other, found.counted)
+    is_exact = _is_equal(wanted, found) | _is_equal(wanted, exchanged)
+    is_straight = np.where(is_exact, _is_equal(wanted, found), _fits_by_one(wanted, found))
+    return Match(positions, ~is_straight, int((~is_exact).sum()))
+
+
+def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+    """Compares both alleles in their order."""
+    return (wanted.counted == found.counted) & (wanted.other == found.other)
+
+
+def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+    """Tells where one allele is the same, and the other is missing on one side."""
+    counted = wanted.counted == found.counted, _lacks(wanted.counted, found.counted)
+    other = wanted.other == found.other, _lacks(wanted.other, found.other)
+    return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])
+
+
+def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
+    """Tells where an allele is missing on one side or on both."""
+    marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
+    return np.logical_or.reduce(marks)
+
+
+def _is_same(wanted: Variants, found: Variants) -> bool:
+    """Tells the usual case, a file with the same variants in the same order."""
+    pairs = ("ids", "counted", "other")
+    return all(np.array_equal(getattr(wanted, it), getattr(found, it)) for it in pairs)
+
+
+def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
+    """Finds the positions of each wanted id; a file may have an id several times."""
+    candidates: dict[str, list[int]] = {name: [] for name in wanted.ids.tolist()}
+    for position, name in enumerate(found.ids.tolist()):
+        if name in candidates:
+            candidates[name].append(position)
+    return candidates
+
+
+def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
+    """Refuses a file that lacks variants."""
+    lost = [name for name in wanted.ids.tolist() if not candidates[name]]
+    if lost:
+        raise FormatError(
+            f"{name}: expected the {len(wanted):,} variants that the model reads, "
+            f"{len(lost):,} of them are not in it ({_some(lost)}); "
+            "they are looked for by their ids in the .bim",
+            path=name,
+        )
+
+
+def _choose(
+    row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
+) -> int:
+    """Gives the one position of a wanted variant that has its two alleles."""
+    key, *alleles = map(str, row)
+    pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
+    fits = [i for i, pair in pairs.items() if pair == {*alleles}]
+    fits = fits or [i for i, pair in pairs.items() if _share_one(pair, {*alleles})]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        problem = f"{len(fits)} variants {key} have the same alleles; keep one of them"
+    else:
+        has = f"{found.counted[here[0]]} and {found.other[here[0]]}"
+        problem = f"the alleles of {key} are {has}, expected {' and '.join(alleles)}"
+        if has == "0 and 0":
+            problem += "; write them into the .bim (plink --update-alleles)"
+    raise FormatError(f"{name}: {problem}", path=name)
+
+
+def _share_one(here: set[str], there: set[str]) -> bool:
+    """Tells whether one allele is the same, and the other is missing on one side."""
+    missing = {*_MISSING_ALLELES}
+    return len(here & there - missing) == 1 and bool((here | there) & missing)
+
+
+def _some(names: list[str]) -> str:
+    """Names the first of many."""
+    more = ", ..." if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqloom.data._paths import index_of
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom._key import Key
-    from seqloom.data.interval._genome import Genome
+    from seqloom._ragged import Ragged
     from seqloom.data.interval._intervals import Intervals
+
 
 EDGES = ("error", "pad", "drop")
 _WAY_OUT = 'edge="drop" (--edge drop) leaves it out'
@@ -159,3 +162,29 @@ def shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int
     words = key.each(ordinals).astype(np.uint64)
     drawn = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)
     return drawn.astype(np.int64) - jitter
+
+
+class Genome:
+    """Chromosomes by number, read where they lie."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._index = index_of(path)
+        self.names: list[str] = self._index.ids
+        self.lengths: NDArray[np.int64] = self._index.lengths
+
+    def fetch(
+        self,
+        chroms: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        stops: NDArray[np.int64],
+        *,
+        num_threads: int,
+    ) -> Ragged:
+        """Reads parts of chromosomes, all of them inside."""
+        return self._index.fetch_intervals(chroms, starts, stops, num_threads=num_threads)
+
+    def digest(self) -> bytes:
+        """Names the content, as it was when the file was indexed."""
+        content = (self._index.content, len(self._index), self._index.letters)
+        return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()

@@ -1,16 +1,20 @@
-"""Labels as text, and those that say nothing: NA and the like, None and NaN."""
+"""Labels as text and as numbers, and those that say nothing: NA, None and NaN."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, LabelError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Cells = tuple[str, ...]
 # What stands between several names in one cell.
@@ -23,6 +27,19 @@ MISSING = (
 _NOTHING = {"NoneType", "NAType", "NaTType"}
 # Booleans as texts of a table, by their folded text: as those of a data frame.
 TRUTH = {"false": "0", "true": "1"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumn:
+    """Labels as numbers, and the rows that have one."""
+
+    task: str | None = None  # None: there are no labels
+    classes: Cells = ()  # names of classes, values or labels
+    # int64 class indices; float32 values; or float32 zeros and ones
+    values: NDArray[Any] | None = None
+    rows: NDArray[np.int64] | None = None  # None: all
+    unmatched: Cells = ()  # ids of labels without a record
+    report: dict[str, Any] = field(default_factory=dict[str, Any])  # what was left out
 
 
 def is_nothing(value: Any) -> bool:

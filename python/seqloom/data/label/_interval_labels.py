@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom.data._frame import Frame, index_of, values_of
-from seqloom.data.label._by_file import labels_of_files
 from seqloom.data.label._cells import Cells, cells_of
-from seqloom.data.label._join import JoinedLabels, drop_missing, join, missing_note
-from seqloom.data.label._labels import USUAL, Labels
-from seqloom.data.label._numbers import NumberedLabels, number_labels
-from seqloom.data.label._source import Source, dict_source, labels_by_id
+from seqloom.data.label._labels import USUAL, Labels, labels_of_files
+from seqloom.data.label._numbers import number_joined
+from seqloom.data.label._source import (
+    LabelSource,
+    dict_source,
+    drop_missing,
+    join,
+    labels_by_id,
+    missing_note,
+)
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
 
 if TYPE_CHECKING:
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data.interval._intervals import Intervals
+    from seqloom.data.label._cells import LabelColumn
 
 
 def check_label_options(labels: Labels) -> None:
@@ -39,8 +45,8 @@ def check_label_options(labels: Labels) -> None:
 
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
-) -> tuple[NumberedLabels, JoinedLabels]:
-    """Finds the labels of intervals as numbers, and which of the intervals have one."""
+) -> LabelColumn:
+    """Finds the labels of some intervals, ``rows`` being positions among these."""
     source, left = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -49,13 +55,12 @@ def label_intervals(
         return LabelError(f"{position}: {_describe_unlabelled(source, bare, ids)}")
 
     options: Any = {"noun": "sequence", "skip": labels.skips, "left": left}
-    joined = join(source, list(map(str, range(len(ids)))), ids, refuse=refuse, **options)
-    found = list(map(str, joined.kept.tolist()))
-    numbers = number_labels(source, found, task=labels.task, classes=labels.classes)
-    return numbers, joined
+    keys = list(map(str, range(len(ids))))
+    joined = join(source, keys, ids, refuse=refuse, **options)
+    return number_joined(source, keys, joined, labels=labels)
 
 
-def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str:
+def _describe_unlabelled(source: LabelSource, bare: list[int], ids: list[str]) -> str:
     """Says which intervals have no label."""
     way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
     if len(bare) == len(ids):
@@ -74,7 +79,7 @@ def _describe_unlabelled(source: Source, bare: list[int], ids: list[str]) -> str
 
 def _source(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
-) -> tuple[Source, Cells]:
+) -> tuple[LabelSource, Cells]:
     """Finds where labels come from, numbered as the intervals are, and what is left."""
     names = _columns_meant(labels.source, intervals)
     if names:
@@ -96,7 +101,7 @@ def _columns_meant(labels: Any, intervals: Intervals) -> Cells:
     return tuple(names) if is_each and len(set(names)) == len(names) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> Source:
+def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
     """Takes labels from columns of the intervals."""
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
@@ -104,14 +109,14 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
         source = dict_source(_label_by_number(columns[0]), names)
     else:
         each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
-        source = Source("", names, _label_by_number(each))
+        source = LabelSource("", names, _label_by_number(each))
     what = f"column {', '.join(map(repr, names))}"
     return replace(source, what=what, is_each=True, where=_positions(intervals, rows))
 
 
 def _of_files(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
-) -> Source:
+) -> LabelSource:
     """Gives each interval the label of its file."""
     if not intervals.files:
         raise ArgumentError(
@@ -149,7 +154,7 @@ def _is_one_each(labels: Any, intervals: Intervals) -> bool:
     return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
-def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Source:
+def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
     """Takes labels in the order of the intervals."""
     if len(labels) != len(intervals):
         raise ArgumentError(
@@ -161,7 +166,7 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Sou
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
 
-def _as_labelled(ids: list[str], positions: list[str], source: Source) -> list[str]:
+def _as_labelled(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
     """Chooses which the labels name: what is read, or what the intervals say."""
     # One of the two for all: at a width one interval may be shown where another lies.
     known = {*source.cells, *source.missing}
@@ -171,7 +176,7 @@ def _as_labelled(ids: list[str], positions: list[str], source: Source) -> list[s
 
 def _by_id(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
-) -> tuple[Source, Cells]:
+) -> tuple[LabelSource, Cells]:
     """Joins labels to intervals by their ids, or by the names that a BED file gives."""
     path = labels.source
     if isinstance(path, str) and not Path(path).expanduser().exists():

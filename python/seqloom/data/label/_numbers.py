@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.label._cells import BETWEEN_NAMES, TRUTH, Cells
-from seqloom.data.label._guess import MARKS, comma_hint, guess_task
-from seqloom.data.label._header_line import name_nearest
+from seqloom.data.label._cells import BETWEEN_NAMES, TRUTH, Cells, LabelColumn
+from seqloom.data.label._table import name_nearest
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -22,7 +21,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data.label._source import Source
+    from seqloom.data.label._labels import Labels
+    from seqloom.data.label._source import LabelSource
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
+_SHOWN = 3
+# Whether a label holds, as integers and as others write it.
+MARKS: dict[str, bool] = {
+    **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
+    **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
+}
+# So many classes are never too many, however few the records.
+_FEW = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -33,26 +45,36 @@ _FOR_FILES = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NumberedLabels:
-    """Labels as numbers."""
-
-    task: str
-    classes: Cells  # names of classes, values or labels
-    values: NDArray[Any]  # int64 class indices; float32 values; or float32 zeros and ones
-
-
 def number_labels(
-    source: Source, ids: list[str], *, task: str, classes: Iterable[str] | None
-) -> NumberedLabels:
-    """Turns the labels of some ids into numbers."""
+    source: LabelSource,
+    ids: list[str],
+    *,
+    task: str,
+    classes: Iterable[str] | None,
+    joined: LabelColumn | None = None,
+) -> LabelColumn:
+    """Turns the labels of some ids into numbers, for rows that were joined to them."""
     given = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=given is not None)
     _check_distinct(given or ())
     labels = _MAKERS[task](source, ids, given)
     _check_names(source, ids, labels.classes)
-    return labels
+    if joined is None:
+        return labels
+    numbers = {"task": task, "classes": labels.classes, "values": labels.values}
+    return replace(joined, **numbers)
+
+
+def number_joined(
+    source: LabelSource, keys: list[str], joined: LabelColumn, *, labels: Labels
+) -> LabelColumn:
+    """Turns the labels of joined rows into numbers."""
+    rows: list[int] = [] if joined.rows is None else joined.rows.tolist()
+    named = [keys[row] for row in rows]
+    return number_labels(
+        source, named, task=labels.task, classes=labels.classes, joined=joined
+    )
 
 
 def _check_distinct(classes: Cells) -> None:
@@ -61,7 +83,7 @@ def _check_distinct(classes: Cells) -> None:
         raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
 
 
-def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
+def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
     """Refuses names that would break the lines and columns of what is written later."""
     bad = next(filter(_CONTROL.search, classes), None)
     if bad is None:
@@ -75,7 +97,7 @@ def _check_names(source: Source, ids: list[str], classes: Cells) -> None:
     )
 
 
-def _classify(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     """Numbers class names."""
     if len(source.names) > 1:
         raise LabelError(
@@ -98,7 +120,7 @@ def _classify(source: Source, ids: list[str], classes: Cells | None) -> Numbered
     if stranger is not None:
         raise _unknown(source, ids[stranger], classes, label=names[stranger])
     values = np.fromiter((number[name] for name in names), np.int64, len(names))
-    return NumberedLabels("classify", classes, values)
+    return LabelColumn("classify", classes, values)
 
 
 def as_class(name: str, classes: Collection[str]) -> str:
@@ -119,7 +141,7 @@ def _sort_names(names: set[str]) -> Cells:
     return tuple(sorted(names))
 
 
-def _check_several(source: Source, classes: Cells, n: int) -> None:
+def _check_several(source: LabelSource, classes: Cells, n: int) -> None:
     """Refuses to learn one class."""
     if len(classes) == 1:
         raise LabelError(
@@ -129,7 +151,7 @@ def _check_several(source: Source, classes: Cells, n: int) -> None:
         )
 
 
-def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelError:
+def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
     """Says that a label is none of the classes."""
     way_out = (
         f"; correct it, or leave such records out with missing=[{label!r}], "
@@ -142,7 +164,7 @@ def _unknown(source: Source, name: str, classes: Cells, *, label: str) -> LabelE
     )
 
 
-def _regress(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     """Reads values."""
     names = source.names if classes is None else classes
     if len(names) != len(source.names):
@@ -159,12 +181,10 @@ def _regress(source: Source, ids: list[str], classes: Cells | None) -> NumberedL
     # The same names in another order are the same columns; other names are new names.
     if set(names) == set(source.names):
         values = values[:, [source.names.index(name) for name in names]]
-    return NumberedLabels(
-        "regress", names, values[:, 0].copy() if len(names) == 1 else values
-    )
+    return LabelColumn("regress", names, values[:, 0].copy() if len(names) == 1 else values)
 
 
-def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) -> None:
+def _check_range(source: LabelSource, ids: list[str], values: NDArray[np.float32]) -> None:
     """Refuses numbers that 32 bits cannot hold."""
     wrong = np.argwhere(~np.isfinite(values))
     if wrong.size:
@@ -177,7 +197,7 @@ def _check_range(source: Source, ids: list[str], values: NDArray[np.float32]) ->
 
 
 def _check_rounding(
-    source: Source, exact: NDArray[np.float64], values: NDArray[np.float32]
+    source: LabelSource, exact: NDArray[np.float64], values: NDArray[np.float32]
 ) -> None:
     """Refuses a column whose numbers differ by little more than the rounding to 32 bits."""
     if not len(exact):
@@ -195,7 +215,7 @@ def _check_rounding(
         )
 
 
-def _number(source: Source, name: str, cell: str) -> float:
+def _number(source: LabelSource, name: str, cell: str) -> float:
     """Reads one value."""
     try:
         number = parse_decimal(TRUTH.get(cell.casefold(), cell))
@@ -207,7 +227,7 @@ def _number(source: Source, name: str, cell: str) -> float:
     return number
 
 
-def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> NumberedLabels:
+def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     """Reads which labels hold: names in one column, or zeros and ones in several."""
     one_column = len(source.names) == 1
     held = {
@@ -230,16 +250,16 @@ def _multilabel(source: Source, ids: list[str], classes: Cells | None) -> Number
             if label not in number:
                 raise _unknown(source, name, order, label=label)
             values[i, number[label]] = 1
-    return NumberedLabels("multilabel", order, values)
+    return LabelColumn("multilabel", order, values)
 
 
-def _split_names(source: Source, name: str) -> list[str]:
+def _split_names(source: LabelSource, name: str) -> list[str]:
     """Reads names between commas, semicolons or bars."""
     parts = BETWEEN_NAMES.split(source.cells[name][0])
     return [part.strip() for part in parts if part.strip()]
 
 
-def _read_flags(source: Source, name: str) -> list[str]:
+def _read_flags(source: LabelSource, name: str) -> list[str]:
     """Reads zeros and ones."""
     cells = source.cells[name]
     if wrong := [cell for cell in cells if cell not in MARKS]:
@@ -247,8 +267,105 @@ def _read_flags(source: Source, name: str) -> list[str]:
     return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
 
 
-_MAKERS: dict[str, Callable[[Source, list[str], Cells | None], NumberedLabels]] = {
+_MAKERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]] = {
     "classify": _classify,
     "regress": _regress,
     "multilabel": _multilabel,
 }
+
+
+def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str:
+    """Decides what labels are for."""
+    if source.is_of_lists:
+        return "multilabel"
+    holders: dict[str, str] = {}
+    for name in ids:
+        for cell in source.cells[name]:
+            holders.setdefault(cell, name)
+    if not has_classes:
+        _refuse_mixed(source, holders)
+    _refuse_numbers(source, holders)
+    if len(source.names) == 1:
+        if not has_classes:
+            _refuse_names(source, holders, len(ids))
+        return "classify"
+    if MARKS.keys() >= set(holders):
+        return "multilabel"
+    raise LabelError(
+        f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
+        'pass task="regress" (--task regress) for numbers'
+    )
+
+
+def has_comma(cell: str) -> bool:
+    """Tells a number that is written with a decimal comma."""
+    return _COMMA.fullmatch(cell) is not None
+
+
+def comma_hint(cell: str) -> str:
+    """Describes how to write a number that has commas; empty where it has none."""
+    if _THOUSANDS.fullmatch(cell):
+        plain = cell.replace(",", "")
+        decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"
+        return f"; write {plain} without the comma{decimal if has_comma(cell) else ''}"
+    return f"; write a point: {cell.replace(',', '.')}" if has_comma(cell) else ""
+
+
+def _is_fractional(cell: str) -> bool:
+    """Tells whether a text is a number with something behind the point."""
+    if not _NUMBER.fullmatch(cell):
+        return False
+    number = float(cell)
+    return math.isfinite(number) and not number.is_integer()
+
+
+def _refuse_mixed(source: LabelSource, holders: dict[str, str]) -> None:
+    """Refuses words among numbers: they may mean that nothing is known."""
+    words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
+    if not words or len(words) == len(holders):
+        return
+    shown = ", ".join(map(repr, sorted(words)[:_SHOWN]))
+    comma = next((hint for word in words if (hint := comma_hint(word))), "")
+    raise LabelError(
+        f"{source.locate(holders[words[0]])}: some labels are numbers and some are "
+        f"not: {shown}{comma}; if these mark missing values, pass them as missing= "
+        '(--missing); if all labels are classes, pass task="classify" (--task classify)'
+    )
+
+
+def _refuse_numbers(source: LabelSource, holders: dict[str, str]) -> None:
+    """Refuses to take numbers for classes."""
+    for cell, name in holders.items():
+        if _is_fractional(cell):
+            raise LabelError(
+                f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
+                'fraction: pass task="regress" (--task regress) to learn numbers'
+            )
+        if hint := comma_hint(cell):
+            kind = "comma" if _THOUSANDS.fullmatch(cell) else "decimal comma"
+            raise LabelError(
+                f"{source.locate(name)}: label {cell!r} may be a number with a {kind}, or "
+                f'several labels{hint}, and pass task="regress" (--task regress); or pass '
+                'task="multilabel" (--task multilabel)'
+            )
+
+
+def _refuse_names(source: LabelSource, holders: dict[str, str], n: int) -> None:
+    """Refuses classes that hardly two records share, and one number as two classes."""
+    if len(holders) > _FEW and 2 * len(holders) > n:
+        raise LabelError(
+            f"{source.what}: {len(holders):,} different labels for {n:,} records, "
+            'too many for classes: pass task="regress" (--task regress) for numbers, '
+            'choose another label_column (--label-column), or pass task="classify" (--task '
+            "classify) if these are classes"
+        )
+    if not all(map(_NUMBER.fullmatch, holders)):
+        return
+    seen: dict[float, str] = {}
+    for cell, name in holders.items():
+        if (first := seen.setdefault(float(cell), cell)) != cell:
+            raise LabelError(
+                f"{source.locate(name)}: labels {first!r} and {cell!r} are one "
+                'number, but would be two classes: write it in one way, or pass task="'
+                'classify" (--task classify)'
+            )

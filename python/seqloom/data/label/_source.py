@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-import itertools
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_pattern, quote
-from seqloom._text import match_text, parse_decimal
+from seqloom._arguments import quote
+from seqloom._text import parse_decimal
+from seqloom._warning import warn_user
 from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
-from seqloom.data._path import tables_of
-from seqloom.data.label._by_file import labels_of_files
-from seqloom.data.label._cells import Cells, as_cell, as_cells, is_nothing
-from seqloom.data.label._header_line import column_position
-from seqloom.data.label._parquet import parquet_frame
-from seqloom.data.label._table import LabelTable, read_table, reading_table
+from seqloom.data._paths import tables_of
+from seqloom.data.label._cells import (
+    MISSING,
+    Cells,
+    LabelColumn,
+    as_cell,
+    as_cells,
+    is_nothing,
+)
+from seqloom.data.label._table import (
+    LabelTable,
+    column_position,
+    parquet_frame,
+    read_table,
+    reading_table,
+)
 from seqloom.errors import ArgumentError, LabelError
-from seqloom.io._records import decode_header, parse_id
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Sequence
 
-    from seqloom.data._records import Records
     from seqloom.data.label._labels import Labels
-    from seqloom.io import SequenceRecord
 
+_EXAMPLES = 3
+_CODE = re.compile(r"-9+(\.0+)?")
 # What holds several values of one record.
 _LISTS: Any = (list, tuple, set, frozenset, np.ndarray)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LabelSource:
     """Labels as text, by id."""
 
     what: str  # name of the source in errors
@@ -70,67 +78,7 @@ class Source:
         return f"{self.what}, id {name!r}"
 
 
-def choose_source(
-    records: Records,
-    labels: Labels,
-    frames: Sequence[Frame | None] = (),
-    *,
-    has_ids: bool = True,
-) -> Source | None:
-    """Takes labels from where the caller says, or from the tables that sequences are in."""
-    source, names = labels.source, _names(labels)
-    if labels.label_from_header is not None:
-        return header_source(labels.label_from_header, records, names)
-    tables = [frame for frame in frames if frame is not None]
-    if isinstance(source, str) and any(source in frame.names for frame in tables):
-        source, names = None, (source,)
-    if source is None and tables:
-        return own_source(tables, records, names)
-    if source is None or source is False:
-        return None
-    if not has_ids:
-        _refuse_index(labels)
-    labels = replace(labels, source=source)
-    index = index_of(source) if is_array(source) else None
-    if index is not None and index in [frame.index() for frame in tables]:
-        # A column of the table of sequences.
-        labels = replace(labels, source=np.array(values_of(source), object))
-    return _source_of(labels, records)
-
-
-def _refuse_index(labels: Labels) -> None:
-    """Refuses to join an index to the numbers of sequences that have no ids."""
-    frame = _frame_of(labels.source, set())
-    has_column = frame is not None and (labels.id_column or "id") in frame.names
-    if not has_column and index_of(labels.source) is not None:
-        raise LabelError(
-            "labels have an index, but the sequences have no ids to join it to: for "
-            "labels in the order of the sequences give labels.to_numpy()"
-        )
-
-
-def own_source(tables: list[Frame], records: Records, columns: Cells) -> Source | None:
-    """Takes labels from the tables that sequences are in, if they have some."""
-    has = [set(columns) <= set(frame.names) for frame in tables]
-    if not any(has) and columns == ("label",):
-        return None
-    for frame, name in itertools.product(tables, columns):
-        column_position(frame.what, frame.names, name)
-    if len(tables) < len(records.paths):
-        raise LabelError(
-            f"{tables[0].what}: has labels, but not all files are tables: give labels= for "
-            "all, or labels=False"
-        )
-    what = ", ".join(frame.what for frame in tables)
-    parts = [_rows_of(frame, columns) for frame in tables]
-    rows = [row for part, _ in parts for row in part]
-    cells = {str(i): row for i, row in enumerate(rows) if row is not None}
-    is_of_lists = any(is_lists for _, is_lists in parts)
-    names = _wide(columns, cells.values())
-    return Source(what, names, cells, is_each=True, is_of_lists=is_of_lists)
-
-
-def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
+def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     """Writes columns of a table as the cells of each row; tells whether they are lists."""
     parts = [frame.column(name) for name in columns]
     if len(columns) == 1:
@@ -149,7 +97,7 @@ def _rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
 
 
-def _names(labels: Labels) -> Cells:
+def column_names_of(labels: Labels) -> Cells:
     """Lists the columns of labels, one or several."""
     names = tuple(labels.label_column or ())
     if not names:
@@ -159,10 +107,14 @@ def _names(labels: Labels) -> Cells:
     return names
 
 
-def labels_by_id(labels: Labels) -> Source:
+def labels_by_id(labels: Labels) -> LabelSource:
     """Takes labels from tables, files or in memory, or from a dict."""
-    source, id_column, names = labels.source, labels.id_column or "id", _names(labels)
-    frame = _frame_of(source, {id_column, *names})
+    source, id_column, names = (
+        labels.source,
+        labels.id_column or "id",
+        column_names_of(labels),
+    )
+    frame = frame_of(source, {id_column, *names})
     if frame is not None:
         return _of_tables([_frame_table(frame, id_column, names)], names)
     if isinstance(source, Mapping):
@@ -174,49 +126,11 @@ def labels_by_id(labels: Labels) -> Source:
     return table_source(_as_paths(source), id_column, names)
 
 
-def _frame_of(labels: Any, wanted: set[str]) -> Frame | None:
+def frame_of(labels: Any, wanted: set[str]) -> Frame | None:
     """Takes a data frame; a dict is one if it has the columns, and else is by id."""
     if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
         return None
     return Frame.of(labels)
-
-
-def _source_of(labels: Labels, records: Records) -> Source:
-    """Tells files, one label each, a function, and labels by id apart."""
-    source, names = labels.source, _names(labels)
-    files = labels_of_files(source, records.paths)
-    if files is not None:
-        return file_source(files, records, names)
-    if callable(source):
-        return call_source(source, records, names)
-    if _is_one_each(source):
-        return each_source(values_of(source), len(records), names)
-    try:
-        return labels_by_id(labels)
-    except LabelError as error:
-        if note := _data_note(error.columns, records):
-            raise LabelError(f"{error}{note}") from None
-        raise
-
-
-def _data_note(columns: Cells, records: Records) -> str:
-    """Says that the first line of a table is data, where it holds the id of a record."""
-    ids = records.store.ids(np.arange(len(records))) if columns else []
-    data = next((name for name in ids if name in columns), None)
-    if data is None:
-        return ""
-    return (
-        f"; {data!r} is the id of a record, so the first line is data: add a line before "
-        "it that names the columns"
-    )
-
-
-def _is_one_each(labels: Any) -> bool:
-    """Tells labels in the order of the records from tables and from labels by id."""
-    if isinstance(labels, (list, tuple)):
-        rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
-        return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
-    return is_array(labels) and Frame.of(labels) is None and index_of(labels) is None
 
 
 def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
@@ -235,7 +149,7 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
     return rows
 
 
-def each_source(labels: list[Any], n: int, columns: Cells) -> Source:
+def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
     """Takes labels in the order of the records."""
     if len(labels) != n:
         raise LabelError(
@@ -247,13 +161,6 @@ def each_source(labels: list[Any], n: int, columns: Cells) -> Source:
     return replace(source, what="the labels", is_each=True)
 
 
-def file_source(labels: list[Any], records: Records, columns: Cells) -> Source:
-    """Gives each record the label of its file."""
-    each = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
-    source = each_source([labels[number] for number in each], len(each), columns)
-    return replace(source, what="the labels of files", is_of_files=True)
-
-
 def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
     """Takes labels from a data frame: a column of ids, or the names of its rows."""
     found = frame.ids(id_column)
@@ -261,7 +168,7 @@ def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
     for name in wanted:
         column_position(frame.what, frame.names, name)
     ids = [id_text(key, f"{frame.what}, row {i}") for i, key in enumerate(found or (), 1)]
-    rows, is_of_lists = _rows_of(frame, columns)
+    rows, is_of_lists = rows_of(frame, columns)
     table = LabelTable(frame.what, [], [], [], is_of_lists=is_of_lists)
     for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
         if row is not None:
@@ -275,7 +182,7 @@ def table_source(
     labels: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     id_column: str,
     columns: Cells,
-) -> Source:
+) -> LabelSource:
     """Reads labels from tables."""
     paths = tables_of("labels", labels)
     return _of_tables([_read_table(path, id_column, columns) for path in paths], columns)
@@ -290,7 +197,7 @@ def _read_table(path: str, id_column: str, columns: Cells) -> LabelTable:
     return _frame_table(frame, id_column, columns)
 
 
-def _of_tables(tables: list[LabelTable], columns: Cells) -> Source:
+def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
     """Joins tables, in which an id stands with one label."""
     cells: dict[str, Cells] = {}
     for table in tables:
@@ -299,8 +206,8 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> Source:
         _check_agreement(tables)
     what = ", ".join(table.path for table in tables)
     is_of_lists = any(table.is_of_lists for table in tables)
-    names = _wide(columns, cells.values())
-    return Source(what, names, cells, tables, is_of_lists=is_of_lists)
+    names = wide_names(columns, cells.values())
+    return LabelSource(what, names, cells, tables, is_of_lists=is_of_lists)
 
 
 def _check_agreement(tables: list[LabelTable]) -> None:
@@ -369,20 +276,20 @@ def id_text(key: Any, where: str) -> str:
     return text
 
 
-def dict_source(labels: Mapping[Any, Any], columns: Cells) -> Source:
+def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
     """Takes labels from a dict."""
     named = by_id("the dict of labels", labels, list(labels.values()))
     missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
     cells = {
         name: as_cells(value) for name, value in named.items() if not is_nothing(value)
     }
-    names, is_of_lists = _wide(columns, cells.values()), _are_names(named.values())
-    return Source(
+    names, is_of_lists = wide_names(columns, cells.values()), _are_names(named.values())
+    return LabelSource(
         "the dict of labels", names, cells, missing=missing, is_of_lists=is_of_lists
     )
 
 
-def _wide(columns: Cells, rows: Iterable[Cells]) -> Cells:
+def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
     """Names the values of labels: as the columns, or by numbers where one holds several."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
@@ -403,38 +310,79 @@ def _are_names(labels: Iterable[Any]) -> bool:
     return has_names and has_some and any(len(names) != 1 for names in lists)
 
 
-def call_source(
-    label: Callable[[SequenceRecord], Any], records: Records, columns: Cells
-) -> Source:
-    """Asks a function for the label of each record; None is no label."""
-    values = {str(i): label(record) for i, record in enumerate(records.each())}
-    found = {key: value for key, value in values.items() if value is not None}
-    what = f"the function {getattr(label, '__name__', label)!s}"
-    return replace(dict_source(found, columns), what=what, is_each=True)
+def join(
+    source: LabelSource,
+    keys: list[str],
+    ids: list[str],
+    *,
+    noun: str | None,  # what labels may be left without; None: they are one for each
+    skip: bool,
+    refuse: Callable[[list[int]], LabelError],
+    left: tuple[str, ...] | None = None,
+) -> LabelColumn:
+    """Finds which records, intervals or samples have a label, each by its key."""
+    has_label = np.array([key in source.cells for key in keys], np.bool_)
+    bare: list[int] = np.flatnonzero(~has_label).tolist()
+    if bare and not (skip and has_label.any()):
+        raise refuse(bare)
+    report, rows = (
+        count_ids("unlabelled", [ids[i] for i in bare]),
+        np.flatnonzero(has_label),
+    )
+    if noun is None:
+        return LabelColumn(rows=rows, report=report)
+    if left is None:
+        known = set(keys)
+        left = tuple([key for key in source.cells if key not in known])
+    report |= count_ids(f"labels_without_{noun}", left)
+    return LabelColumn(rows=rows, unmatched=left, report=report)
 
 
-def header_source(pattern: str | re.Pattern[str], records: Records, names: Cells) -> Source:
-    """Takes labels out of the headers of the sequences."""
-    found_by = as_pattern("label_from_header", pattern)
-    text, search = found_by.pattern, found_by.search
-    headers = list(records.headers())
-    ids = (decode_header(parse_id(header)) for header in headers)
-    found = zip(ids, map(search, map(decode_header, headers)), strict=True)
-    cells = {name: (match_text(match, "label"),) for name, match in found if match}
-    what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
-    return Source(what, names[:1], cells, found=found_in)
+def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
+    """Counts ids, with examples."""
+    return {name: len(ids), f"{name}_examples": list(ids[:_EXAMPLES])}
 
 
-def _found_in(
-    search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
-) -> str:
-    """Says what a pattern finds in a header, and how a pattern is written."""
-    header = decode_header(headers[record])
-    match = search(header)
-    text = "" if match is None else match_text(match, "label")
-    found = "nothing" if match is None else repr(text)
-    if not text:
-        advice = r"write \| for a bar and \. for a point, and the label in parentheses"
-    else:
-        advice = 'the label is what stands in parentheses, as in "class=(\\w+)"'
-    return f"in the header {header!r} it finds {found}: {advice}"
+def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:
+    """Sets labels aside that say nothing; a name among the classes is a class."""
+    marks = {"", *(labels.missing or ())} - set(labels.classes or ())
+    task = labels.task
+    is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)
+    if is_multilabel and len(source.names) == 1:
+        marks.discard("")
+    lost = {key: row for key, row in source.cells.items() if not marks.isdisjoint(row)}
+    cells = {key: row for key, row in source.cells.items() if key not in lost}
+    if len(source.names) == 1 and not is_multilabel:
+        _warn_of_codes(
+            source.what, {cell for row in cells.values() for cell in row}, labels
+        )
+    if not lost:
+        return source
+    return replace(source, cells=cells, missing={**source.missing, **lost})
+
+
+def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
+    """Warn if the only negative number among labels is a usual code of a missing value."""
+    negative = [cell for cell in cells if cell.startswith("-")]
+    codes = [cell for cell in negative if _CODE.fullmatch(cell)]
+    is_single = len(negative) == 1 and len(cells) > len(negative)
+    if is_single and codes and not set(codes) & set(labels.classes or ()):
+        warn_user(
+            f"{what}: the label {codes[0]!r} looks like a code of a missing value and is "
+            f"read as a label; to leave its records out, pass missing=['', {codes[0]!r}], "
+            f'unlabelled="skip" (--missing {codes[0]} --unlabelled skip)',
+        )
+
+
+def missing_note(source: LabelSource, name: str) -> str:
+    """Says why a label that is written somewhere is none, and how to keep it."""
+    cells = source.missing.get(name)
+    if cells is None:
+        return ""
+    if "" in cells:
+        return f" ({source.locate(name)}: the label is empty)"
+    mark = next((cell for cell in cells if cell in MISSING), cells[0])
+    return (
+        f" ({source.locate(name)}: {mark!r} is read as missing; where it is a class, name "
+        "other marks with missing= (--missing))"
+    )

@@ -11,9 +11,8 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom.data._ids import ids_of
 from seqloom.data.label._cells import as_cell, is_nothing
-from seqloom.data.label._join import drop_missing
 from seqloom.data.label._numbers import as_class, number_labels
-from seqloom.data.label._source import labels_by_id
+from seqloom.data.label._source import drop_missing, labels_by_id
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class StreamLabels:
             task=found.task,
             classes=found.classes,
             rows=rows,
-            values=found.values,
+            values=np.asarray(found.values),
             skip=labels.skips,
         )
 

@@ -9,21 +9,29 @@ import io
 import itertools
 import re
 import zlib
+from collections.abc import Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
+from seqloom._arguments import quote
 from seqloom._files import reading
 from seqloom._rust import _native
 from seqloom.data._frame import Frame
-from seqloom.data.label._header_line import column_position
-from seqloom.data.label._parquet import parquet_frame
-from seqloom.errors import FormatError
+from seqloom.errors import ArgumentError, FormatError, LabelError, MissingExtraError
 
 if TYPE_CHECKING:
     from _csv import Reader
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterator
+
+_MARK = b"PAR1"
+_CHOOSE = "id_column and label_column (--id-column, --label-column)"
+_TWO = "one of ids, and one of labels or sequences"
+_LONGEST = 80
+_ALIKE = 0.7
+_SHORTEST = 3
 
 _LONGEST_CELL = (1 << 31) - 1
 _GZIP = b"\x1f\x8b"
@@ -246,3 +254,88 @@ def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
 def fault_at(path: str, line: int, message: str) -> FormatError:
     """Says in which line something is wrong."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)
+
+
+def is_parquet(path: str) -> bool:
+    """Tells a Parquet file by its first bytes."""
+    with Path(path).open("rb") as file:
+        return file.read(len(_MARK)) == _MARK
+
+
+def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | None:
+    """Reads columns by their names, all where none are named; None: it is no Parquet."""
+    if not is_parquet(path):
+        return None
+    table = _table(path, columns)
+    return Frame(path, list(table.column_names), table)
+
+
+def _table(path: str, columns: tuple[str, ...] | None) -> Any:
+    """Reads columns by their names; None means all."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path}: Parquet needs pyarrow: pip install pyarrow"
+        ) from error
+    # The library has no types.
+    read: Any = parquet.ParquetFile
+    try:
+        with read(path) as file:
+            names: list[str] = list(file.schema_arrow.names)
+            columns = tuple(names) if columns is None else columns
+            wanted = [names[column_position(path, names, name)] for name in columns]
+            return file.read(columns=list(dict.fromkeys(wanted))).select(wanted)
+    except pa.ArrowInvalid as error:
+        raise FormatError(f"{path}: no whole Parquet file: {error}", path=path) from error
+
+
+def check_column(option: str, name: Any) -> None:
+    """Refuses what is no column's name."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{option} must be a column's name, a text, got {quote(name)}")
+
+
+def column_names(option: str, names: Any) -> tuple[str, ...] | None:
+    """Takes one column's name or several; None means that none is chosen."""
+    if names is None:
+        return None
+    is_one = isinstance(names, (str, bytes)) or not isinstance(names, Iterable)
+    several: Any = (names,) if is_one else tuple(names)  # pyright: ignore[reportUnknownArgumentType]
+    for name in several:
+        check_column(option, name)
+    return several
+
+
+def column_position(path: str, names: list[str], name: str, *, hint: str = _CHOOSE) -> int:
+    """Finds a column by its name."""
+    if names.count(name) > 1:
+        raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
+    if name in names:
+        return names.index(name)
+    way_out = f"choose with {hint}" if len(names) > 1 else f"it needs two columns: {_TWO}"
+    raise LabelError(
+        f"{path}: no column {name!r}, the first line names {list_names(names)}"
+        f"{name_nearest(name, names)}; {way_out}",
+        columns=tuple(names),
+    )
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Lists columns for a message, as many as fit a line."""
+    return ", ".join(map(repr, filter(None, names)))[:_LONGEST] or "nothing"
+
+
+def name_nearest(name: str, names: Iterable[str]) -> str:
+    """Asks whether a column was meant whose name looks alike."""
+    folded = {known.casefold(): known for known in names if known}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=_ALIKE)
+    near += [key for key in folded if _is_part(name.casefold(), key)]
+    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
+
+
+def _is_part(first: str, second: str) -> bool:
+    """Says whether one name is within the other, and long enough to mean something."""
+    short, long = sorted((first, second), key=len)
+    return len(short) >= _SHORTEST and short in long

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._system import total_memory
 from seqloom._warning import warn_user
-from seqloom.data._path import expand
+from seqloom.data._paths import expand
 from seqloom.data._state import check_integer
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._packed_batches import PackedFileBatches, can_pack

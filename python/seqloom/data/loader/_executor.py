@@ -45,7 +45,7 @@ class NativeMaker(Protocol):
     """Makes batches; threads of Rust may do so without the interpreter."""
 
     @property
-    def can_draft(self) -> bool:
+    def supports_native_batches(self) -> bool:
         """Whether threads of Rust can make its batches."""
         ...
 
@@ -76,7 +76,7 @@ class Executor:
             return self._run_in_processes(requests)
         if not self._settings.workers.num_workers:
             return self._run_here(requests)
-        if getattr(self._make, "can_draft", False):
+        if getattr(self._make, "supports_native_batches", False):
             return self._run_in_native_threads(self._make, requests)
         return self._run_in_threads(requests)
 

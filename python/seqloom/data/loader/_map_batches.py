@@ -1,8 +1,8 @@
 """Batches of a map-style dataset: from the positions in a request to a batch.
 
-There are three ways, the fastest first: a drafter (`data/_drafter.py`) makes the batch in
-Rust, without the interpreter; the dataset's ``batch`` makes it as columns, one array for
-each name; or items are fetched one by one and collated.
+There are three ways, the fastest first: Rust makes the batch without the interpreter
+(`data/_native_batches.py`); the dataset's ``batch`` makes it as columns, one array for each
+name; or items are fetched one by one and collated.
 """
 
 from __future__ import annotations
@@ -152,11 +152,11 @@ class MapBatchMaker:
         return items if self.collate is None else self.collate(items)
 
     def _make_columns(self, columns: ColumnMaker, request: Request) -> Any:
-        """Makes one batch as columns, by a drafter where the dataset has one."""
+        """Makes one batch as columns, in Rust where it can be."""
         dataset, rows = self.dataset, request.content
-        if request.is_checked and getattr(dataset, "can_draft", False):
-            drafter = dataset.drafter(**columns.options)
-            return columns.finish(drafter.make(rows, self.num_threads), dataset.encoder)
+        if request.is_checked and getattr(dataset, "supports_native_batches", False):
+            native = dataset.native_batches(**columns.options)
+            return columns.finish(native.make(rows, self.num_threads), dataset.encoder)
         epoch = epoch_of(rows)
         batch = dataset.batch(
             _as_array(rows),
@@ -167,9 +167,11 @@ class MapBatchMaker:
         return columns.finish(batch, dataset.encoder)
 
     @property
-    def can_draft(self) -> bool:
+    def supports_native_batches(self) -> bool:
         """Whether threads can make batches without the interpreter."""
-        return self._columns is not None and getattr(self.dataset, "can_draft", False)
+        return self._columns is not None and getattr(
+            self.dataset, "supports_native_batches", False
+        )
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Callable[[], Any]]:
         """Returns a function that starts a batch in the threads of ``maker``."""
@@ -177,7 +179,7 @@ class MapBatchMaker:
         dataset, columns, size = self.dataset, self._columns, len(self.dataset)
         if columns is None:
             raise ArgumentError("this dataset's batches need Python")
-        begin = dataset.drafter(**columns.options).begin
+        begin = dataset.native_batches(**columns.options).begin
 
         def start(request: Request) -> Callable[[], Any]:
             rows = request.content

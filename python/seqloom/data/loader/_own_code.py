@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PLAIN = (list, tuple, range, str, bytes, int, float, complex, bool, type(None), np.ndarray)
 # What a dataset does its work with; the rest of its attributes are numbers.
-_PARTS = ("dataset", "encoder", "augment")
+_PARTS = ("dataset", "source", "encoder", "augment")
 
 
 def is_ours(thing: Any) -> bool:

@@ -126,7 +126,9 @@ class StreamBatchMaker:
     num_threads: int
     encoder: Any
     is_ours: bool
-    can_draft: bool  # whether threads can make batches without the interpreter
+    supports_native_batches: (
+        bool  # whether threads can make batches without the interpreter
+    )
     _columns: ColumnMaker | None
 
     @classmethod
@@ -136,9 +138,19 @@ class StreamBatchMaker:
         encoder, is_batched = settings.dataset.encoder, settings.batching.is_batched
         collate = with_encoder(settings.collate, encoder)
         columns = column_maker(encoder, collate) if is_batched else None
-        can_draft = columns is not None and settings.dataset.can_draft
+        supports_native_batches = (
+            columns is not None and settings.dataset.supports_native_batches
+        )
         is_known = is_ours(collate)
-        return cls(collate, is_batched, threads, encoder, is_known, can_draft, columns)
+        return cls(
+            collate,
+            is_batched,
+            threads,
+            encoder,
+            is_known,
+            supports_native_batches,
+            columns,
+        )
 
     def content(self, piece: Any) -> Any:
         """Returns what a request carries: the piece, or its items for another process."""
@@ -155,10 +167,12 @@ class StreamBatchMaker:
 
     def _make_columns(self, piece: Any, columns: ColumnMaker) -> dict[str, Any]:
         """Makes the columns of one batch."""
-        if not piece.stream.can_draft:
+        if not piece.stream.supports_native_batches:
             return piece.batch(num_threads=self.num_threads, **columns.options)
         piece.check()
-        return piece.drafter(**columns.options).make(piece.chunk.rows, self.num_threads)
+        return piece.native_batches(**columns.options).make(
+            piece.chunk.rows, self.num_threads
+        )
 
     def _finish(self, wait: Callable[[], dict[str, Any]]) -> Any:
         """Waits for the columns of a batch, and makes what the collator would."""
@@ -171,18 +185,23 @@ class StreamBatchMaker:
 
     def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Callable[[], Any]]:
         """Returns a function that starts a batch in the threads of ``maker``."""
-        columns, source, drafter = self._columns, None, None
+        columns, source, native_maker = self._columns, None, None
 
         def start(request: Request) -> Callable[[], Any]:
-            nonlocal source, drafter
+            nonlocal source, native_maker
             piece: Any = request.content
-            if columns is None or not piece.stream.can_draft:  # `augment` was set later
+            if (
+                columns is None or not piece.stream.supports_native_batches
+            ):  # `augment` was set later
                 return partial(self, request)
             piece.check()
-            # Records that are read at once become several batches: one drafter for all.
-            if drafter is None or piece.chunk.source is not source:
-                source, drafter = piece.chunk.source, piece.drafter(**columns.options)
-            wait = drafter.begin(maker, piece.chunk.rows)
+            # Records that are read at once become several batches: one maker for all.
+            if native_maker is None or piece.chunk.source is not source:
+                source, native_maker = (
+                    piece.chunk.source,
+                    piece.native_batches(**columns.options),
+                )
+            wait = native_maker.begin(maker, piece.chunk.rows)
             return partial(self._finish, wait)
 
         return start

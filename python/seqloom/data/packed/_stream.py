@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from seqloom._arguments import as_choice
+from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
-from seqloom.data._content import file_digest
 from seqloom.data._describe import as_html
-from seqloom.data._file_index import index_of, ready_index
-from seqloom.data._ids import Ids
-from seqloom.data._path import expand
+from seqloom.data._encoded import in_file
+from seqloom.data._ids import Ids, ids_of
+from seqloom.data._paths import expand, file_digest, index_of, ready_index
 from seqloom.data._state import check_integer
 from seqloom.data.packed._progress import Progress, hex_of
-from seqloom.data.packed._refusal import raise_refusal
 from seqloom.data.packed._tokeniser import Tokeniser
-from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
+from seqloom.errors import (
+    ArgumentError,
+    FormatError,
+    LetterError,
+    OutOfRangeError,
+    ShapeError,
+)
 from seqloom.io._origin import check_rereadable
 from seqloom.io._settings import ReadSettings, add_remedy
 
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from seqloom.io import SequenceIndex
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
 
 _MOST = (1 << 31) - 1  # cu_seqlens is int32
 
@@ -338,3 +344,59 @@ def _check_stop(stop: int, index: SequenceIndex) -> None:
         raise OutOfRangeError(
             f"records end before {stop:,}, but {index.path} has {len(index):,}"
         )
+
+
+def raise_refusal(
+    refusal: Any,
+    paths: tuple[str, ...],
+    *,
+    max_tokens: int,
+    fault: BaseException | None,
+) -> NoReturn:
+    """Raises the error of a refused record; it names file, record, and what helps."""
+    file, record, header, letters, kind, tokens, found = refusal
+    path: str = paths[int(file)]
+    name = ids_of(Ragged.from_list([header]))[0]
+    where = f"{path}: record {record} ({name})"
+    if kind == "letter":
+        raise _letter(found, (path, record), name) from None
+    if kind == "other":
+        raise _name_record(fault, where) from None
+    if kind == "empty":
+        raise _empty(where, path, record)
+    raise _long(where, (letters, tokens), max_tokens)
+
+
+def _empty(where: str, path: str, record: int) -> FormatError:
+    """Makes the error of a record without letters."""
+    return FormatError(
+        f"{where}: no letters, expected at least one; take the record out of "
+        'the file (PackedStream(..., empty="keep") packs such records)',
+        path=path,
+        record=record,
+    )
+
+
+def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
+    """Makes the error of a record that no batch can hold."""
+    letters, tokens = sizes
+    return ShapeError(
+        f"{where}: {letters:,} letters are {tokens:,} tokens, more than "
+        f"max_tokens={max_tokens:,}: pass max_tokens={tokens} or more, or max_length= with "
+        "overlap= to cut long records into windows"
+    )
+
+
+def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> LetterError:
+    """Makes the error of a letter that the tokens do not have."""
+    position, letter, expected = found
+    error = LetterError("", position=position, letter=chr(letter), expected=expected)
+    return in_file(error, at, name, augmented=False)
+
+
+def _name_record(fault: BaseException | None, where: str) -> BaseException:
+    """Adds to the error of a user's function the record that it was given."""
+    if fault is None:
+        return ShapeError(f"{where}: tokens gave no tokens for it")
+    fault.add_note(where)
+    return fault

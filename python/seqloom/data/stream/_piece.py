@@ -7,15 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from seqloom._key import Key
-from seqloom.data._columns import encode_columns, items_of, plain
-from seqloom.data._drafter import Drafter, Shape
+from seqloom.data._batch import encode_columns, items_of, list_letters
 from seqloom.data._encoded import apply_augment, in_file
 from seqloom.data._ids import Ids, ids_of
+from seqloom.data._native_batches import NativeBatchMaker, Shape
 from seqloom.errors import FormatError, LetterError
 
 if TYPE_CHECKING:
-    from seqloom.data._drafter import Rows
     from seqloom.data._encoded import Letters
+    from seqloom.data._native_batches import Rows
     from seqloom.data.stream._chunk import Chunk, ChunkSource
     from seqloom.encode._base import SequenceEncoder
 
@@ -28,7 +28,7 @@ class PieceMaker(Protocol):
     seed: int
 
     @property
-    def can_draft(self) -> bool:
+    def supports_native_batches(self) -> bool:
         """Whether threads can make batches without the interpreter."""
         ...
 
@@ -65,14 +65,14 @@ class StreamPiece:
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
         """Makes the columns of the batch."""
         self.check()
-        if self.stream.can_draft:
-            return self.drafter(**shape).make(self.chunk.rows, num_threads)
+        if self.stream.supports_native_batches:
+            return self.native_batches(**shape).make(self.chunk.rows, num_threads)
         letters = self._letters(num_threads)
         names = ids_of(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
         about = _describe(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
-            return batch | plain(letters) | about
+            return batch | list_letters(letters) | about
         encoded = self._encode(letters, names, num_threads=num_threads, **shape)
         batch["inputs"] = encoded.pop("inputs")
         return batch | about | encoded
@@ -89,14 +89,16 @@ class StreamPiece:
         if here.size:
             raise _short_error(chunk.source, int(here[0]))
 
-    def drafter(self, *, length: int | None = None, multiple: int = 1) -> Drafter:
+    def native_batches(
+        self, *, length: int | None = None, multiple: int = 1
+    ) -> NativeBatchMaker:
         """Prepares batches of the source, which threads make without the interpreter."""
         source, encoder = self.chunk.source, cast("SequenceEncoder", self.stream.encoder)
-        return Drafter(
+        return NativeBatchMaker(
             encoder,
             source.store,
             source.extents(encoder),
-            partial(_describe, source),
+            lambda _, rows: _describe(source, rows),
             partial(_explain, source),
             Shape(length, multiple),
             stays=False,

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from seqloom.data._epoch import Epoch
+from seqloom.data._position import Epoch
 from seqloom.data._state import VERSION, check_state
 
 if TYPE_CHECKING:

@@ -7,24 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
 from seqloom._key import Key
-from seqloom.data._content import file_digest
 from seqloom.data._describe import as_html
-from seqloom.data._drafter import can_draft
 from seqloom.data._encoder import check_augment, check_encoder
+from seqloom.data._inputs import SourceOptions
+from seqloom.data._native_batches import supports_native_batches
 from seqloom.data._order import find_rank
-from seqloom.data._source_options import SourceOptions
+from seqloom.data._paths import file_digest
 from seqloom.data._sources import sources_of
 from seqloom.data._state import check_integer
 from seqloom.data.label._cells import MISSING
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._stream_labels import StreamLabels
-from seqloom.data.stream._chunk import cut_chunks
+from seqloom.data.stream._chunk import ShuffleWindows, cut_chunks
 from seqloom.data.stream._piece import StreamPiece
-from seqloom.data.stream._ranges import part_of
-from seqloom.data.stream._read_ahead import read_ahead
 from seqloom.data.stream._resumable import Cursor, Resumable
-from seqloom.data.stream._shard import Shard, read_shard
-from seqloom.data.stream._window import ShuffleWindows
+from seqloom.data.stream._shard import Shard, part_of, read_ahead, read_shard
 from seqloom.errors import ArgumentError, FileError, MissingExtraError
 from seqloom.io._origin import check_regular
 
@@ -162,9 +159,9 @@ class SequenceStream(Resumable):
         return () if self._labels is None else self._labels.classes
 
     @property
-    def can_draft(self) -> bool:
+    def supports_native_batches(self) -> bool:
         """Whether threads can make batches without the interpreter."""
-        return self.augment is None and can_draft(self.encoder)
+        return self.augment is None and supports_native_batches(self.encoder)
 
     def shard(self, index: int, count: int) -> SequenceStream:
         """Makes a stream of one of several parts; together they have each record once.
@@ -310,7 +307,7 @@ class SequenceStream(Resumable):
 
     def _reading(self) -> dict[str, Any]:
         """Says how files are read; qualities that nobody looks at are not copied."""
-        if self.can_draft and self._labels is None:
+        if self.supports_native_batches and self._labels is None:
             return {**self._options, "with_qualities": False}
         return self._options
 

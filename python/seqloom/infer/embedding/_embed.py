@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
-from seqloom.data._path import expand
+from seqloom.data._paths import expand
 from seqloom.errors import ArgumentError
 from seqloom.infer._doubts import warn_of_tokens
 from seqloom.infer.embedding._job import Job

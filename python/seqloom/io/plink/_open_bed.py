@@ -105,7 +105,7 @@ class open_bed(BedProperties):
     """
 
     location: Path | ParseResult
-    count_A1: bool  # noqa: N815 - bed_reader's name
+    count_A1: bool
     skip_format_check: bool
 
     _path: Path | ParseResult

@@ -1,17 +1,17 @@
-"""Makes batches, in Rust and without the interpreter where threads make them."""
+"""Batches that Rust makes of records in memory, without the interpreter in threads."""
 
 from __future__ import annotations
 
 import copyreg
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._extent import Extents, pad_length
+from seqloom.data._extent import Extents, extents_of, pad_length
 from seqloom.data._ids import Ids
 from seqloom.data._ring import RING
 from seqloom.encode import Quality
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom.data._encoded import Letters
+
     Rows = NDArray[np.int64]
     Made = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
     Batch = dict[str, Any]
@@ -32,8 +34,8 @@ _HERE = _native.BatchMaker(RING, 0)
 copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (RING, 0)))
 
 
-def can_draft(encoder: Any) -> bool:
-    """Tells whether threads alone can encode: letters, to what NumPy can hold."""
+def supports_native_batches(encoder: Any) -> bool:
+    """Return True if Rust can encode alone: letters, to a type that NumPy has."""
     # NumPy has no bfloat16, and the records' columns that threads read are letters.
     is_of_letters = isinstance(encoder, SequenceEncoder) and not isinstance(
         encoder, Quality
@@ -49,8 +51,22 @@ class Shape:
     multiple: int = 1  # the longest is rounded up to a multiple of this
 
 
+class NativeRecords:
+    """Records as Rust reads them."""
+
+    def __init__(self, store: _native.RecordStore, letters: Letters) -> None:
+        self.store, self.letters = store, letters
+        self._extents: tuple[SequenceEncoder, Extents] | None = None
+
+    def extents(self, encoder: SequenceEncoder) -> Extents:
+        """Counts the positions that an encoder makes of each record."""
+        if self._extents is None or self._extents[0] is not encoder:
+            self._extents = encoder, Extents.of(extents_of(encoder, self.letters[0]))
+        return self._extents[1]
+
+
 @dataclass(slots=True)
-class Drafter:
+class NativeBatchMaker:
     """Makes batches of records that are held as columns.
 
     Its ``begin`` and ``make`` are called for each batch: what is the same for all of them
@@ -60,10 +76,11 @@ class Drafter:
     encoder: SequenceEncoder  # encodes letters as numbers
     store: _native.RecordStore  # ids and letters
     extents: Extents  # how many positions the encoder makes of each record of the store
-    about: Callable[[Rows], Batch]  # further columns; they share no memory with the rows
+    # Further columns by positions and rows; they share no memory with the rows.
+    columns: Callable[[Rows, Rows], Batch]
     explain: Callable[[Rows, LetterError], LetterError]  # adds the position in the file
     shape: Shape = field(default_factory=Shape)  # how many positions a batch has
-    kept: Rows | None = None  # the record of each position; None where they are equal
+    selected: Rows | None = None  # the row of each position; None where they are equal
     stays: bool = True  # whether the store outlives its batches: then ids are read later
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
@@ -73,18 +90,6 @@ class Drafter:
         self._kernel = self.encoder.kernel
         self._dtype = np.dtype(self.encoder.dtype)
         self._rows = {}
-
-    def among(self, indices: Rows) -> Drafter:
-        """Returns a drafter for the positions in some of the sequences."""
-        kept = indices if self.kept is None else self.kept[indices]
-
-        def about(positions: Rows) -> Batch:
-            return self.about(indices[positions])
-
-        def explain(positions: Rows, error: LetterError) -> LetterError:
-            return self.explain(indices[positions], error)
-
-        return replace(self, about=about, explain=explain, kept=kept)
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
         """Starts a batch in threads; wait for batches in the order of their starts."""
@@ -100,7 +105,7 @@ class Drafter:
 
     def _plan(self, positions: Rows) -> _Plan:
         """Finds out all but the numbers."""
-        rows = positions if self.kept is None else self.kept[positions]
+        rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
             self.extents.longest(lengths),
@@ -119,13 +124,13 @@ class Drafter:
         try:
             memory, _, names = made()
         except LetterError as error:
-            raise self.explain(plan.positions, error) from None
+            raise self.explain(plan.rows, error) from None
         rows = plan.rows
         texts = partial(self.store.ids, rows) if names is None else names.to_list
         return {
             "id": Ids(texts, rows.size),
             "inputs": memory.view(self._dtype).reshape(rows.size, *plan.row),
-            **self.about(plan.positions),
+            **self.columns(plan.positions, rows),
             "lengths": plan.lengths,
             **self.extents.mask(plan.lengths, plan.width),
         }

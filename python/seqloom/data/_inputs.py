@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom._arguments import as_pattern
 from seqloom._ragged import Ragged
 from seqloom._text import match_text
-from seqloom.data.label._header_line import check_column, column_position
+from seqloom.data.label._table import check_column, column_position
 from seqloom.errors import FormatError
-from seqloom.io import SequenceBatch
+from seqloom.io import SequenceBatch, open_sequences
 from seqloom.io._records import decode_header
 from seqloom.io._settings import check_choice
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
+    from seqloom.io import SequenceReader
+
+# A batch that stays in the processor's cache while it is copied.
+_RECORDS = 1 << 13
+_BYTES = 4 << 20
 _USUAL = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
 
 
@@ -93,3 +98,33 @@ class SourceOptions:
         """Refuses a chosen column of ids that the table does not have."""
         if self.id_column != "id":
             column_position(what, names, self.id_column)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Files, and how they are read."""
+
+    paths: tuple[str, ...]  # the files, in order
+    reading: SourceOptions = field(default_factory=SourceOptions)  # how they are read
+    held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
+
+    @property
+    def must_be_held(self) -> bool:
+        """Whether an index of files cannot give the records."""
+        return bool(self.held) or self.reading.leaves_out
+
+    def batches(self, path: str) -> Iterator[SequenceBatch]:
+        """Reads one file from start to end."""
+        start = 0
+        for batch in self._read(path):
+            yield self.reading.rename(batch, lambda row, start=start: (path, start + row))
+            start += len(batch)
+
+    def _read(self, path: str) -> Iterator[SequenceBatch]:
+        """Reads one file, with the headers that it has."""
+        if path in self.held:
+            yield self.held[path]
+            return
+        reader = open_sequences(path, **self.reading.of_files)
+        with cast("SequenceReader", reader) as reader:
+            yield from reader.batches(_RECORDS, max_bytes=_BYTES)

@@ -1,0 +1,319 @@
+"""Embeddings as a dataset, with labels that are joined by id."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+
+from seqloom._arguments import quote
+from seqloom._config import JsonConfig
+from seqloom.data._dataset import Dataset
+from seqloom.data._frame import Frame, index_of, key_text
+from seqloom.data._source import FetchOptions, Source
+from seqloom.data.label._cells import MISSING, LabelColumn
+from seqloom.data.label._labels import USUAL, Labels
+from seqloom.data.label._numbers import number_joined
+from seqloom.data.label._source import (
+    drop_missing,
+    each_source,
+    join,
+    labels_by_id,
+    missing_note,
+)
+from seqloom.errors import ArgumentError, LabelError, ShapeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.data._source import Rows
+    from seqloom.data.label._source import LabelSource
+
+
+_EXAMPLES = 3
+
+
+class EmbeddingSource(Source):
+    """Embeddings by number."""
+
+    kind = "EmbeddingDataset"
+    has_letters = False
+
+    def __init__(self, rows: EmbeddedRows, encoder: EmbeddingEncoder) -> None:
+        self._rows, self._encoder = rows, encoder
+        self.size = len(rows.ordinals)
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Lists ids."""
+        names = self._rows.ids
+        return [names[row] for row in rows.tolist()]
+
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts the residues of each record."""
+        del encoder
+        return np.asarray(self._rows.lengths)[rows]
+
+    def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
+        """Reads embeddings, ``(records, features)``."""
+        del options
+        return {"inputs": self._features(rows)}
+
+    def _features(self, rows: Rows) -> NDArray[Any]:
+        """Reads embeddings, ``(records, features)``."""
+        width, layer = self._encoder.width, self._encoder.layer
+        ordinals = self.columns(rows, None)["ordinal"].tolist()
+        found = [self._rows.get(number, layer=layer) for number in ordinals]
+        if not found:
+            return np.empty((0, width), np.float32)
+        if any(row.shape != (width,) for row in found):
+            shapes = ", ".join(map(str, {row.shape for row in found}))
+            raise ShapeError(f"embeddings must have one length, got rows {shapes}")
+        return np.stack(found)
+
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Says which records of the embedded files these are."""
+        del epoch
+        return {"ordinal": np.asarray(self._rows.ordinals)[rows]}
+
+    def digest(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
+    ) -> str:
+        """Hashes the embeddings."""
+        del is_plain
+        choices = repr((labels.task, labels.classes))
+        digest = hashlib.blake2b(choices.encode(), digest_size=16)
+        digest.update(repr((encoder, self.ids(rows))).encode())
+        for row in rows:
+            digest.update(np.ascontiguousarray(self._features(np.array([row]))).data)
+        if labels.values is not None:
+            digest.update(labels.values.tobytes())
+        return digest.hexdigest()
+
+
+def EmbeddingDataset(
+    embeddings: Any,
+    labels: Any = None,
+    *,
+    layer: int | None = None,
+    classes: Iterable[str] | None = None,
+    task: str = "auto",
+    id_column: str = "id",
+    label_column: str | Sequence[str] = "label",
+    unlabelled: str = "error",
+    missing: Iterable[str] = MISSING,
+) -> Dataset:
+    """Embeddings by number, with labels that are joined by id.
+
+    An item is a dict: ``id``, ``inputs`` (the features of the record), ``ordinal`` and,
+    with labels, ``label``. A row is read from its shard when it is asked for.
+
+    Args:
+        embeddings: A folder that `seqloom.infer.load` opened, or a dict from id to row.
+        labels: Tables, a data frame, a dict from id to label, or a list in the order of the
+            records; a ``Labels`` holds these and the options below. None: no labels.
+        layer: Number of the layer; None: the last of those that the folder has.
+        classes: The order of the classes; a label outside is an error. None sorts them.
+        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        id_column: The tables' column of ids.
+        label_column: The tables' column of labels, or several of numbers.
+        unlabelled: ``"error"`` for a record without a label, ``"skip"`` to leave it out.
+        missing: The texts that are no label.
+
+    Returns:
+        The dataset.
+
+    Raises:
+        ArgumentError: The embeddings have a row for each residue, or are none.
+        LabelError: Labels are missing, double, or do not fit the task.
+        ShapeError: The rows differ in length.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> rows = {"x": np.zeros(8), "y": np.ones(8), "z": np.ones(8)}
+        >>> _ = Path("t.tsv").write_text("id\\tlabel\\nx\\tno\\ny\\tyes\\nz\\tno\\n")
+        >>> data = EmbeddingDataset(rows, labels="t.tsv")
+        >>> len(data), data.classes, data.batch([1, 2])["inputs"].shape
+        (3, ('no', 'yes'), (2, 8))
+    """
+    rows = rows_of(embeddings)
+    encoder = describe_rows(rows, layer)
+    options: dict[str, Any] = {"classes": classes, "task": task, "missing": missing}
+    options |= {"id_column": id_column, "label_column": label_column}
+    labels = Labels.of(labels, USUAL, unlabelled=unlabelled, **options)
+    labels.check_usual("coding", of="GenotypeDataset")
+    labels.check_usual("label_from_header", of="SequenceDataset")
+    source, column = EmbeddingSource(rows, encoder), _label(labels, rows.ids)
+    return Dataset(source, encoder=encoder, labels=column)
+
+
+def _label(labels: Labels, names: list[str]) -> LabelColumn:
+    """Finds the labels of records, each by its id or its number."""
+    if labels.source is None or labels.source is False:
+        return LabelColumn(classes=tuple(labels.classes or ()))
+    source = drop_missing(_source_of(labels, len(names)), labels)
+    keys = [str(number) for number in range(len(names))] if source.is_each else names
+    if not source.is_each:
+        _check_distinct(names)
+
+    def refuse(bare: list[int]) -> LabelError:
+        return _unlabelled_error(source, names, bare)
+
+    noun = None if source.is_each else "sequence"
+    joined = join(source, keys, names, noun=noun, skip=labels.skips, refuse=refuse)
+    return number_joined(source, keys, joined, labels=labels)
+
+
+def _source_of(labels: Labels, count: int) -> LabelSource:
+    """Tells labels by id from labels in the order of the records."""
+    source = labels.source
+    is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
+        Frame.of(source) is not None or index_of(source) is not None
+    )
+    rows: list[Any] = [] if is_by_id else list(labels.source)
+    is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
+    # A list of texts is one of tables where these are files, as for sequences.
+    if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
+        return labels_by_id(labels)
+    return each_source(rows, count, tuple(labels.label_column or ("label",)))
+
+
+def _check_distinct(names: list[str]) -> None:
+    """Refuses an id of two records: a label would be ambiguous."""
+    first: dict[str, int] = {}
+    for number, name in enumerate(names):
+        if (before := first.setdefault(name, number)) != number:
+            raise LabelError(
+                f"id {name!r} occurs twice: embeddings {before} and {number}; labels by id "
+                "need distinct ids: give a list of labels in the order of the records"
+            )
+
+
+def _unlabelled_error(source: LabelSource, names: list[str], bare: list[int]) -> LabelError:
+    """Says which records have no label."""
+    listed = ", ".join(names[row] for row in bare[:_EXAMPLES])
+    more = ", ..." if len(bare) > _EXAMPLES else ""
+    way_out = '; leave them out with unlabelled="skip" (--unlabelled skip)'
+    return LabelError(
+        f"{len(bare):,} of {len(names):,} embeddings have no label in {source.what}: "
+        f"{listed}{more}{missing_note(source, names[bare[0]])}"
+        f"{'' if len(bare) == len(names) else way_out}"
+    )
+
+
+@dataclass(frozen=True)
+class EmbeddingEncoder(JsonConfig):
+    """Says how embeddings were made: what an encoder is to sequences.
+
+    A model that was trained on embeddings keeps it, and reads no others.
+
+    Args:
+        width: Features of each embedding.
+        model: Name and checksum of the network that made them, as far as it is known.
+        pool: How residues were joined.
+        layer: Number of the layer.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> rows = {"x": np.zeros(8), "y": np.ones(8)}
+        >>> sl.data.EmbeddingDataset(rows).encoder
+        EmbeddingEncoder(width=8, model='', pool='', layer=-1)
+    """
+
+    width: int
+    model: str = ""
+    pool: str = ""
+    layer: int = -1
+
+    def places(self, lengths: Any) -> NDArray[np.int64]:
+        """Returns the number of rows that records take: one each.
+
+        Args:
+            lengths: The numbers of letters of the records.
+
+        Returns:
+            Ones.
+
+        Examples:
+            >>> import seqloom as sl
+            >>> sl.data.EmbeddingEncoder(width=8).places([120, 7]).tolist()
+            [1, 1]
+        """
+        return np.ones(len(lengths), np.int64)
+
+    def __str__(self) -> str:
+        made = f" of {self.model}, {self.pool}, layer {self.layer}" if self.model else ""
+        return f"embeddings of {self.width:,} features{made}"
+
+
+class EmbeddedRows(Protocol):
+    """Embeddings by ordinal: `seqloom.infer.Embeddings`, or rows in memory."""
+
+    ordinals: NDArray[np.int64]
+
+    @property
+    def ids(self) -> list[str]:
+        """The id of each record, in the order of `ordinals`."""
+        ...
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of residues of each record."""
+        ...
+
+    def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
+        """Reads the embedding of a record."""
+        ...
+
+
+class RowsInMemory:
+    """Embeddings from a dict, numbered in its order."""
+
+    def __init__(self, rows: Mapping[Any, Any]) -> None:
+        self.ids = list(map(key_text, rows))
+        self._rows = [np.asarray(row) for row in rows.values()]
+        self.ordinals = np.arange(len(self.ids))
+        self.lengths = np.ones(len(self.ids), np.int64)
+
+    def get(self, record: int, *, layer: int | None = None) -> NDArray[Any]:
+        """Returns a row; there is one layer only."""
+        del layer
+        return self._rows[record]
+
+
+def rows_of(embeddings: Any) -> EmbeddedRows:
+    """Takes an open folder of embeddings, or a dict of rows."""
+    if isinstance(embeddings, Mapping) and embeddings:
+        return RowsInMemory(cast("Mapping[Any, Any]", embeddings))
+    found = cast("object", embeddings)
+    if all(hasattr(found, name) for name in ("ordinals", "ids", "get")):
+        return cast("EmbeddedRows", found)
+    is_path = isinstance(found, (str, os.PathLike))
+    place = str(cast("Any", found)) if is_path else "folder"
+    raise ArgumentError(
+        "embeddings must be a folder that was opened, or a dict from id to row, got "
+        f"{quote(found)}; sl.infer.load({place!r}) opens one"
+    )
+
+
+def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
+    """Says how embeddings were made; refuses those that have no single row a record."""
+    pool = str(getattr(rows, "pool", ""))
+    if pool == "none":
+        raise ArgumentError(
+            "the embeddings have a row for each residue, but a dataset needs one for each "
+            'record: embed the files again with pool="mean" (--pool mean)'
+        )
+    if not len(rows.ordinals):
+        raise ArgumentError("there are no embeddings")
+    chosen = int(getattr(rows, "layers", (-1,))[-1]) if layer is None else layer
+    shape = rows.get(int(rows.ordinals[0]), layer=chosen).shape
+    if len(shape) != 1:
+        raise ShapeError(f"an embedding must be one row of features, got shape {shape}")
+    return EmbeddingEncoder(shape[0], str(getattr(rows, "model", "")), pool, chosen)

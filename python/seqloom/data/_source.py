@@ -1,0 +1,156 @@
+"""The interface between a dataset and what its records are read from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from seqloom.data._encoded import Letters
+    from seqloom.data._native_batches import NativeRecords
+    from seqloom.data.label._cells import LabelColumn
+    from seqloom.errors import LetterError
+
+    Rows = NDArray[np.int64]
+
+_AT_ONCE = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """How a dataset wants the records of one batch."""
+
+    encoder: Any = None  # the dataset's
+    epoch: int | None = None  # None: as records are without jitter
+    length: int | None = None  # positions of a batch; None takes the longest record
+    multiple: int = 1  # the longest record is rounded up to a multiple of this
+    out: NDArray[Any] | None = None  # memory for the inputs
+    num_threads: int = 1
+    as_letters: bool = False  # letters are needed, even if the source has inputs
+
+
+class Fetched(NamedTuple):
+    """Records as letters, before augmentation."""
+
+    ids: list[str]
+    letters: Letters
+
+
+class Source(ABC):
+    """Records by row number; it does not change, and threads may share it."""
+
+    kind: str  # name of the function that makes a dataset of it
+    noun: str = "sequences"  # what its records are called
+    size: int  # the number of rows
+    paths: tuple[str, ...] = ()  # the files that are read
+    has_letters: bool = True  # False: records are numbers
+    has_ids: bool = True  # False: ids are numbers, because none were given
+    counts_letters: bool = False  # whether reports count the kinds of letters
+    jitter: int = 0  # letters by which records move between epochs
+
+    @property
+    def names(self) -> list[str] | None:
+        """Further names of the rows, such as BED's fourth column."""
+        return None
+
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """The names of the covariates, if there are any."""
+        return ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What reading has found, for the report."""
+        return {}
+
+    @property
+    def native(self) -> NativeRecords | None:
+        """The records where Rust makes batches without the interpreter."""
+        return None
+
+    @property
+    def record_files(self) -> tuple[str, ...]:
+        """The files that tell its records from those of other sources."""
+        return self.paths
+
+    @abstractmethod
+    def ids(self, rows: Rows) -> list[str]:
+        """Lists ids."""
+
+    @abstractmethod
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts the letters, or numbers, that the encoder reads of each record."""
+
+    @abstractmethod
+    def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
+        """Reads records: letters, or the columns of a batch, ``inputs`` first."""
+
+    @abstractmethod
+    def digest(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
+    ) -> str:
+        """Hashes the content of a dataset of these rows."""
+
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Returns further columns of a batch."""
+        del epoch
+        return {"ordinal": rows}
+
+    def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
+        """Lists the values of a column, to split a dataset by them."""
+        del labels
+        columns = self.columns(rows, 0)
+        if self.has_letters and name == "sequence":
+            # In capitals, so that equal sequences are one group.
+            sequences, _ = fetch_letters(self, rows)
+            return [letters.upper() for letters in sequences.to_list()]
+        known = ("sequence",) if self.has_letters else ()
+        return find_group(name, columns, *known)
+
+    def locate(
+        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> LetterError:
+        """Adds to an error the position of its letter in the file."""
+        del row, epoch, is_augmented
+        return error
+
+    def fitted(self, to: Any) -> Source:
+        """Returns the source as standardised by some rows, or by a fitted encoder."""
+        del to
+        return self
+
+
+def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
+    """Returns the values of a column by its name."""
+    if name in columns:
+        return list(columns[name])
+    known = ", ".join(map(repr, (*columns, *others)))
+    raise ArgumentError(
+        f"items have no column {name!r} to group by; their columns are {known or 'none'}"
+    )
+
+
+def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
+    """Reads letters as they are before augmentation, without jitter."""
+    found = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
+    if isinstance(found, dict):
+        raise ArgumentError(f"{source.kind} has no letters")
+    return found.letters
+
+
+def each_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
+    """Yields the letters of many rows, some at once; those in memory without a copy."""
+    native = source.native
+    if native is not None and rows.size == source.size:
+        yield native.letters
+        return
+    for start in range(0, rows.size, _AT_ONCE):
+        yield fetch_letters(source, rows[start : start + _AT_ONCE], encoder)

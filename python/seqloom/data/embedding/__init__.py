@@ -1,1 +1,0 @@
-"""Embeddings of records as a dataset."""

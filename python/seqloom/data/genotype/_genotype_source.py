@@ -1,0 +1,238 @@
+"""Genotypes of files: two-bit codes, made into numbers by an encoder."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data._ring import empty
+from seqloom.data._source import FetchOptions, Source, find_group
+from seqloom.data.genotype._codes import CodeStore
+from seqloom.data.genotype._encoder import GenotypeEncoder, constants_of, flip_codes
+from seqloom.data.genotype._statistics import Fitted, covariate_statistics, mean_and_scale
+from seqloom.errors import ArgumentError, ShapeError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data._source import Rows
+    from seqloom.data.genotype._covariates import Covariates
+    from seqloom.data.genotype._files import GenotypeFiles, Reading
+    from seqloom.data.genotype._people import People
+    from seqloom.data.genotype._variants import ChosenVariants
+    from seqloom.data.label._cells import LabelColumn
+
+
+class GenotypeSource(Source):
+    """Samples of a .bed by number, or its variants."""
+
+    kind = "GenotypeDataset"
+    has_letters = False
+    _learn_from: Rows | None = None  # the samples to learn from; None means all
+    _in_use: GenotypeEncoder | None = None  # fitted at the first use
+    _tables: NDArray[Any] | None = None  # of the encoder in use
+
+    def __init__(
+        self,
+        files: GenotypeFiles,
+        people: People,
+        variants: ChosenVariants,
+        *,
+        covariates: Covariates,
+        encoder: GenotypeEncoder,
+        by_sample: bool,
+        reading: Reading,
+        dtype: str,
+        output: str,
+    ) -> None:
+        self._files, self._people, self._variants = files, people, variants
+        self._covariates, self._encoder, self._reading = covariates, encoder, reading
+        self._by_sample, self._dtype, self._output = by_sample, np.dtype(dtype), output
+        self.noun = "samples" if by_sample else "variants"
+        self.paths = (files.bed,)
+        self.size = len(people) if by_sample else len(variants)
+        self._facts: dict[str, Any] = dict(variants.report)
+        self._codes = self._open_codes(variants)
+
+    def _open_codes(self, variants: ChosenVariants) -> CodeStore:
+        """Opens the codes of some variants."""
+        return CodeStore(
+            self._files,
+            (len(self._people), variants.in_file),
+            by_sample=self._by_sample,
+            variants=variants.rows,
+            reading=self._reading,
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How the encoder's variants were found, and which of them do not vary."""
+        return self._facts
+
+    @property
+    def covariate_names(self) -> tuple[str, ...]:
+        """The names of the covariates that items have."""
+        if self._encoder.is_fitted:
+            return self._encoder.covariate_names
+        return self._covariates.names
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Lists ids."""
+        if not self._by_sample:
+            return self._variants.ids(rows).tolist()
+        names = self._people.names
+        return [names[row] for row in rows.tolist()]
+
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts genotypes, the same number for all."""
+        del encoder
+        return np.full(rows.size, self._codes.row_length)
+
+    def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
+        """Makes numbers of codes, or copies codes; and covariates."""
+        if self._output == "codes":
+            batch: dict[str, Any] = {"codes": self._gather(rows, options.num_threads)}
+        else:
+            batch = {"inputs": self._numbers(rows, options.out, options.num_threads)}
+        return batch | self._covariates_of(rows)
+
+    def _gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
+        """Copies codes, alleles as the encoder has them."""
+        codes = self._codes.gather(rows, num_threads)
+        is_flipped = self._variants.is_flipped
+        return codes if is_flipped is None else flip_codes(codes, is_flipped)
+
+    def _numbers(
+        self, rows: Rows, out: NDArray[Any] | None, num_threads: int
+    ) -> NDArray[Any]:
+        """Makes numbers of codes, in memory that is used again once they have died."""
+        shape = (rows.size, self._codes.row_length)
+        if out is None:
+            out = empty(shape, self._dtype)
+        elif out.shape != shape or out.dtype != self._dtype or not out.flags.c_contiguous:
+            raise ShapeError(
+                f"out must be {self._dtype} {shape} in C order, got {out.dtype} {out.shape}"
+            )
+        if rows.size:
+            tables = self._find_tables()
+            tables = tables if self._by_sample else tables[:, rows]
+            self._codes.decode(rows, tables, out, num_threads=num_threads)
+        return out
+
+    def _covariates_of(self, rows: Rows) -> dict[str, Any]:
+        """Returns the column of covariates, if there are any."""
+        if not (self._by_sample and self.covariate_names):
+            return {}
+        values = self._covariates.of(rows, self.covariate_names)
+        return {"covariates": self._find_encoder().covariates(values)}
+
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Returns chromosome and position of variants; samples have neither."""
+        del epoch
+        return {} if self._by_sample else self._variants.about(rows)
+
+    def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
+        """Lists families, labels or covariates of samples, chromosomes of variants."""
+        if name == "fid" and self._by_sample:
+            return self._people.fids[rows].tolist()
+        columns = self.columns(rows, None)
+        if labels is not None:
+            columns["label"] = labels
+        columns |= self._covariates_of(rows)
+        return find_group(name, columns)
+
+    def _find_tables(self) -> NDArray[Any]:
+        """Returns the tables of the encoder, for alleles as the file has them."""
+        if self._tables is None:
+            tables = self._find_encoder().tables(self._dtype)
+            if (is_flipped := self._variants.is_flipped) is not None:
+                flipped = np.where(is_flipped, tables[[3, 1, 2, 0]], tables)
+                tables = np.ascontiguousarray(flipped)
+            self._tables = tables
+        return self._tables
+
+    def _find_encoder(self) -> GenotypeEncoder:
+        """Returns the fitted encoder, or one that is fitted to the chosen samples."""
+        if self._encoder.is_fitted:
+            return self._encoder
+        if self._in_use is None:
+            fitted = self.statistics(self._encoder, self._learn_from)
+            self._in_use = self._encoder.with_fitted(fitted)
+            self._facts |= constants_of(self._in_use)
+        return self._in_use
+
+    def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> Fitted:
+        """Computes the statistics of some samples, or of all, for an encoder."""
+        if self._variants.is_flipped is not None:
+            raise ArgumentError(
+                "the encoder flips alleles of this file; to fit a new encoder, open the "
+                "file without encoder="
+            )
+        rows = np.arange(self.size) if rows is None else rows
+        if not rows.size:
+            raise ArgumentError("there are no samples to take statistics from")
+        total = rows.size if self._by_sample else len(self._people)
+        mean, scale, is_constant = mean_and_scale(
+            self._codes.count(rows), total, encoder.standardize, count_a1=encoder.count_A1
+        )
+        values = self._covariates.values[rows] if self._by_sample else np.zeros((1, 0))
+        covariate_mean, covariate_scale = covariate_statistics(values)
+        return Fitted(
+            variants=self._variants.to_variants(count_a1=encoder.count_A1),
+            mean=mean,
+            scale=scale,
+            is_constant=is_constant,
+            covariate_names=self._covariates.names,
+            covariate_mean=covariate_mean,
+            covariate_scale=covariate_scale,
+        )
+
+    def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
+        """Returns the source as standardised by some samples, or by an encoder."""
+        if not isinstance(to, GenotypeEncoder):
+            return self._copy_with(_learn_from=to) if self._by_sample else self
+        if not self._by_sample:
+            raise ArgumentError('items are variants: an encoder is for by="sample"')
+        if not to.is_fitted:
+            return self._copy_with(_encoder=to)
+        self._covariates.check_has(to, self._files.bed)
+        variants = self._variants.read_by(to, self._files.bed)
+        is_same = variants.has_rows_of(self._variants)
+        return self._copy_with(
+            _encoder=to,
+            _variants=variants,
+            _codes=self._codes if is_same else self._open_codes(variants),
+            _facts=self._facts | variants.report | constants_of(to),
+        )
+
+    def _copy_with(self, **state: Any) -> GenotypeSource:
+        """Makes another view of the same files."""
+        other, fresh = copy.copy(self), {"_in_use": None, "_tables": None}
+        vars(other).update({"_facts": dict(self._facts)} | fresh | state)
+        return other
+
+    def digest(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
+    ) -> str:
+        """Hashes the genotypes, and which of them are used."""
+        del encoder, is_plain
+        facts = (self._codes.content, self._by_sample, self._encoder.count_A1)
+        choices = (labels.task, labels.classes, self.covariate_names)
+        digest = hashlib.blake2b(repr((facts, choices)).encode(), digest_size=16)
+        variants = self._variants.to_variants(count_a1=self._encoder.count_A1)
+        for texts in (self.ids(rows), variants.ids, variants.counted, variants.other):
+            digest.update("\0".join(texts).encode() + b"\1")
+        for array in (rows, labels.values):
+            digest.update(b"" if array is None else array.tobytes())
+        if self.covariate_names:
+            digest.update(self._covariates.of(rows, self.covariate_names).tobytes())
+        return digest.hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each process would find the same statistics again.
+        if self._output == "numbers" or self.covariate_names:
+            self._find_tables()
+        return dict(self.__dict__)

@@ -1,0 +1,174 @@
+"""Parts of a genome, read where they lie."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.data._extent import leaves_out
+from seqloom.data._source import Fetched, FetchOptions, Source, each_letters
+from seqloom.data.interval._intervals import SIGNS
+from seqloom.data.interval._spans import shifts
+from seqloom.data.interval._strand import alphabet_of, pad, reverse_complement
+from seqloom.data.label._cells import MISSING
+from seqloom.data.label._table import list_names, name_nearest
+from seqloom.errors import ArgumentError, LetterError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data._source import Rows
+    from seqloom.data.interval._intervals import Intervals
+    from seqloom.data.interval._spans import Genome, Spans
+    from seqloom.data.label._cells import LabelColumn
+
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SAF
+
+
+class IntervalSource(Source):
+    """Intervals by number, those too that a dataset leaves out."""
+
+    kind = "IntervalDataset"
+    counts_letters = True
+
+    def __init__(
+        self,
+        genome: Genome,
+        intervals: Intervals,
+        spans: Spans,
+        *,
+        strand: bool,
+        alphabet: str | None,
+        jitter: int,
+        seed: int,
+    ) -> None:
+        self.paths, self.size = (genome.path,), len(intervals)
+        self.intervals, self.spans, self._genome = intervals, spans, genome
+        self.strand, self.jitter, self._seed = strand, jitter, seed
+        self._given_alphabet = alphabet
+        self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 where not counted yet
+
+    @property
+    def record_files(self) -> tuple[str, ...]:
+        """The files of the intervals; none where they are a table in memory."""
+        return tuple(dict.fromkeys(self.intervals.files))
+
+    @property
+    def names(self) -> list[str] | None:
+        """The name of each interval, such as BED's fourth column; None without names."""
+        columns = {it.strip("# ").lower(): it for it in self.intervals.columns}
+        column = next((columns[it] for it in _NAME_COLUMNS if it in columns), None)
+        if column is None:
+            return None
+        names = [" ".join(str(name).split()) for name in self.intervals.columns[column]]
+        return names if any(name not in MISSING for name in names) else None
+
+    def ids(self, rows: Rows) -> list[str]:
+        """Names intervals by where they lie."""
+        spans, chroms = self.spans.take(rows), self._genome.names
+        arrays = spans.chroms, spans.starts, spans.stops, self.intervals.strands[rows]
+        columns: list[list[int]] = [array.tolist() for array in arrays]
+        return [
+            f"{chroms[chrom]}:{start}-{stop}({SIGNS[sign]})"
+            for chrom, start, stop, sign in zip(*columns, strict=True)
+        ]
+
+    def lengths(self, rows: Rows, encoder: Any) -> Rows:
+        """Counts letters; a stop that the encoder leaves out is no letter."""
+        if not leaves_out(encoder):
+            return (self.spans.stops - self.spans.starts)[rows]
+        unknown = np.unique(rows[self._encoded[rows] < 0])
+        parts = each_letters(self, unknown, encoder)
+        counts = [encoder.encoded_lengths(sequences) for sequences, _ in parts]
+        self._encoded[unknown] = np.concatenate([np.zeros(0, np.int64), *counts])
+        return self._encoded[rows]
+
+    def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
+        """Lists what each interval has in a column, without jitter."""
+        del labels
+        columns = {
+            **self.intervals.columns,
+            "chrom": self.intervals.chroms,
+            "start": self.spans.starts.tolist(),
+            "stop": self.spans.stops.tolist(),
+            "strand": self.intervals.strands.tolist(),
+        }
+        if name not in columns:
+            raise ArgumentError(
+                f"the intervals have no column {name!r}; they have "
+                f"{list_names(sorted(columns))}{name_nearest(name, columns)}"
+            )
+        return [columns[name][row] for row in rows.tolist()]
+
+    def _spans_at(self, rows: Rows, epoch: int | None) -> Spans:
+        """Finds what is read in an epoch."""
+        spans = self.spans.take(rows)
+        if epoch is None or not self.jitter:
+            return spans
+        key = Key(self._seed).fold("jitter").fold(epoch)
+        return spans.shift(shifts(key, rows, self.jitter))
+
+    def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
+        """Reads parts, padded, and reverse-complemented on the minus strand."""
+        # The alphabet that the caller names, or that the encoder of now reads.
+        alphabet = alphabet_of(self._given_alphabet, options.encoder)
+        wanted = self._spans_at(rows, options.epoch)
+        real = wanted.clip(self._genome.lengths)
+        letters = self._genome.fetch(
+            real.chroms, real.starts, real.stops, num_threads=options.num_threads
+        )
+        before, after = real.starts - wanted.starts, wanted.stops - real.stops
+        letters = pad(letters, before, after, alphabet=alphabet)
+        if self.strand:
+            reverse_complement(letters, self.intervals.strands[rows] < 0, alphabet)
+        return Fetched(self.ids(rows), (letters, None))
+
+    def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
+        """Says where parts lie."""
+        spans, names = self._spans_at(rows, epoch), self._genome.names
+        return {
+            "file": [self._genome.path] * rows.size,
+            "ordinal": rows,
+            "chrom": [names[number] for number in spans.chroms.tolist()],
+            "start": spans.starts,
+            "stop": spans.stops,
+            "strand": [SIGNS[sign] for sign in self.intervals.strands[rows].tolist()],
+        }
+
+    def locate(
+        self, error: LetterError, row: int, epoch: int | None, *, is_augmented: bool
+    ) -> LetterError:
+        """Adds the part of the sequence that the letter stands in."""
+        del is_augmented
+        spans = self._spans_at(np.array([row]), epoch)
+        where = f"{self._genome.path}: {self._genome.names[int(spans.chroms[0])]}"
+        found = LetterError(
+            f"{where}:{spans.starts[0]}-{spans.stops[0]}, letter {error.position}: "
+            f"found {error.letter!r}, expected {error.expected}",
+            record=int(spans.chroms[0]),
+            position=error.position,
+            letter=error.letter,
+            expected=error.expected,
+        )
+        found.path = self._genome.path
+        return found
+
+    def digest(
+        self, rows: Rows, labels: LabelColumn, *, encoder: Any, is_plain: bool
+    ) -> str:
+        """Hashes the genome, the intervals, and which of them are used."""
+        jitter = 0 if is_plain else self.jitter
+        is_rna = alphabet_of(self._given_alphabet, encoder) == "rna"
+        choices = labels.task, labels.classes, jitter, self.strand, is_rna
+        digest = hashlib.blake2b(repr(choices).encode(), digest_size=16)
+        digest.update(self._genome.digest())
+        spans = self.spans
+        for column in (spans.chroms, spans.starts, spans.stops, rows):
+            digest.update(column.tobytes())
+        digest.update(self.intervals.strands.tobytes())
+        if labels.values is not None:
+            digest.update(labels.values.tobytes())
+        return digest.hexdigest()
