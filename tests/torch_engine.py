@@ -11,7 +11,7 @@ import torch
 
 from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
-from seqloom.tensor._derivatives._levels import is_own_engine
+from seqloom.tensor._derivatives import is_own_engine
 from seqloom.tensor._families import _attention, _random
 from seqloom.tensor._tensor import Tensor
 

@@ -600,7 +600,7 @@ NO_FILES = {
     "data/loader/_wire.py",
     "data/loader/_worker_main.py",
     "tensor/_compile/_numpy/_program.py",
-    "tensor/_lower.py",
+    "tensor/_graph.py",
 }
 
 

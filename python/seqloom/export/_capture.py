@@ -15,8 +15,7 @@ from seqloom.export._symbolic_size import (
     polynomial_of,
     to_plain,
 )
-from seqloom.tensor._compile._capture import Capture
-from seqloom.tensor._compile._recorder import Recorder
+from seqloom.tensor._compile._capture import Capture, Recorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._families import _pooling
 from seqloom.tensor._families._windows import to_sizes

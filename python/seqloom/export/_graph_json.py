@@ -18,7 +18,7 @@ from seqloom.nn._stored import Stored
 from seqloom.tensor._compile._numpy._aliases import Aliases
 from seqloom.tensor._compile._numpy._fuse import find_dtype
 from seqloom.tensor._compile._numpy._groups import Grouping, sort_groups
-from seqloom.tensor._compile._unsized import INDEXING
+from seqloom.tensor._compile._symbol import INDEXING
 from seqloom.tensor._graph import Operation, Value
 
 if TYPE_CHECKING:

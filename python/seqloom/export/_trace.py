@@ -13,8 +13,8 @@ from seqloom.export._unify import check_operations, has_all_symbols, unify
 from seqloom.nn import Module
 from seqloom.nn._stored import Stored
 from seqloom.tensor import Tensor
-from seqloom.tensor._compile._impure import refuse_impure_calls
-from seqloom.tensor._compile._simplify import simplify
+from seqloom.tensor._compile._code import refuse_impure_calls
+from seqloom.tensor._compile._passes import simplify
 from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import refuse_foreign_calls
 

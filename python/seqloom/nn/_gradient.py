@@ -16,7 +16,7 @@ from seqloom.errors import (
 )
 from seqloom.nn._tracking import Tracking, find_tracked, tracked, trackings
 from seqloom.tensor import Gradients, Tensor
-from seqloom.tensor._derivatives._levels import (
+from seqloom.tensor._derivatives import (
     active,
     depth,
     gradients_of,

@@ -30,10 +30,10 @@ from seqloom.nn._initialisers import initialise
 from seqloom.nn._tracking import find_tracked
 from seqloom.record._prepared import to_numpy
 from seqloom.tensor import Tensor
-from seqloom.tensor._compile._substitute import check_declared
-from seqloom.tensor._derivatives import is_recomputing
+from seqloom.tensor._compile._symbol import check_declared
 from seqloom.tensor._element_types import misfit
 from seqloom.tensor._leaves import Leaf
+from seqloom.tensor._replaced_gradients import is_recomputing
 
 if TYPE_CHECKING:
     from seqloom._key import Key

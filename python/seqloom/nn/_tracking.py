@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
 from seqloom.errors import CaptureError, GradientError
-from seqloom.tensor._compile._substitute import capturing
+from seqloom.tensor._compile._symbol import capturing
 
 if TYPE_CHECKING:
     from seqloom.tensor import Tensor

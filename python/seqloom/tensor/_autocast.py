@@ -103,8 +103,13 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
         return args
     wanted = found[0] if is_product else "float32"
     changed = tuple(_cast(arg, wanted, apply) for arg in args)
-    if wanted in _HALVES:
-        _require_quick(wanted, changed)
+    backends = [arg.backend for arg in changed if isinstance(arg, TensorState)]
+    if wanted in _HALVES and backends and (reason := find_reason(backends[0], wanted)):
+        raise BackendError(
+            f'autocast("{wanted}"): {reason}, so it would be slower than float32; leave '
+            "autocast out to compute in float32, use int8 layers for inference "
+            "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
+        )
     return changed
 
 
@@ -123,17 +128,6 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 def _name(dtype: Any) -> str:
     """The name of an element type, which NumPy makes anew at each request."""
     return dtype.name
-
-
-def _require_quick(dtype: str, args: tuple[Any, ...]) -> None:
-    """Refuses products that this processor computes more slowly than those of float32."""
-    backends = [arg.backend for arg in args if isinstance(arg, TensorState)]
-    if backends and (reason := find_reason(backends[0], dtype)):
-        raise BackendError(
-            f'autocast("{dtype}"): {reason}, so it would be slower than float32; leave '
-            "autocast out to compute in float32, use int8 layers for inference "
-            "(sl.nn.quantize_int8, on NumPy and torch), or pass allow_slow=True to try it"
-        )
 
 
 def find_reason(backend: Any, dtype: str) -> str | None:
@@ -161,6 +155,6 @@ def _find_reason(backend: str, device: str, dtype: str) -> str | None:
 
 
 def _read_flags() -> set[str] | None:
-    """Returns what the processor can do, as Linux tells it; None on other systems."""
+    """Returns the instructions of the processor; None on other systems than Linux."""
     flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
     return None if flags is None else set(flags.split())

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import isfunction, unwrap
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from seqloom._arguments import check_unmasked
-from seqloom.errors import ArgumentError, BackendError
+from seqloom.errors import ArgumentError, BackendError, InternalError
 from seqloom.tensor._element_types import require_representable
 from seqloom.tensor._families import EXTENSION, REQUIRED, Array, ArrayFunctions
 from seqloom.tensor._native_error import translate_data_error
+from seqloom.tensor._operations import OPERATIONS
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
 
     from seqloom.tensor._graph import Graph
     from seqloom.tensor._namespace import ArrayNamespace
 
+
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+
 
 __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
 
@@ -156,7 +161,7 @@ class Backend(ArrayFunctions, ABC):
             >>> B.program(Graph([x], outputs=[x]))([B.zeros((1,))])[0].tolist()
             [0.0]
         """
-        from seqloom.tensor._lower import lower_graph
+        from seqloom.tensor._graph import lower_graph
 
         function = lower_graph(graph, self)
         return lambda arrays: function(*arrays)
@@ -315,3 +320,43 @@ def _find_integer_type(dtype: Any) -> np.dtype[Any] | None:
         return None
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     return np.dtype(name) if name in _INTEGERS else None
+
+
+_NAMES = frozenset(dir(Backend)) | Backend.required
+
+
+def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
+    """Returns the operations that modules define, by name.
+
+    A function implements the operation of its name after `prefix`; an underscore at the
+    end (``max_``) keeps Python's own. It takes the backend first if it calls that parameter
+    `b`. `LIBRARY` of a module names functions of the library, which are operations as they
+    are.
+    """
+    found: dict[str, Any] = {}
+    for module in modules:
+        for name, value in vars(module).items():
+            operation = name.removeprefix(prefix).removesuffix("_")
+            is_own = isfunction(value) and value.__module__ == module.__name__
+            if is_own and name.startswith(prefix) and operation in _NAMES:
+                function = unwrap(value)
+                # Python's errors about arguments name the function by this.
+                is_named = function.__name__.startswith(prefix)
+                own_name = function.__name__ if is_named else operation
+                function.__qualname__ = own_name.removeprefix(prefix)
+                is_method = function.__code__.co_varnames[:1] == ("b",)
+                found[operation] = value if is_method else staticmethod(value)
+        for name, function in getattr(module, "LIBRARY", {}).items():
+            found[name] = staticmethod(function)
+    return found
+
+
+def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
+    """Returns the functions of a library; raises if the table lists others."""
+    listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
+    if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
+        raise InternalError(
+            f"the functions of the {library} backend and the table _operations.py "
+            f"differ in {', '.join(differing)}: correct the function's name or the table"
+        )
+    return functions

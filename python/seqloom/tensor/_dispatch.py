@@ -137,7 +137,11 @@ def to_raw(arg: Any, backend: Any) -> Any:
     if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
-        raws = [_raw_part(item, backend) for item in cast("list[Any]", arg)]
+        # An integer among several is a size, an axis or an index.
+        raws = [
+            item.item() if isinstance(item, np.integer) else to_raw(item, backend)
+            for item in cast("list[Any]", arg)
+        ]
         return raws if isinstance(arg, list) else tuple(raws)
     if isinstance(arg, np.ndarray):  # its owner may write it before a gradient reads it
         return backend.asarray(arg, copy=True)
@@ -147,11 +151,6 @@ def to_raw(arg: Any, backend: Any) -> Any:
 def _raw_number(scalar: Any, backend: Any) -> Any:
     """Converts a NumPy scalar: a float as Python's, which takes the tensor's type."""
     return float(scalar) if scalar.dtype.kind == "f" else backend.asarray(scalar)
-
-
-def _raw_part(item: object, backend: Any) -> Any:
-    """Converts one of several; an integer among them is a size, an axis or an index."""
-    return item.item() if isinstance(item, np.integer) else to_raw(item, backend)
 
 
 def tensors_in(args: Any) -> list[TensorState]:

@@ -39,20 +39,17 @@ def misfit(array: Any, dtype: Any) -> str | None:
     if array.dtype.kind == "c" and dtype.kind != "c":
         return f"holds complex numbers, expected {dtype}"
     with np.errstate(all="ignore"):
-        lost = _lost(array, array.astype(dtype))
+        converted = array.astype(dtype)
+        if converted.dtype.kind in "biu":
+            lost = converted != array  # integers that became other ones
+        else:
+            lost = ~np.isfinite(converted) & np.isfinite(array)
     return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
 
 
 def _is_numeric(dtype: Any) -> bool:
     """Whether a type is of numbers or booleans, not strings, objects, dates or records."""
     return dtype.kind not in "OSUMmT" and dtype.type is not np.void
-
-
-def _lost(array: Any, converted: Any) -> Any:
-    """Marks numbers that became infinite, and integers that became other ones."""
-    if converted.dtype.kind in "biu":
-        return converted != array
-    return ~np.isfinite(converted) & np.isfinite(array)
 
 
 def is_out_of_range(number: Any, dtype: Any) -> bool:

@@ -1,14 +1,23 @@
-"""Graph: a step as a list of operations on numbered values."""
+"""Graph: a step as a list of operations on numbered values, and as a Python function.
+
+The function calls only the backend's functions, on plain arrays, so that ``torch.compile``
+and ``jax.jit`` can trace it. Each array is deleted after its last use.
+"""
 
 from __future__ import annotations
 
+import linecache
+import weakref
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from seqloom._key import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
 
     from seqloom.tensor._element_types import Array
 
@@ -96,9 +105,8 @@ class Graph:
     def __str__(self) -> str:
         taken = ", ".join(value.declare() for value in self.inputs)
         lines = [f"graph({taken})"]
-        lines += [
-            f"  %{number} = constant {_kind(c)}" for number, c in self.constants.items()
-        ]
+        for number, array in self.constants.items():
+            lines.append(f"  %{number} = constant {array.dtype}{list(array.shape)}")
         lines += [f"  {operation}" for operation in self.operations]
         lines.append(f"  return {', '.join(map(repr, self.outputs))}")
         if self.donated:
@@ -121,13 +129,6 @@ def values_in(tree: Any) -> list[Value]:
     return found
 
 
-def flatten(made: object) -> list[Array]:
-    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
-    if isinstance(made, (list, tuple)):
-        return [array for part in cast("list[Any]", made) for array in flatten(part)]
-    return [made]
-
-
 def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
     """Replaces each value within nested lists and tuples."""
     if isinstance(tree, Value):
@@ -147,6 +148,151 @@ def _format(arg: object) -> str:
     return repr(arg)
 
 
-def _kind(constant: Array) -> str:
-    """Formats the type and shape of a constant."""
-    return f"{constant.dtype}{list(constant.shape)}"
+_COUNT = count()  # of lowered graphs, which numbers their file names
+# Operations that overwrite lists of arrays: the positions of these arguments.
+UPDATES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
+# Operations that return lists of arrays, each as long as the argument in that position.
+LISTS = UPDATES | {"clip_by_global_norm": (0,)}
+
+
+def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
+    """Makes the function of a graph: it takes the inputs and returns a tuple of outputs."""
+    writer = _Writer(backend)
+    writer.scope.update((f"v{number}", x) for number, x in graph.constants.items())
+    source = "\n".join(writer.write_function("step", graph))
+    file, scope = f"<compiled step {next(_COUNT)}>", writer.scope
+    exec(compile(source, file, "exec"), scope)  # noqa: S102
+    step = scope["step"]
+    # `linecache` has the source for as long as the function lives. Tracebacks show its
+    # lines. torch.compile asks too: it compiles one function at most eight times, and takes
+    # all functions without a source for one.
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    weakref.finalize(step, linecache.cache.pop, file, None)
+    return step
+
+
+def flatten(made: object) -> list[Array]:
+    """Returns the arrays of a result, also of nested lists and tuples, as one list."""
+    if isinstance(made, (list, tuple)):
+        return [array for part in cast("list[Any]", made) for array in flatten(part)]
+    return [made]
+
+
+class _Writer:
+    """Writes lines of source; `scope` holds the objects that the lines name."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.scope: dict[str, Any] = {"flatten": flatten}
+
+    def write_function(self, name: str, graph: Graph) -> list[str]:
+        """Writes the lines of one function."""
+        parameters = ", ".join(_variable(value) for value in graph.inputs)
+        lines = [f"def {name}({parameters}):"]
+        dead = _find_dead(graph)
+        for position, operation in enumerate(graph.operations):
+            lines += self._write_operation(operation)
+            lines += [f"    del {', '.join(dead[position])}"] if position in dead else []
+        returned = "".join(f"{_variable(value)}, " for value in graph.outputs)
+        return [*lines, f"    return ({returned})"]
+
+    def _write_operation(self, operation: Operation) -> list[str]:
+        """Writes the lines of one operation."""
+        if operation.name == "scan":
+            return self._write_scan(operation)
+        function = self._store(getattr(self._backend, operation.name), operation.name)
+        arguments = [self._write_argument(arg) for arg in operation.args]
+        arguments += [
+            f"{k}={self._write_argument(v)}" for k, v in operation.options.items()
+        ]
+        call = f"{function}({', '.join(arguments)})"
+        return [f"    {_assign(operation, call)}"]
+
+    def _write_scan(self, operation: Operation) -> list[str]:
+        """Writes a loop: its body becomes a function inside this one."""
+        # The values around the loop are no arguments: the inner function reads the
+        # variables of the enclosing one.
+        init, xs, _around = operation.args
+        body: Graph = operation.options["body"]
+        name = f"body{operation.outputs[0].number}"
+        lines = self._write_body(name, body, carried=len(init), rows=len(xs))
+        options = {k: v for k, v in operation.options.items() if k != "body"}
+        arguments = [f"{name}_", self._write_argument(init), self._write_argument(xs)]
+        arguments += [f"{k}={v!r}" for k, v in options.items()]
+        function = self._store(self._backend.scan, "scan")
+        call = f"{function}({', '.join(arguments)})"
+        return [f"    {line}" for line in (*lines, _assign(operation, call))]
+
+    def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
+        """Writes the body of a loop, and ``NAME_``, which takes and returns lists."""
+        inputs = body.inputs[: carried + rows]
+        inner = Graph(inputs, {}, body.operations, body.outputs, {})
+        return [
+            *self.write_function(name, inner),
+            f"def {name}_(carry, row):",
+            f"    made = {name}(*carry, *row)",
+            f"    return list(made[:{carried}]), list(made[{carried}:])",
+        ]
+
+    def _write_argument(self, arg: object) -> str:
+        """Writes an argument: values by name, plain constants as literals."""
+        if isinstance(arg, Value):
+            return _variable(arg)
+        if type(arg) in (list, tuple):
+            parts = cast("list[Any]", arg)
+            inside = "".join(f"{self._write_argument(part)}, " for part in parts)
+            return f"[{inside}]" if isinstance(arg, list) else f"({inside})"
+        if _is_numpy_type(arg):
+            # torch.compile of 2.10 and 2.11 cannot look up such a type, but its name.
+            arg = str(np.dtype(cast("Any", arg)))
+        if isinstance(arg, Key):  # as a constant array: compilers do not know keys
+            arg = self._backend.key_words(arg)
+        is_literal = arg is None or type(arg) in (int, bool, str)
+        return repr(arg) if is_literal else self._store(arg, "plain")
+
+    def _store(self, value: object, kind: str) -> str:
+        """Stores an object for the source, and returns its name there."""
+        name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+
+def _is_numpy_type(arg: object) -> bool:
+    """Says whether an argument is one of NumPy's element types."""
+    is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
+    return is_scalar or isinstance(arg, np.dtype)
+
+
+def _variable(value: Value) -> str:
+    """Returns the variable of a value in the source."""
+    return f"v{value.number}"
+
+
+def _assign(operation: Operation, call: str) -> str:
+    """Writes the assignment of a call's results; nested results are flattened."""
+    names = [_variable(value) for value in operation.outputs]
+    if operation.name in LISTS or operation.name == "scan":
+        return f"{''.join(f'{name}, ' for name in names)} = flatten({call})"
+    comma = "," if operation.name == "unstack" and len(names) == 1 else ""
+    return f"{', '.join(names)}{comma} = {call}"
+
+
+def _find_dead(graph: Graph) -> dict[int, list[str]]:
+    """Returns the variables to delete after each operation: those that it uses last."""
+    last_use: dict[int, int] = {}
+    for position, operation in enumerate(graph.operations):
+        for value in (*operation.outputs, *operation.inputs()):
+            last_use[value.number] = position
+    # Outputs and constants stay until the end. The body of a loop is an inner function,
+    # which reads variables of this one.
+    loops = [op for op in graph.operations if op.name == "scan"]
+    kept = {value.number for loop in loops for value in values_in(loop.args)}
+    kept |= {value.number for value in graph.outputs} | set(graph.constants)
+    taken = {value.number for value in graph.inputs}
+    made = {value.number for op in graph.operations for value in op.outputs}
+    deletable = (taken | made) - kept
+    dead: dict[int, list[str]] = {}
+    for number, position in last_use.items():
+        if number in deletable:
+            dead.setdefault(position, []).append(f"v{number}")
+    return dead

@@ -43,7 +43,8 @@ def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
 def _normalize_part(part: object) -> Any:
     """Returns one part of a key with lists as arrays and scalars as integers."""
     if type(part) is slice:
-        return slice(*map(_slice_bound, (part.start, part.stop, part.step)))
+        bounds = (part.start, part.stop, part.step)
+        return slice(*(it if it is None else to_integer(it) for it in bounds))
     if type(part) is list:
         return _list_to_array(cast("list[Any]", part))
     return cast("Any", part).item() if isinstance(part, np.generic) else part
@@ -67,14 +68,14 @@ def _list_to_array(part: list[Any]) -> Any:
     return array
 
 
-def _slice_bound(value: Any) -> Any:
-    """Returns a bound of a slice as an integer, of tensors and NumPy's integers too."""
-    return value if value is None else to_integer(value)
-
-
 def to_integer(value: Any) -> int:
     """Returns an integer; one that is a size of an export stays such a size."""
     return value if isinstance(value, int) else operator.index(value)
+
+
+def parts_of(key: object) -> tuple[Any, ...]:
+    """Returns the parts of a key."""
+    return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
 def first_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:

@@ -1,20 +1,22 @@
-"""The operators of a tensor, by the shortest way to the backend's function.
+"""The operators of a tensor, by the shortest way to the backend's function; ``x.at[key]``.
 
-Each is a function made for its name. If both operands are on one backend, or one is a
-Python number, it calls the backend directly; everything else goes through `apply`.
+Each operator is a function made for its name. If both operands are on one backend, or one
+is a Python number, it calls the backend directly; everything else goes through `apply`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import ref
 
 import numpy as np
 
 from seqloom.tensor._autocast import LISTED, cast_arguments, casting
 from seqloom.tensor._dispatch import apply, notify, observers
+from seqloom.tensor._element_types import require_in_range
 from seqloom.tensor._families import RULES
 from seqloom.tensor._families._keep import likes_of_two
+from seqloom.tensor._index import normalize_key
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._origin import caller, user_frame
 from seqloom.tensor._scope import innermost
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     Operator = Callable[[Any, Any], Any]
+
 
 _scope = innermost.get
 _open_block = casting.get
@@ -182,3 +185,45 @@ def _through_apply(name: str, other: object, left: Any, right: Any) -> Any:
     if is_number or isinstance(other, _ARRAYS) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented
+
+
+_T = TypeVar("_T", bound=TensorState)
+
+
+class At(Generic[_T]):
+    """A tensor that waits for the key: ``x.at[key]``."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: _T) -> None:
+        self._tensor = tensor
+
+    def __getitem__(self, key: Any) -> IndexedElements[_T]:
+        shape = tuple(self._tensor.raw.shape)
+        return IndexedElements(self._tensor, normalize_key(key, shape))
+
+
+class IndexedElements(Generic[_T]):
+    """Some elements of a tensor; values broadcast to them."""
+
+    __slots__ = ("_key", "_tensor")
+
+    def __init__(self, tensor: _T, key: Any) -> None:
+        self._tensor = tensor
+        self._key = key
+
+    def set(self, values: Any) -> _T:
+        """Returns a new tensor with these elements replaced."""
+        return apply("slice_update", self._tensor, self._key, self._convert(values))
+
+    def add(self, values: Any) -> _T:
+        """Returns a new tensor with values added to these elements."""
+        return apply("slice_add", self._tensor, self._key, self._convert(values))
+
+    def _convert(self, values: Any) -> Any:
+        """Returns the values as a tensor of the same element type."""
+        tensor: Any = self._tensor
+        require_in_range(values, tensor.dtype)
+        if not isinstance(values, type(tensor)):
+            values = tensor.backend.tensor(values)
+        return values if values.dtype == tensor.dtype else values.astype(tensor.dtype)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from seqloom.tensor._tensor import Tensor
 
 # Functions that compute nothing.
-_UNMEASURED = frozenset(("dtype", "finfo", "iinfo", "isdtype", "result_type", "key_words"))
+_UNMEASURED = {"finfo", "iinfo", "isdtype", "result_type", "key_words"} | {
+    *("adopt", "dtype", "nbytes", "sync")
+}
 
 
 class _Call(NamedTuple):
@@ -68,9 +70,11 @@ class Profile(Backend):
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []
-        for name in (REQUIRED | EXTENSION) - _UNMEASURED:
+        for name in REQUIRED | EXTENSION | _UNMEASURED:
             if hasattr(inner, name):
-                setattr(self, name, self._time(name, getattr(inner, name)))
+                function = getattr(inner, name)
+                is_measured = name not in _UNMEASURED
+                setattr(self, name, self._time(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:
         """Returns what is not measured from the inner backend."""
@@ -113,7 +117,15 @@ class Profile(Backend):
         found: defaultdict[str, list[_Call]] = defaultdict(list)
         for call in list(self._calls):
             found[call.name].append(call)
-        profiles = [_sum_up(name, calls) for name, calls in found.items()]
+        profiles = [
+            OperationProfile(
+                name,
+                len(calls),
+                sum(call.nanoseconds for call in calls) / 1e9,
+                sum(call.bytes for call in calls),
+            )
+            for name, calls in found.items()
+        ]
         return sorted(profiles, key=lambda profile: profile.seconds, reverse=True)
 
     def table(self) -> str:
@@ -130,7 +142,11 @@ class Profile(Backend):
             ['operation', 'calls', 'ms', 'MB']
         """
         head = f"{'operation':<22}{'calls':>8}{'ms':>12}{'MB':>10}"
-        return "\n".join([head, *map(_line, self.operations)])
+        rows = [
+            f"{it.name:<22}{it.calls:>8}{1e3 * it.seconds:>12.3f}{it.bytes / 1e6:>10.3f}"
+            for it in self.operations
+        ]
+        return "\n".join([head, *rows])
 
     def trace(self, path: str | os.PathLike[str]) -> None:
         """Writes each call as an event for chrome://tracing and Perfetto.
@@ -147,7 +163,18 @@ class Profile(Backend):
             >>> len(json.loads(Path("step.json").read_text())["traceEvents"])
             2
         """
-        events = [_to_event(call) for call in list(self._calls)]
+        events = [
+            {
+                "name": call.name,
+                "ph": "X",
+                "ts": call.start / 1e3,  # microseconds
+                "dur": call.nanoseconds / 1e3,
+                "pid": os.getpid(),
+                "tid": call.thread,
+                "args": {"bytes": call.bytes},
+            }
+            for call in list(self._calls)
+        ]
         trace = {"traceEvents": events, "displayTimeUnit": "ms"}
         write_atomic(path, json.dumps(trace).encode())
 
@@ -192,27 +219,9 @@ class Profile(Backend):
             )
         return super().tensor(data, dtype=dtype)
 
-    # Methods that are not measured.
-
     def to_numpy(self, x: Array) -> Any:
         """Converts an array to NumPy's."""
         return self.inner.to_numpy(x)
-
-    def adopt(self, x: Array, source: Backend) -> Array:
-        """Converts an array of another backend to one of the inner one."""
-        return self.inner.adopt(x, source)
-
-    def sync(self) -> None:
-        """Waits until all functions called before are computed."""
-        self.inner.sync()
-
-    def nbytes(self, x: Array) -> int:
-        """Returns the size of an array in memory."""
-        return self.inner.nbytes(x)
-
-    def dtype(self, x: Array) -> Any:
-        """Returns the element type of an array."""
-        return self.inner.dtype(x)
 
     def __repr__(self) -> str:
         return f"profile({self.inner})"
@@ -223,28 +232,3 @@ def _total_bytes(inner: Backend, out: object) -> int:
     if isinstance(out, (list, tuple)):
         return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))
     return inner.nbytes(out) if hasattr(out, "shape") else 0
-
-
-def _sum_up(name: str, calls: list[_Call]) -> OperationProfile:
-    """Sums all calls of one operation."""
-    seconds = sum(call.nanoseconds for call in calls) / 1e9
-    return OperationProfile(name, len(calls), seconds, sum(call.bytes for call in calls))
-
-
-def _line(profile: OperationProfile) -> str:
-    """Formats one operation as a line of the table."""
-    milliseconds, megabytes = 1e3 * profile.seconds, profile.bytes / 1e6
-    return f"{profile.name:<22}{profile.calls:>8}{milliseconds:>12.3f}{megabytes:>10.3f}"
-
-
-def _to_event(call: _Call) -> dict[str, Any]:
-    """Converts one call to an event of Chrome's trace format; times are microseconds."""
-    return {
-        "name": call.name,
-        "ph": "X",
-        "ts": call.start / 1e3,
-        "dur": call.nanoseconds / 1e3,
-        "pid": os.getpid(),
-        "tid": call.thread,
-        "args": {"bytes": call.bytes},
-    }

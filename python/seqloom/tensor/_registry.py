@@ -21,21 +21,17 @@ def find_backend(
 ) -> Any:
     """Returns the backend of a name; a backend is returned as it is."""
     if isinstance(name, ArrayFunctions):
-        return _require_threads(name, num_threads)
+        backend: Any = name
+        if num_threads is not None and count_threads(num_threads) != backend.threads:
+            raise ArgumentError(
+                f"the backend {backend.name} has {backend.threads} threads, num_threads is "
+                f'{num_threads}; pass the name instead: backend="{backend.name}"'
+            )
+        return backend
     if not isinstance(name, str):
         raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
     library, _, device = name.partition(":")
     return _make(library, device or None, count_threads(num_threads), deterministic)
-
-
-def _require_threads(backend: Any, num_threads: int | None) -> Any:
-    """Refuses another number of threads than a backend was made with."""
-    if num_threads is not None and count_threads(num_threads) != backend.threads:
-        raise ArgumentError(
-            f"the backend {backend.name} has {backend.threads} threads, num_threads is "
-            f'{num_threads}; pass the name instead: backend="{backend.name}"'
-        )
-    return backend
 
 
 # By name, number of threads and determinism: one device may have several names.

@@ -15,10 +15,9 @@ from seqloom.errors import (
     ShapeError,
 )
 from seqloom.tensor import _exchange as exchange
-from seqloom.tensor._at import At
 from seqloom.tensor._dispatch import apply, contains, find_shared_backend
 from seqloom.tensor._index import check_axis, join_axes, normalize_key
-from seqloom.tensor._operators import binary, differentiable, reflect, unary
+from seqloom.tensor._operators import At, binary, differentiable, reflect, unary
 from seqloom.tensor._registry import find_backend
 from seqloom.tensor._scope import move_outwards
 from seqloom.tensor._state import TensorState
@@ -733,10 +732,6 @@ class Tensor(TensorState):
                     f"shape {shape}"
                 )
             return level.inner.ones((), dtype=self.dtype)
-        return self._convert_seed(level, gradient, shape)
-
-    def _convert_seed(self, level: Any, gradient: Any, shape: tuple[int, ...]) -> Array:
-        """Returns a given gradient as an array of the inner backend."""
         if not isinstance(gradient, Tensor):
             gradient = level.inner.tensor(gradient)
         if gradient.shape != shape:

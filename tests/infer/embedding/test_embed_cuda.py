@@ -17,7 +17,7 @@ import seqloom as sl
 from seqloom.infer.embedding import _model, _torch_device
 from seqloom.infer.embedding._model import Device
 from seqloom.infer.embedding._torch_device import PinnedRing, Slab, TorchDevice
-from seqloom.tensor.backends._torch import _device_attention, _device_random
+from seqloom.tensor.backends._torch import _device_random, _packed_attention
 
 
 class Table(torch.nn.Module):
@@ -208,7 +208,7 @@ class Copies(TorchDispatchMode):
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_esm2_on_a_device_waits_for_nothing(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
-    monkeypatch.setattr(_device_attention, "_align", lambda x: x.contiguous())
+    monkeypatch.setattr(_packed_attention, "_align", lambda x: x.contiguous())
     monkeypatch.setattr(_device_random, "_compile", lambda function: function)
     # Tensors without values: whoever asks for one, as .item() does, gets an error.
     with FakeTensorMode(allow_non_fake_inputs=True):

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import cuda_device
 from seqloom.tensor import backend
-from seqloom.tensor.backends._torch import _device_attention as device
+from seqloom.tensor.backends._torch import _packed_attention as device
 
 BOUNDS = [0, 3, 3, 70, 134, 135]
 LONGEST = 67
@@ -36,8 +36,8 @@ def test_the_kernels_take_these_arguments(kind, causal, dtype, monkeypatch):
         q = torch.empty(135, 2, 16, device="cuda", dtype=dtype)
         ends = torch.empty(6, device="cuda", dtype=torch.int32)
         given = q, q, q, ends
-        out, lse = plain(device.attention_varlen)(*given, LONGEST, None, causal)
-        grads = plain(device.attention_varlen_grad)(q, *given, out, lse, 67, None, causal)
+        out, lse = plain(device.attend_on_cuda)(*given, LONGEST, None, causal)
+        grads = plain(device.attend_on_cuda_grad)(q, *given, out, lse, 67, None, causal)
     assert (out.shape, out.dtype) == (q.shape, dtype)
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
@@ -73,7 +73,7 @@ def counted(called: dict[str, int], name: str, function: Any) -> Any:
 def test_heads_that_no_kernel_can_load_take_tiles(width, dtype, served):
     with FakeTensorMode():
         q = torch.empty(9, 2, width, device="cuda", dtype=dtype)
-        assert device.serves(q, q, q, scale=None) is served
+        assert device.cuda_kernel_takes(q, q, q, scale=None) is served
 
 
 def test_without_attention_of_varying_lengths_the_other_kernel_serves(monkeypatch):

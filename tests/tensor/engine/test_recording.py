@@ -8,7 +8,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import GradientError
-from seqloom.tensor._autodiff import pull_back
+from seqloom.tensor._backward import pull_back
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._tape import draw_number, record
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from seqloom.tensor._compile._numpy._arena import Span, place_spans
+from seqloom.tensor._compile._numpy._layout import Span, place_spans
 
 LINE = 64
 SPANS = st.lists(

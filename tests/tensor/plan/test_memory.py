@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
 from seqloom.tensor._compile._numpy import NumPyProgram
-from seqloom.tensor._compile._numpy._arena import Span, place_spans
+from seqloom.tensor._compile._numpy._layout import Span, place_spans
 
 B = backend("numpy", num_threads=1)
 

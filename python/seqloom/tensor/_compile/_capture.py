@@ -10,19 +10,22 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._backend import REQUIRED, Backend
-from seqloom.tensor._compile._impure import unwatched
-from seqloom.tensor._compile._recorder import Recorder
-from seqloom.tensor._compile._substitute import capturing, substitute
-from seqloom.tensor._compile._symbol import Symbol, SymbolKey, has_symbol, refuse
-from seqloom.tensor._compile._unsized import (
+from seqloom.tensor._compile._code import unwatched
+from seqloom.tensor._compile._symbol import (
     INDEXING,
     UNSIZED,
+    Symbol,
+    SymbolKey,
+    capturing,
+    has_symbol,
+    refuse,
     replace_known_masks,
     require_known_shape,
+    substitute,
 )
 from seqloom.tensor._families._shape_rule import Call
 from seqloom.tensor._families._table import find_kinds
-from seqloom.tensor._graph import Value, flatten, values_in
+from seqloom.tensor._graph import LISTS, Graph, Operation, Value, flatten, values_in
 from seqloom.tensor._native_error import translate
 from seqloom.tensor._origin import current_line
 from seqloom.tensor._scope import suspend_scopes
@@ -31,8 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from seqloom.tensor._backend import Array
-    from seqloom.tensor._compile._recorder import Kind
     from seqloom.tensor._leaves import Leaf
+
+    Body = Callable[[list[Symbol], list[Symbol]], tuple[Sequence[Array], Sequence[Array]]]
+
 
 # These take a Python number beside arrays without making it an array.
 NUMBERS_ALONE = frozenset(
@@ -43,13 +48,6 @@ _ARITHMETIC = frozenset(
     {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
     | {"floor_divide", "positive"}
 )
-# Functions that give lists of arrays, each as long as the argument in that position; the
-# other results are single arrays.
-_LISTS: dict[str, tuple[int, ...]] = {
-    "adamw": (0, 2, 3),
-    "sgd": (0, 2),
-    "clip_by_global_norm": (0,),
-}
 # These compute no arrays, so there is nothing to record.
 _NOT_RECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor", "program"})
 
@@ -150,7 +148,10 @@ class Capture(Backend):
         arrays = [value for value in values_in(args) if not self._is_number(value)]
         if not arrays and all(value.weak for value in values_in(args)):
             return tuple(self._to_default_float(arg) for arg in args)
-        dtypes = {value.dtype for value in arrays if _is_float(value.dtype)}
+        # Also the float types that NumPy lacks.
+        dtypes = {
+            it.dtype for it in arrays if it.dtype.kind == "f" or "float" in it.dtype.name
+        }
         if len(dtypes) != 1 or self._of_numbers.isdisjoint(
             value.number for value in values_in(args)
         ):
@@ -253,7 +254,17 @@ class Capture(Backend):
         reverse: bool = False,
     ) -> tuple[list[Array], list[Array]]:
         """Records a loop as one operation, whose body is a graph of its own."""
-        return self.recorder.write_scan(body, init, xs, length=length, reverse=reverse)
+        recorder = self.recorder
+        first, rows = recorder.to_values(init), recorder.to_values(xs)
+        graph = recorder.record_body(body, first, rows)
+        around = _find_free(graph)
+        graph.inputs += around
+        carry, outputs = graph.outputs[: len(first)], graph.outputs[len(first) :]
+        kinds = [(value.shape, value.dtype) for value in carry]
+        kinds += [((length, *value.shape), value.dtype) for value in outputs]
+        options = {"body": graph, "length": length, "reverse": reverse}
+        results = recorder.write("scan", (first, rows, around), options, kinds)
+        return results[: len(first)], results[len(first) :]
 
 
 def _to_symbols(arg: Any) -> Any:
@@ -265,17 +276,12 @@ def _to_symbols(arg: Any) -> Any:
     return arg
 
 
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    """Returns True for a float type, also for those that NumPy lacks."""
-    return dtype.kind == "f" or "float" in dtype.name
-
-
 def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
     """Returns several results as the function returns them: arrays, or lists of arrays."""
-    if name not in _LISTS:
+    if name not in LISTS:
         return tuple(outputs)
     queue = iter(outputs)
-    lists = [[next(queue) for _ in args[position]] for position in _LISTS[name]]
+    lists = [[next(queue) for _ in args[position]] for position in LISTS[name]]
     return (*lists, *queue)
 
 
@@ -293,3 +299,92 @@ def _find_recorded(target: Backend) -> Iterator[str]:
             yield name
     yield from (name for name in REQUIRED - _NOT_RECORDED if name not in vars(Capture))
     yield from (name for name in UNSIZED if hasattr(Backend, name))
+
+
+Kind = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+class Recorder:
+    """Adds values, constants and operations to a graph."""
+
+    def __init__(self, target: Backend) -> None:
+        self.graph = self.root = Graph()  # `graph` is the body while a loop is recorded
+        self._target = target
+        self._count = 0
+        # The array is kept, or another one could get its id.
+        self._constants: dict[int, tuple[Value, Array]] = {}
+
+    def new_value(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
+    ) -> Value:
+        """Makes a value that differs from all others."""
+        self._count += 1
+        return Value(self._count - 1, tuple(shape), np.dtype(dtype), weak)
+
+    def new_input(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
+    ) -> Symbol:
+        """Adds an input to the graph."""
+        value = self.new_value(shape, dtype, weak=weak)
+        self.graph.inputs.append(value)
+        return Symbol(value)
+
+    def write(
+        self, name: str, args: tuple[Any, ...], options: dict[str, Any], kinds: list[Kind]
+    ) -> list[Symbol]:
+        """Adds an operation whose results have the given shapes and dtypes."""
+        outputs = tuple(self.new_value(shape, dtype) for shape, dtype in kinds)
+        operation = Operation(name, args, options, outputs, current_line())
+        self.graph.operations.append(operation)
+        return [Symbol(value) for value in outputs]
+
+    def to_value(self, arg: Any) -> Any:
+        """Returns an argument with a value instead of each symbol and array in it."""
+        if isinstance(arg, Symbol):
+            return arg.value
+        if isinstance(arg, SymbolKey):
+            return arg.symbol.value
+        if type(arg) in (list, tuple):
+            return type(arg)(self.to_value(part) for part in arg)
+        # An array of any library; types have these attributes too.
+        is_array = hasattr(arg, "shape") and hasattr(arg, "dtype")
+        return self._find_constant(arg) if is_array and not isinstance(arg, type) else arg
+
+    def to_values(self, arrays: Sequence[Array]) -> list[Value]:
+        """Returns the values of symbols and arrays."""
+        return [self.to_value(array) for array in arrays]
+
+    def _find_constant(self, array: Array) -> Value:
+        """Returns the value of an array that is the same at every call."""
+        known = self._constants.get(id(array))
+        if known is None:
+            own = self._target.asarray(array)
+            value = self.new_value(own.shape, self._target.dtype(own))
+            self.root.constants[value.number] = own
+            known = self._constants[id(array)] = (value, array)
+        return known[0]
+
+    def record_body(self, body: Body, init: list[Value], xs: list[Value]) -> Graph:
+        """Returns the graph of one iteration."""
+        outer, self.graph = self.graph, Graph()
+        try:
+            carry = [self.new_input(value.shape, value.dtype) for value in init]
+            row = [self.new_input(value.shape[1:], value.dtype) for value in xs]
+            carry_out, outputs = body(carry, row)
+            self.graph.outputs = [*self.to_values(carry_out), *self.to_values(outputs)]
+            return self.graph
+        finally:
+            self.graph = outer
+
+
+def _find_free(graph: Graph) -> list[Value]:
+    """Returns the values that a body reads and does not compute, each once."""
+    known = {value.number for value in graph.inputs}
+    free: dict[int, Value] = {}
+    for operation in graph.operations:
+        for value in operation.inputs():
+            if value.number not in known:
+                free[value.number] = value
+        known |= {value.number for value in operation.outputs}
+    free |= {v.number: v for v in values_in(graph.outputs) if v.number not in known}
+    return list(free.values())

@@ -1,21 +1,34 @@
-"""Code: the variables that a function reads, and whether it is a library's."""
+"""Code: the variables that a function reads, and its calls of clocks and generators.
+
+While a step is captured, a profile function (`sys.setprofile`) sees each call on this
+thread. It checks the calls in the user's own code, and skips the calls inside libraries.
+The states of random generators that the step can reach are compared before and after.
+"""
 
 from __future__ import annotations
 
 import builtins
+import datetime as dt
 import dis
+import random
 import sys
 import sysconfig
-from functools import lru_cache
+from contextlib import contextmanager
+from functools import cache, lru_cache
 from importlib.util import resolve_name
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
+from seqloom.errors import CaptureError
 from seqloom.tensor._leaves import identity_of
-from seqloom.tensor._origin import PACKAGE
+from seqloom.tensor._origin import PACKAGE, is_internal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from types import FrameType
+
 
 _LIBRARIES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax", "seqloom"})
 STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
@@ -42,26 +55,32 @@ def list_attributes(value: object) -> list[tuple[str, Any]]:
 
 def describe_function(function: FunctionType, *, with_defaults: bool = True) -> Node:
     """Describes a function by its code, the variables that it names and its imports."""
-    read, names = _make_reader(function)
-    parts: list[tuple[str, Any]] = list(zip(names, read(function), strict=False))
-    # A module that the step is the first to import is a further part at the next call.
+    code, around = function.__code__, function.__globals__
+    loads = () if is_of_library(function) else _find_globals(code)
+    names = [name for name in loads if name in around or not hasattr(builtins, name)]
     imports = _list_imports(function)
+    read = _make_reader(function, names, imports)
+    variables = [*code.co_freevars, *names]
+    parts: list[tuple[str, Any]] = list(zip(variables, read(function), strict=False))
+    # A module that the step is the first to import is a further part at the next call.
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
-        parts += _list_defaults(function)
+        defaults = function.__defaults__ or ()
+        arguments = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
+        by_name = dict(zip(arguments, defaults, strict=True)) | (
+            function.__kwdefaults__ or {}
+        )
+        parts += [(f"{function.__name__}({name})", by_name[name]) for name in by_name]
         parts += list_attributes(function)
-    code = function.__code__
-    return Node(
-        (FunctionType, identity_of(code)), read if parts or imports else None, parts
-    )
+    form = (FunctionType, identity_of(code))
+    return Node(form, read if parts or imports else None, parts)
 
 
-def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], list[str]]:
-    """Returns a reader of a function's variables and defaults, and the variables' names."""
-    cells, around = function.__closure__ or (), function.__globals__
-    loads = () if is_of_library(function) else _find_globals(function.__code__)
-    names = [name for name in loads if name in around or not hasattr(builtins, name)]
-    get, modules, imports = around.get, sys.modules, _list_imports(function)
+def _make_reader(
+    function: FunctionType, names: list[str], imports: list[str]
+) -> Callable[[Any], list[Any]]:
+    """Returns a reader of a function's variables, imports and defaults."""
+    cells, get, modules = function.__closure__ or (), function.__globals__.get, sys.modules
 
     def read(function: FunctionType) -> list[Any]:
         values = [read_cell(cell) for cell in cells]
@@ -71,7 +90,7 @@ def _make_reader(function: FunctionType) -> tuple[Callable[[Any], list[Any]], li
         values += [function.__code__, *(function.__kwdefaults__ or {}).values()]
         return [*values, *function.__dict__.values()] if function.__dict__ else values
 
-    return read, [*function.__code__.co_freevars, *names]
+    return read
 
 
 def _list_imports(function: FunctionType) -> list[str]:
@@ -83,14 +102,6 @@ def _list_imports(function: FunctionType) -> list[str]:
         resolve_name("." * level + name, package) if level and package else name
         for level, name in _find_imports(function.__code__)
     ]
-
-
-def _list_defaults(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yields the defaults of a function's arguments, with their names."""
-    defaults, code = function.__defaults__ or (), function.__code__
-    names = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
-    by_name = dict(zip(names, defaults, strict=True)) | (function.__kwdefaults__ or {})
-    yield from ((f"{function.__name__}({name})", by_name[name]) for name in by_name)
 
 
 def read_cell(cell: Any) -> Any:
@@ -154,3 +165,155 @@ def is_of_library(value: Any) -> bool:
         return True
     module = value if isinstance(value, ModuleType) else sys.modules.get(name)
     return _is_of_library(getattr(module, "__file__", None) or "")
+
+
+# fmt: off
+_C_FUNCTIONS = {
+    "time": {"time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
+             "monotonic_ns", "process_time", "process_time_ns", "thread_time",
+             "thread_time_ns"},
+    "posix": {"urandom", "getrandom"},
+    "torch": {"bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like",
+              "randint", "randint_like", "randn", "randn_like", "randperm"},
+}
+_TORCH_METHODS = frozenset({
+    "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_",
+    "multinomial", "normal_", "random_", "uniform_",
+})
+_DATE_METHODS = frozenset({"now", "today", "utcnow"})
+_PYTHON_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
+# fmt: on
+
+
+@contextmanager
+def refuse_impure_calls(executed: set[CodeType]) -> Generator[None]:
+    """Collects the code that runs in the block; then refuses impure calls in it."""
+    # Does nothing if this thread has another profile function, such as cProfile's.
+    if sys.getprofile() is not None:
+        yield
+        return
+    watch = _Watch(executed)
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+    if found := watch.found:
+        raise CaptureError(
+            f"{found[0]} inside a compiled step: the value changes at each call, but the "
+            "compiled step would repeat the first",
+            advice=". Make the call before the step and pass "
+            "the value as an argument; for random numbers use a key (sl.Key)",
+        )
+
+
+class _Watch:
+    """The profile function: it is called twice for each call, so it decides quickly."""
+
+    def __init__(self, executed: set[CodeType]) -> None:
+        self.found: list[str] = []
+        self._executed = executed
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        """Notes an impure call, if this event is one."""
+        name = None
+        if event == "c_call":
+            if _is_user_file(frame.f_code.co_filename):
+                name = _name_c_call(arg)
+        elif event == "call" and (caller := frame.f_back) is not None:
+            self._executed.add(frame.f_code)
+            is_user = _is_user_file(caller.f_code.co_filename)
+            name, frame = _name_python_call(frame) if is_user else None, caller
+        if name is not None:
+            line = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+            last = name.rpartition(".")[2]
+            is_clock = name.startswith("time.") or last in _DATE_METHODS
+            what = "calls" if is_clock else "draws from a random generator with"
+            self.found.append(f"{line} {what} {name}")
+
+
+class unwatched:  # noqa: N801  # a context manager
+    """Switches the watch of this thread off for a block that runs library code only."""
+
+    def __enter__(self) -> None:
+        self._watch = sys.getprofile()
+        if type(self._watch) is _Watch:
+            sys.setprofile(None)
+
+    def __exit__(self, *_: object) -> None:
+        if type(self._watch) is _Watch:
+            sys.setprofile(self._watch)
+
+
+@cache
+def _is_user_file(name: str) -> bool:
+    """Returns True for a file of the user's code, not of a library."""
+    is_library = "site-packages" in name or name.startswith((*STDLIB_FOLDERS, "<frozen"))
+    return not (is_library or is_internal(name))
+
+
+def _name_c_call(function: Any) -> str | None:
+    """Returns the name of a C function that is impure; None for any other."""
+    name, owner = function.__name__, getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None) or ""
+    owner_module = type(cast("Any", owner)).__module__
+    if name in _C_FUNCTIONS.get(module, ()):
+        return f"{module}.{name}"
+    if name in _DATE_METHODS and isinstance(owner, type) and issubclass(owner, dt.date):
+        return f"{owner.__name__}.{name}"
+    if name in _TORCH_METHODS and owner_module.startswith("torch"):
+        return f"torch.Tensor.{name}"
+    return f"random.{name}" if _is_shared(owner) and name != "setstate" else None
+
+
+def _name_python_call(frame: FrameType) -> str | None:
+    """Returns the name of a Python function that is impure; None for any other."""
+    name, module = frame.f_code.co_name, frame.f_globals.get("__name__", "")
+    if name in _PYTHON_FUNCTIONS.get(module, ()) or module == "secrets":
+        return f"{module}.{name}"
+    if name == "rvs" and module.startswith("scipy."):
+        return "the method rvs of scipy.stats"
+    if module != "random" or not _is_shared(frame.f_locals.get("self")):
+        return None
+    return f"random.{name}" if name not in ("seed", "setstate", "getstate") else None
+
+
+def _is_shared(generator: Any) -> bool:
+    """Returns True for the global generator of `random`, and for a `SystemRandom`."""
+    shared = getattr(random.random, "__self__", None)  # noqa: S311  # no number is drawn
+    if generator is None:
+        return False
+    return generator is shared or isinstance(generator, random.SystemRandom)
+
+
+def list_shared(names: set[str]) -> list[object]:
+    """Returns the generators that NumPy and Python share, if code names ``random``."""
+    functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
+    return [function.__self__ for function in functions] if "random" in names else []
+
+
+def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
+    """Returns the random generators among values, each with its state."""
+    return [(value, state) for value in values if (state := _find_state(value)) is not None]
+
+
+def require_undrawn(before: list[tuple[object, object]]) -> None:
+    """Refuses a step that has drawn from a generator since `find_generators`."""
+    for generator, state in before:
+        if _find_state(generator) != state:
+            raise CaptureError(
+                f"the compiled step draws from a {type(generator).__name__} outside of it; "
+                "the program would repeat this draw at every call. Draw before the step "
+                "and pass the numbers, or use a key (sl.Key)"
+            )
+
+
+def _find_state(value: object) -> object:
+    """Returns the state of a random generator; None for any other object."""
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state(legacy=False))
+    if isinstance(value, random.Random):  # noqa: S311  # the user's
+        return value.getstate()
+    return None

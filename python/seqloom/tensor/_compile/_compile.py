@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
+from seqloom.tensor._compile._code import require_undrawn
 from seqloom.tensor._compile._environment import Environment
-from seqloom.tensor._compile._impure import require_undrawn
 from seqloom.tensor._compile._program import Program, renewed_at_fork
 from seqloom.tensor._compile._signature import Signature
 from seqloom.tensor._compile._trace import trace
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType
 
+_BY_POSITION = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
 _MANY = 8  # this number of programs causes a warning
 _MOST = 64  # the number of programs that are kept; each may hold memory
 
@@ -99,7 +103,10 @@ class Compiled:
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
-        self._arity = _find_arity(self._parameters)
+        # How many arguments a call by position has; -1 if that is not fixed.
+        kinds = [parameter.kind for parameter in self._parameters.parameters.values()]
+        is_fixed = all(kind in _BY_POSITION for kind in kinds)
+        self._arity = len(kinds) if is_fixed else -1
         update_wrapper(cast("Any", self), function)
 
     @property
@@ -222,13 +229,6 @@ class _BoundMethod:
     def __getattr__(self, name: str) -> Any:
         """Returns an attribute of the compiled function."""
         return getattr(self._compiled, name)
-
-
-def _find_arity(signature: inspect.Signature) -> int:
-    """Returns how many arguments a call by position has; -1 if that is not fixed."""
-    kinds = [parameter.kind for parameter in signature.parameters.values()]
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return len(kinds) if all(kind in plain for kind in kinds) else -1
 
 
 def _describe_difference(before: object, after: object) -> str:

@@ -20,11 +20,12 @@ from seqloom.tensor._compile._code import (
     Missing,
     Node,
     describe_function,
+    find_generators,
     find_names,
     is_of_library,
+    list_shared,
 )
 from seqloom.tensor._compile._contents import PLAIN, describe, list_objects
-from seqloom.tensor._compile._impure import find_generators, list_shared
 from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._tensor import Tensor
 

@@ -8,17 +8,19 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from seqloom._key import Key
 from seqloom._system import after_fork
-from seqloom.tensor._compile._failure import explain_failure
+from seqloom.errors import SeqloomError
+from seqloom.tensor._graph import UPDATES, flatten, map_values
 from seqloom.tensor._leaves import assign_owners
+from seqloom.tensor._native_error import translate
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from seqloom.tensor._backend import Array, Backend
-    from seqloom.tensor._compile._results import Build
     from seqloom.tensor._compile._signature import Signature
-    from seqloom.tensor._graph import Graph
+    from seqloom.tensor._compile._trace import Build
+    from seqloom.tensor._graph import Graph, Operation
     from seqloom.tensor._leaves import Leaf
 
 
@@ -40,12 +42,6 @@ def _renew_locks() -> None:
 
 
 after_fork(_renew_locks)
-
-
-def _find_lock(leaf: Leaf) -> threading.Lock:
-    """Returns the lock of a leaf, the same as long as the leaf lives."""
-    lock = _leaf_locks.get(leaf)
-    return lock or _leaf_locks.setdefault(leaf, threading.Lock())
 
 
 class Program:
@@ -72,7 +68,9 @@ class Program:
         if not self._written:
             return self._run_step(signature)
         # Two calls must not write the same leaves at the same time.
-        with _find_lock(signature.leaves[self._written[0]]):
+        leaf = signature.leaves[self._written[0]]
+        lock = _leaf_locks.get(leaf) or _leaf_locks.setdefault(leaf, threading.Lock())
+        with lock:
             return self._run_step(signature)
 
     def _run_step(self, signature: Signature) -> Any:
@@ -120,3 +118,34 @@ def to_array(value: object, backend: Backend) -> Array:
         return backend.key_words(value)
     # The caller may write its array as soon as the call has returned.
     return backend.asarray(value, copy=backend.defers or None)
+
+
+def explain_failure(
+    error: Exception, graph: Graph, arrays: Sequence[Array], backend: Backend
+) -> SeqloomError:
+    """Returns our error; it names the operation, its line, shapes and dtypes if found."""
+    if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
+        return translate(error, "a compiled step", tuple(arrays), backend)
+    known: dict[int, Array] = dict(graph.constants)
+    known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
+    for operation in graph.operations:
+        if operation.name in UPDATES or operation.name == "scan":
+            break  # it would overwrite the user's state, or is many operations
+        if (found := _run(operation, known, backend)) is not None:
+            return found
+    return translate(error, "a compiled step", tuple(arrays), backend)
+
+
+def _run(
+    operation: Operation, known: dict[int, Array], backend: Backend
+) -> SeqloomError | None:
+    """Runs an operation; returns its error."""
+    args = map_values(operation.args, lambda value: known[value.number])
+    try:
+        result = getattr(backend, operation.name)(*args, **operation.options)
+    except Exception as error:  # noqa: BLE001  # whatever the library raises
+        ours = translate(error, operation.name, args, backend)
+        return type(ours)(f"{operation.where}: {ours}")
+    pairs = zip(operation.outputs, flatten(result), strict=True)
+    known.update((value.number, array) for value, array in pairs)
+    return None

@@ -210,14 +210,11 @@ def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
         return dict_maker(cast("dict[Any, Any]", value))(parts)
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
-        return _make_like(value, [replace_inputs(part, symbols, backend) for part in items])
+        made = [replace_inputs(part, symbols, backend) for part in items]
+        # A named tuple takes its parts one by one.
+        kind = cast("Any", type(value))
+        return kind(*made) if hasattr(kind, "_fields") else kind(made)
     return value
-
-
-def _make_like(value: Any, parts: list[Any]) -> Any:
-    """Makes a list or tuple of the same class; a named tuple takes its parts one by one."""
-    kind = cast("Any", type(value))
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
 def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from contextlib import contextmanager
+from enum import Enum
 from traceback import extract_tb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import CaptureError, SeqloomError
 from seqloom.tensor._compile._capture import Capture
-from seqloom.tensor._compile._copies import insert_copies
-from seqloom.tensor._compile._impure import refuse_impure_calls
+from seqloom.tensor._compile._code import refuse_impure_calls
+from seqloom.tensor._compile._passes import insert_copies, simplify
 from seqloom.tensor._compile._program import Program, to_array
-from seqloom.tensor._compile._results import Results
-from seqloom.tensor._compile._signature import Signature, replace_inputs
-from seqloom.tensor._compile._simplify import simplify
-from seqloom.tensor._compile._symbol import SymbolKey
-from seqloom.tensor._tensor import Tensor
+from seqloom.tensor._compile._signature import Signature, dict_maker, replace_inputs
+from seqloom.tensor._compile._symbol import Symbol, SymbolKey
+from seqloom.tensor._leaves import HasLeaves
+from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from types import CodeType
 
+    from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._graph import Graph, Value
 
 
@@ -68,7 +71,10 @@ def _run(
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # whatever happens, the leaves show their own arrays again
         capture.restore()
-    return [_find_value(symbol) for symbol in symbols], result, new
+    raws = [
+        symbol.raw if isinstance(symbol, Tensor) else symbol.symbol for symbol in symbols
+    ]
+    return [raw.value for raw in raws], result, new
 
 
 @contextmanager
@@ -107,11 +113,6 @@ def _make_symbol(capture: Capture, value: object) -> Tensor | SymbolKey:
     return SymbolKey(symbol, capture) if isinstance(value, Key) else Tensor(symbol, capture)
 
 
-def _find_value(symbol: Tensor | SymbolKey) -> Value:
-    """Returns the value of what replaces an input."""
-    return (symbol.raw if isinstance(symbol, Tensor) else symbol.symbol).value
-
-
 def _finish_graph(
     capture: Capture,
     after: Signature,
@@ -130,7 +131,10 @@ def _finish_graph(
     graph.outputs += recorder.to_values(results)
     graph.donated = {index: output for output, index in enumerate(written)}
     _require_same_kinds(after, state, new_state)
-    shared = {value.number for value in (*state, *_find_numpy_inputs(after, inputs))}
+    # The caller may write its NumPy arrays later.
+    pairs = zip(after.inputs, inputs, strict=True)
+    arrays = [symbol for value, symbol in pairs if isinstance(value, np.ndarray)]
+    shared = {value.number for value in (*state, *arrays)}
     graph = insert_copies(simplify(graph), shared, len(written), recorder.new_value)
     return graph, written
 
@@ -142,13 +146,6 @@ def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
     for owner, leaf in owners.items():
         if owner in indices:
             yield indices[id(leaf)], indices[owner]
-
-
-def _find_numpy_inputs(signature: Signature, inputs: list[Value]) -> Iterator[Value]:
-    """Yields the inputs that are NumPy arrays, which the caller may write later."""
-    for value, symbol in zip(signature.inputs, inputs, strict=True):
-        if isinstance(value, np.ndarray):
-            yield symbol
 
 
 def _require_same_kinds(after: Signature, state: list[Value], new: list[Value]) -> None:
@@ -177,3 +174,119 @@ def _require_unchanged(before: Signature, after: Signature, capture: Capture) ->
             "setting or a name), which would happen once instead of at every call; do that "
             "outside of the step"
         )
+
+
+# Builds a result from the arrays of one call and the arguments of that call.
+Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
+
+_IMMUTABLE = (
+    *(type(None), bool, int, float, complex, str, bytes, range, slice, type),
+    *(np.generic, np.dtype, Enum, Key),
+)
+
+
+class Results:
+    """Knows how to put the results of a step together from the program's outputs."""
+
+    def __init__(self, holders: list[Any]) -> None:
+        self._holders = holders  # the stateful objects among the arguments
+        self.raws: list[Any] = []  # the symbols that become outputs of the program
+
+    def plan(self, value: Any) -> Build:
+        """Collects the symbols of a result; returns what builds the like from arrays."""
+        makers: list[tuple[Any, Callable[[Any], Build]]] = [
+            (Tensor, self._plan_tensor),
+            (SymbolKey, self._plan_key),
+            (Gradients, self._plan_gradients),
+            (HasLeaves, self._plan_holder),
+            ((dict, list, tuple), self._plan_container),
+        ]
+        for kind, make in makers:
+            if isinstance(value, kind):
+                return make(value)
+        return _plan_constant(value)
+
+    def _plan_tensor(self, value: Tensor) -> Build:
+        """A tensor; a Python number of the call stays one."""
+        raw = value.raw
+        while hasattr(raw, "node"):  # recorded for a gradient
+            raw = raw.value
+        self.raws.append(raw)
+        if isinstance(raw, Symbol) and raw.value.weak:
+            return lambda arrays, _signature, _backend: float(next(arrays))
+        # `keep`: the memory scope of the call does not release a result.
+        return lambda arrays, _signature, backend: Tensor(next(arrays), backend).keep()
+
+    def _plan_key(self, value: SymbolKey) -> Build:
+        """A random key."""
+        self.raws.append(value.symbol)
+        return lambda arrays, _signature, backend: Key.from_json(
+            [int(word) for word in backend.to_numpy(next(arrays))]
+        )
+
+    def _plan_holder(self, value: HasLeaves) -> Build:
+        """A module or optimiser: the one in the same position among the arguments."""
+        for index, holder in enumerate(self._holders):
+            if holder is value:
+                return lambda _arrays, signature, _backend, at=index: signature.holders[at]
+        raise CaptureError(
+            f"the compiled step returned a {type(value).__name__} that is not among its "
+            "arguments; return tensors, and modules and optimisers that the step was passed"
+        )
+
+    def _plan_container(self, value: Any) -> Build:
+        """A dict, list or tuple of results."""
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value).items()
+            named = {key: self.plan(part) for key, part in items}
+            make_dict = dict_maker(cast("dict[Any, Any]", value))
+            return lambda arrays, signature, backend: make_dict(
+                {key: build(arrays, signature, backend) for key, build in named.items()}
+            )
+        builds = [self.plan(part) for part in value]
+        kind = cast("Any", type(value))
+        make: Callable[[list[Any]], Any] = getattr(kind, "_make", kind)
+        return lambda arrays, signature, backend: make(
+            [build(arrays, signature, backend) for build in builds]
+        )
+
+    def _plan_gradients(self, value: Gradients) -> Build:
+        """Gradients by the parameters of the call, which may be another instance's."""
+        self.raws += [value.get(number) for number in value]
+        leaves = [leaf for holder in self._holders for leaf in holder.leaves()[1]]
+        unique = {id(leaf): leaf for leaf in leaves}.values()
+        known = {it.id: index for index, it in enumerate(unique) if hasattr(it, "id")}
+        # A parameter that is no argument of the step keeps its id.
+        indices = [(known.get(number, number), number in known) for number in value]
+
+        def build(arrays: Iterator[Array], signature: Signature, backend: Backend) -> Any:
+            leaves: list[Any] = signature.leaves
+            numbers = [leaves[index].id if found else index for index, found in indices]
+            return Gradients({number: next(arrays) for number in numbers}, backend)
+
+        return build
+
+
+def _plan_constant(value: object) -> Build:
+    """A result that is the same at every call; an array is copied at each."""
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", value)
+        return lambda _arrays, _signature, _backend: array.copy()
+    if not _is_immutable(value):
+        raise CaptureError(
+            f"the compiled step returned a {type(value).__name__}; return tensors, "
+            "numbers, strings, keys, the modules and optimisers among the arguments, or "
+            "dicts, lists and tuples of these"
+        )
+    return lambda _arrays, _signature, _backend: value
+
+
+def _is_immutable(value: object) -> bool:
+    """Returns True if a value cannot change, and holds no value that can."""
+    if not isinstance(value, type) and dataclasses.is_dataclass(value):
+        parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
+        instance: Any = value
+        return instance.__dataclass_params__.frozen and all(map(_is_immutable, parts))
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(_is_immutable, cast("Iterable[Any]", value)))
+    return isinstance(value, _IMMUTABLE)

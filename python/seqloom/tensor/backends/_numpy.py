@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import BackendError
-from seqloom.tensor._backend import Backend
+from seqloom.tensor._backend import Backend, check_overrides, functions_of
 from seqloom.tensor._families._table import FAMILIES
-from seqloom.tensor.backends._table import check_overrides, functions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

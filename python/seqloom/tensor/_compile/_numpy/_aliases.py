@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._graph import Value, values_in
+from seqloom.tensor._graph import UPDATES, Value, values_in
+from seqloom.tensor._index import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,18 +19,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-# The outputs of an update are the arguments in these positions, overwritten.
-_UPDATES = {"adamw": (0, 2, 3), "sgd": (0, 2)}
-
-
-def _reshape(x: Array, shape: tuple[int, ...]) -> Array:
-    """Reshapes without a copy; raises ValueError where that is not possible."""
-    return cast("Array", np.reshape(x, shape, copy=False))
-
 
 def _index(x: Array, key: object) -> Array:
     """Indexes with integers and slices; gives an array even if no axis remains."""
-    parts = _parts_of(key)
+    parts = parts_of(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
@@ -37,8 +31,9 @@ def _keep(x: Array, *_: object) -> Array:
     return x
 
 
-_VIEWS: dict[str, Callable[..., Array]] = {
-    "reshape": _reshape,
+_VIEWS: dict[str, Callable[..., Any]] = {
+    # Without a copy: NumPy raises ValueError where that is not possible.
+    "reshape": partial(np.reshape, copy=False),
     "permute_dims": np.permute_dims,
     "matrix_transpose": np.matrix_transpose,
     "expand_dims": np.expand_dims,
@@ -63,16 +58,12 @@ class Aliases:
         for value in (*graph.inputs, *graph.outputs):
             self.values[value.number] = value
         for operation in graph.operations:
-            self._add(operation)
-
-    def _add(self, operation: Operation) -> None:
-        """Adds an operation; the order is that of the graph."""
-        for value in (*operation.inputs(), *operation.outputs):
-            self.values[value.number] = value
-        if self._is_view(operation):
-            self.views[operation.outputs[0].number] = operation
-        for before, after in _pair_updates(operation):
-            self._overwritten[after.number] = before
+            for value in (*operation.inputs(), *operation.outputs):
+                self.values[value.number] = value
+            if self._is_view(operation):
+                self.views[operation.outputs[0].number] = operation
+            for before, after in _pair_updates(operation):
+                self._overwritten[after.number] = before
 
     def _is_view(self, operation: Operation) -> bool:
         """Returns True if an operation gives a view."""
@@ -93,7 +84,11 @@ class Aliases:
     def _strides_of(self, value: Value) -> Array:
         """Returns an array with the strides of a value, whose memory is not readable."""
         if value.number not in self._strided:
-            self._strided[value.number] = _make_strided(value.shape, value.dtype)
+            shape, dtype = value.shape, value.dtype
+            steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
+            strides = tuple(int(step) for step in steps[::-1][len(steps) - len(shape) :])
+            over_one = np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
+            self._strided[value.number] = over_one
         return self._strided[value.number]
 
     def origin(self, value: Value) -> int:
@@ -128,7 +123,8 @@ def is_alias(operation: Operation) -> bool:
     if not isinstance(first, Value) or any(values_in(rest)):
         return False
     if operation.name == "index":
-        return _is_basic(rest[0])
+        kinds = (int, slice, type(...), type(None))
+        return all(isinstance(part, kinds) for part in parts_of(rest[0]))
     return operation.name != "astype" or first.dtype == operation.outputs[0].dtype
 
 
@@ -137,32 +133,14 @@ def make_view(operation: Operation, x: Array) -> Array:
     return _VIEWS[operation.name](x, *operation.args[1:], **operation.options)
 
 
-def _parts_of(key: object) -> tuple[Any, ...]:
-    """Returns the parts of an index."""
-    return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
-
-
-def _is_basic(key: object) -> bool:
-    """Returns True if an index has integers, slices, None and ... only."""
-    kinds = (int, slice, type(...), type(None))
-    return all(isinstance(part, kinds) for part in _parts_of(key))
-
-
 def _flips(key: object) -> bool:
     """Returns True if a slice of an index has a negative step."""
-    steps = (getattr(part, "step", None) for part in _parts_of(key))
+    steps = (getattr(part, "step", None) for part in parts_of(key))
     return any(step is not None and step < 0 for step in steps)
-
-
-def _make_strided(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Returns an array of a shape over one element: it serves only to compute strides."""
-    steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
-    strides = tuple(int(step) for step in steps[::-1][len(steps) - len(shape) :])
-    return np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides)
 
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
     """Pairs each value that an update overwrites with the value afterwards."""
-    positions = _UPDATES.get(operation.name, ())
+    positions = UPDATES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)

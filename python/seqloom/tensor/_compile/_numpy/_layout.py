@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from seqloom.tensor._compile._numpy._aliases import Aliases
-from seqloom.tensor._compile._numpy._arena import Span, find_spans, place_spans
-from seqloom.tensor._compile._numpy._functions import find_function, has_out
+from seqloom.tensor._compile._numpy._fuse import find_dtype
 from seqloom.tensor._compile._numpy._groups import Grouping, OperationGroup, sort_groups
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
     from seqloom.tensor._backend import Backend
-    from seqloom.tensor._graph import Graph, Value
+    from seqloom.tensor._graph import Graph, Operation, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -20,51 +28,44 @@ class Layout:
     """A graph in groups, with the memory of its values."""
 
     graph: Graph
-    backend: Backend  # its functions run what no fused group computes
     aliases: Aliases
     groups: list[OperationGroup]  # in the order in which they run
-    needed: set[int]  # values that another group reads, or that are outputs
+    stored: list[list[Value]]  # the values that each group writes into given arrays
     fresh: set[int]  # values that get new memory at each call
     copied: set[int]  # positions of the outputs that are copied
     spans: dict[int, Span]  # of the values in the memory of the program
     nbytes: int  # of that memory
 
-    def list_stored(self, group: OperationGroup) -> list[Value]:
-        """Returns the values that a group writes into an array that it is passed."""
-        return _list_stored(group, self.needed, self.backend)
-
 
 def lay_out(graph: Graph, backend: Backend) -> Layout:
     """Groups the operations of a graph, and chooses the memory of its values."""
     aliases = Aliases(graph)
-    groups = _group_operations(graph, aliases)
-    read = [value for group in groups for value in group.inputs()]
-    needed = {aliases.origin(value) for value in (*read, *graph.outputs)}
-    stored = {
-        value.number for group in groups for value in _list_stored(group, needed, backend)
-    }
-    fresh, copied = _choose_outputs(graph, aliases, stored)
-    spans = find_spans(groups, aliases, stored - fresh, graph.outputs)
-    nbytes = place_spans(spans)
-    return Layout(graph, backend, aliases, groups, needed, fresh, copied, spans, nbytes)
-
-
-def _group_operations(graph: Graph, aliases: Aliases) -> list[OperationGroup]:
-    """Returns the groups in the order in which they run; views do not run."""
     grouping = Grouping(aliases)
     for operation in graph.operations:
-        if operation.outputs[0].number not in aliases.views:
+        if operation.outputs[0].number not in aliases.views:  # views do not run
             grouping.add(operation)
-    return sort_groups(grouping.finish())
+    groups = sort_groups(grouping.finish())
+    read = [value for group in groups for value in group.inputs()]
+    needed = {aliases.origin(value) for value in (*read, *graph.outputs)}
+    stored = [_list_stored(group, needed, backend) for group in groups]
+    numbers = {value.number for values in stored for value in values}
+    fresh, copied = _choose_outputs(graph, aliases, numbers)
+    spans = find_spans(groups, aliases, numbers - fresh, graph.outputs)
+    nbytes = place_spans(spans)
+    return Layout(graph, aliases, groups, stored, fresh, copied, spans, nbytes)
 
 
 def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> list[Value]:
-    """Returns the values that a group writes into an array that it is passed."""
+    """Returns the values that a group writes into an array that it is passed.
+
+    `needed` are the values that another group reads, or that are outputs.
+    """
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]
     operation = group.operations[0]
     function = find_function(backend, operation)
-    return list(operation.outputs) if has_out(function) else []
+    takes_out = _has_out(getattr(function, "__func__", function))
+    return list(operation.outputs) if takes_out else []
 
 
 def _choose_outputs(
@@ -85,3 +86,167 @@ def _choose_outputs(
             copied.add(position)
         seen.add(root)
     return fresh, copied
+
+
+CACHE_LINE = 64  # bytes; vectors are read fastest from the start of one
+
+
+@dataclass(slots=True)
+class Span:
+    """The bytes of one value, which are in use from one group to another."""
+
+    number: int  # of the value
+    nbytes: int
+    first: int  # position of the group that writes the value
+    last: int  # position of the last group that reads it
+    over: int | None = None  # the value whose bytes this one reuses in place
+    offset: int = 0
+
+
+def find_spans(
+    groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
+) -> dict[int, Span]:
+    """Returns a span, still without an offset, for each internal value of a program."""
+    spans = _find_lifetimes(groups, aliases, internal)
+    for value in outputs:  # an output inside the memory is copied after all has run
+        if (span := spans.get(aliases.root(value))) is not None:
+            span.last = len(groups)
+    for position, group in enumerate(groups):
+        if group.dtype is not None:
+            _reuse_in_place(group, position, aliases, spans)
+    return spans
+
+
+def _find_lifetimes(
+    groups: list[OperationGroup], aliases: Aliases, internal: set[int]
+) -> dict[int, Span]:
+    """Finds the group that writes each value, and the last that reads it."""
+    spans: dict[int, Span] = {}
+    for position, group in enumerate(groups):
+        for value in group.inputs():
+            if (span := spans.get(aliases.root(value))) is not None:
+                span.last = position
+        for value in group.outputs():
+            if value.number in internal:
+                spans[value.number] = Span(value.number, value.nbytes, position, position)
+    return spans
+
+
+def _reuse_in_place(
+    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
+) -> None:
+    """Lets the results of a fused group reuse the bytes of operands that it reads last."""
+    free = _find_free_operands(group, position, aliases, spans)
+    # A reduction along an axis of length 1 has the group's shape, but is no elementwise
+    # result.
+    reductions = {
+        operation.outputs[0].number
+        for operation in group.operations
+        if find_dtype(operation) is None
+    }
+    for value in group.outputs():
+        span = spans.get(value.number)
+        if span is None or value.shape != group.shape or value.number in reductions:
+            continue
+        same = [root for root in free if aliases.values[root].dtype == value.dtype]
+        if same:
+            span.over = same[0]
+            free.remove(same[0])
+
+
+def _find_free_operands(
+    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
+) -> list[int]:
+    """Returns the values that a group reads element by element, and nothing reads later."""
+    reads = list(group.inputs())
+    plain = {
+        value.number
+        for value in reads
+        if value.shape == group.shape and aliases.is_whole(value)
+    }
+    views: dict[int, set[int]] = {}  # by root
+    for value in reads:
+        views.setdefault(aliases.root(value), set()).add(value.number)
+    return [
+        root
+        for root, numbers in views.items()
+        if root in spans and spans[root].last == position and numbers <= plain
+    ]
+
+
+def place_spans(spans: dict[int, Span]) -> int:
+    """Sets the offset of each span; returns the total number of bytes."""
+    # Spans that are in use at the same time do not overlap. The largest come first, each at
+    # the lowest offset that is free. Spans that reuse each other's bytes share an offset.
+    chains: dict[int, list[Span]] = {}
+    for span in spans.values():
+        start = span
+        while start.over is not None:
+            start = spans[start.over]
+        chains.setdefault(start.number, []).append(span)
+    placed = np.empty((4, 0), np.int64)  # rows: first, last, offset, end; by offset
+    for chain in sorted(chains.values(), key=lambda chain: -chain[0].nbytes):
+        first, last = min(s.first for s in chain), max(s.last for s in chain)
+        size = -(-chain[0].nbytes // CACHE_LINE) * CACHE_LINE
+        offset = _find_gap(placed[2:, (placed[0] <= last) & (first <= placed[1])], size)
+        column = int(np.searchsorted(placed[2], offset))
+        placed = np.insert(placed, column, [first, last, offset, offset + size], axis=1)
+        for span in chain:
+            span.offset = offset
+    return int(placed[3].max(initial=0))
+
+
+def _find_gap(used: NDArray[np.int64], size: int) -> int:
+    """Returns the lowest free offset for `size` bytes; `used` is sorted by offset."""
+    starts, ends = used
+    # Everything below an offset ends at the highest end before it.
+    free = np.maximum.accumulate(np.append(0, ends))
+    is_wide = np.append(starts - free[:-1] >= size, True)  # there is room after the last
+    return int(free[is_wide.argmax()])
+
+
+_HALF = 2  # bytes
+
+
+def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
+    """Returns NumPy's own function or a method of the backend.
+
+    The types of the values are known, so the checks of them are skipped where possible.
+    """
+    if operation.name == "reshape":
+        return _copy_reshaped
+    function: Any = getattr(backend, operation.name)
+    values = (*operation.inputs(), *operation.outputs)
+    has_half = any(v.dtype.itemsize == _HALF and v.dtype.kind in "fV" for v in values)
+    if has_half or (hasattr(function, "ufunc") and _mixes_kinds(operation)):
+        return function
+    plain = getattr(function, "of_arrays", getattr(function, "__wrapped__", function))
+    plain = getattr(plain, "ufunc", plain)
+    if plain is function:
+        return function
+    owner = getattr(function, "__self__", None)
+    return plain if owner is None else MethodType(plain, owner)
+
+
+def _mixes_kinds(operation: Operation) -> bool:
+    """Returns True if integers meet floats or become floats: a ufunc would widen them."""
+    are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
+    has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
+    return any(are_integers) and (has_floats or not all(are_integers))
+
+
+def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
+    """Copies the values into `out`, which has the new shape."""
+    del shape
+    np.copyto(out.reshape(x.shape), x)
+
+
+@cache  # `inspect.signature` takes longer than the whole layout
+def _has_out(function: Callable[..., Any]) -> bool:
+    """Returns True if a function has an argument `out`."""
+    if isinstance(function, np.ufunc):
+        return True
+    try:
+        return "out" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from math import isfinite, prod
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._aliases import is_alias
-from seqloom.tensor._compile._numpy._functions import find_function
+from seqloom.tensor._compile._numpy._aliases import is_alias, make_view
 from seqloom.tensor._compile._numpy._fuse import fuse
-from seqloom.tensor._compile._numpy._source import SourceText
+from seqloom.tensor._compile._numpy._layout import find_function
+from seqloom.tensor._graph import LISTS, Value, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._backend import Backend
+    from seqloom.tensor._compile._numpy._aliases import Aliases
     from seqloom.tensor._compile._numpy._groups import OperationGroup
     from seqloom.tensor._compile._numpy._layout import Layout
-    from seqloom.tensor._graph import Graph, Operation, Value
+    from seqloom.tensor._graph import Graph, Operation
 
     Array = NDArray[Any]
     Run = Callable[[list[Array]], list[Array]]
 
+
 _SMALL = 16_384  # elements: for fewer, a ufunc of NumPy's is faster than a fused program
 _ALIASING = frozenset({"flip", "sort", "astype", "matrix_transpose"})
-_NESTED = frozenset({"adamw", "sgd", "clip_by_global_norm"})  # give lists of arrays
 
 
 class Writer:
@@ -57,10 +59,12 @@ class Writer:
         source.lines.append(f"def run({parameters}):")
         self._write_input_copies()
         for position, group in enumerate(self._layout.groups):
-            self._write_group(group)
+            self._write_group(group, self._layout.stored[position])
             if self._poison:
                 self._write_poison(position)
-        names = [self._name_output(at, value) for at, value in enumerate(graph.outputs)]
+        names = [source.name(value) for value in graph.outputs]
+        for position in self._layout.copied:
+            names[position] = f"copied({names[position]})"
         source.write(f"return [{', '.join(names)}]")
 
     def _write_input_copies(self) -> None:
@@ -71,29 +75,26 @@ class Writer:
                 name = f"v{value.number}"
                 is_strided = f"not {name}.flags.c_contiguous"
                 if min(value.shape) <= 1:  # NumPy ignores the strides of such an axis
-                    is_strided = f"{name}.strides != {_find_strides(value)}"
+                    strides = np.empty(value.shape, value.dtype).strides
+                    is_strided = f"{name}.strides != {strides}"
                 self.source.write(f"if {is_strided}: {name} = copied({name})")
 
-    def _write_group(self, group: OperationGroup) -> None:
+    def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
         """Writes the line of a group, after the lines that make its arguments."""
         operation = group.operations[0]
-        if group.dtype is not None and not self._is_small_ufunc(group):
-            self._write_fused(group, group.dtype)
+        function = find_function(self._backend, operation)
+        is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
+        is_small_ufunc = is_small and isinstance(function, np.ufunc)
+        if group.dtype is not None and not is_small_ufunc:
+            self._write_fused(group, group.dtype, stored)
         elif operation.name == "scan":
             self._write_loop(operation)
         else:
-            self._write_call(operation, self._layout.list_stored(group))
+            self._write_call(operation, stored)
 
-    def _is_small_ufunc(self, group: OperationGroup) -> bool:
-        """Returns True if a group is one ufunc of NumPy's on few elements."""
-        function = find_function(self._backend, group.operations[0])
-        is_small = len(group.operations) == 1 and prod(group.shape) < _SMALL
-        return is_small and isinstance(function, np.ufunc)
-
-    def _write_fused(self, group: OperationGroup, dtype: str) -> None:
+    def _write_fused(self, group: OperationGroup, dtype: str, stored: list[Value]) -> None:
         """Writes the call of a fused program."""
-        stored = {value.number for value in self._layout.list_stored(group)}
-        fused = fuse(group.operations, dtype, stored)
+        fused = fuse(group.operations, dtype, {value.number for value in stored})
         inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
         outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
         names = "+".join(operation.name for operation in group.operations)
@@ -116,9 +117,9 @@ class Writer:
     def _write_assignment(self, operation: Operation, call: str) -> None:
         """Writes a line that names the results of a call."""
         names = "".join(f"{self.source.define(value)}, " for value in operation.outputs)
-        is_nested = operation.name in _NESTED or operation.name == "scan"
+        is_nested = operation.name in LISTS or operation.name == "scan"
         is_single = len(operation.outputs) == 1 and not is_nested
-        call = f"flatten({call})" if operation.name in _NESTED else call
+        call = f"flatten({call})" if operation.name in LISTS else call
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:
@@ -139,11 +140,6 @@ class Writer:
         name = self.source.define(value)
         self.source.write(f"{name} = empty({value.shape}, {dtype})")
         return name
-
-    def _name_output(self, position: int, value: Value) -> str:
-        """Returns the source of an output."""
-        name = self.source.name(value)
-        return f"copied({name})" if position in self._layout.copied else name
 
     def _write_poison(self, position: int) -> None:
         """Overwrites the memory that nothing reads after the group at a position."""
@@ -182,6 +178,79 @@ def _copy(array: Array) -> Array:
     return np.copy(array, order="C")
 
 
-def _find_strides(value: Value) -> tuple[int, ...]:
-    """Returns the strides of a new array of a value's shape."""
-    return np.empty(value.shape, value.dtype).strides
+class SourceText:
+    """Lines of source, with names for values, views and other objects."""
+
+    def __init__(self, aliases: Aliases, inputs: set[int], fixed: set[int]) -> None:
+        # fixed: numbers of the values whose memory is the same at every call
+        self.lines: list[str] = []
+        self.views: list[Operation] = []  # of fixed memory: made once, not at every call
+        self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
+        self._names: dict[int, str] = {}  # by the object's id
+        self._aliases = aliases
+        self._fixed = fixed
+        self._defined = inputs | fixed  # values whose names are bound to arrays
+
+    def write(self, line: str) -> None:
+        """Adds a line to the body of the function."""
+        self.lines.append(f"    {line}")
+
+    def define(self, value: Value) -> str:
+        """Returns the name of a value that the next line binds to an array."""
+        self._defined.add(value.number)
+        return f"v{value.number}"
+
+    def name(self, value: Value) -> str:
+        """Returns the name of a value; writes a line for a view that is used first here."""
+        number = value.number
+        if number not in self._defined and number in self._aliases.views:
+            operation = self._aliases.views[number]
+            source = self.name(operation.args[0])
+            if operation.args[0].number in self._fixed:
+                self._fixed = self._fixed | {number}
+                self._defined.add(number)
+                self.views.append(operation)
+            else:
+                self.write(f"{self.define(value)} = {self._write_view(operation, source)}")
+        return f"v{number}"
+
+    def _write_view(self, operation: Operation, source: str) -> str:
+        """Returns the source of a view."""
+        suffixes = {
+            "reshape": f".reshape({operation.outputs[0].shape})",
+            "permute_dims": f".transpose({operation.args[-1]})",
+            "matrix_transpose": ".mT",
+            "stop_gradient": "",
+            "astype": "",
+        }
+        if operation.name in suffixes:
+            return source + suffixes[operation.name]
+        name = f"view{operation.outputs[0].number}"
+        self.scope[name] = partial(make_view, operation)
+        return f"{name}({source})"
+
+    def argument(self, arg: object) -> str:
+        """Returns the source of an argument."""
+        if isinstance(arg, Value):
+            return self.name(arg)
+        if type(arg) in (list, tuple):
+            parts = [f"{self.argument(part)}, " for part in cast("list[object]", arg)]
+            inside = "".join(parts)
+            return f"[{inside}]" if type(arg) is list else f"({inside})"
+        if arg is None or type(arg) in (int, bool, str, float):
+            # Python has no literals for NaN and infinity.
+            is_special = type(arg) is float and not isfinite(arg)
+            return f'float("{arg!r}")' if is_special else repr(arg)
+        return self.bind("plain", arg)
+
+    def bind(self, kind: str, thing: object) -> str:
+        """Returns a name for an object."""
+        name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
+        self.scope[name] = thing  # keeps the object alive, so its id stays its own
+        return name
+
+    def call(self, function: str, operation: Operation, *more: str) -> str:
+        """Returns the source of a call with an operation's arguments."""
+        args = [self.argument(arg) for arg in operation.args]
+        args += [f"{key}={self.argument(arg)}" for key, arg in operation.options.items()]
+        return f"{function}({', '.join([*args, *more])})"

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from seqloom.errors import BackendError
-from seqloom.tensor._backend import Backend
-from seqloom.tensor.backends._jax import (
-    _convolution,
-    _lookup,
-    _loop,
-    _neural,
-    _program,
-    _random,
-    _standard,
-)
-from seqloom.tensor.backends._table import check_overrides, functions_of
+from seqloom.tensor._backend import Backend, backend, check_overrides, functions_of
+from seqloom.tensor._graph import lower_graph
+from seqloom.tensor.backends._jax import _lookup, _loop, _neural, _random, _standard
+from seqloom.tensor.backends._jax._lookup import GivenPositions
 
-_FUNCTIONS = functions_of(
-    _convolution,
-    _lookup,
-    _loop,
-    _neural,
-    _program,
-    _random,
-    _standard,
-)
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from seqloom.tensor._backend import Array
+    from seqloom.tensor._compile import Graph
+
+
+def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
+    """One flat function of jax's, compiled; new state takes the memory of the old."""
+    # Indices and labels that follow from the inputs are checked before it runs.
+    function: Callable[..., Any] = jax.jit(
+        lower_graph(graph, b), donate_argnums=tuple(graph.donated)
+    )
+    positions = GivenPositions(graph)
+
+    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+        positions.require(arrays)
+        return function(*arrays)
+
+    return run
+
+
+_FUNCTIONS = functions_of(_lookup, _loop, _neural, _random, _standard)
+_FUNCTIONS["program"] = program
 
 
 class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
@@ -61,7 +70,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _FUNCTIONS)):
 
     def __reduce__(self) -> Any:
         """Copies and pickles are the one backend of that device and number of threads."""
-        return _again, (self.name, self.threads)
+        return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:
         """Waits until every array that is alive is computed."""
@@ -75,10 +84,3 @@ def _find_device(device: str) -> Any:
         return jax.devices(platform)[int(number or 0)]
     except (RuntimeError, IndexError, ValueError) as error:
         raise BackendError(f"jax has no device {device!r} here: {error}") from error
-
-
-def _again(name: str, threads: int) -> Backend:
-    """The backend that a pickle meant."""
-    from seqloom.tensor._backend import backend
-
-    return backend(name, num_threads=threads)

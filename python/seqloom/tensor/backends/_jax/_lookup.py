@@ -1,21 +1,35 @@
-"""Reading and writing chosen positions, by ``x.at``; a position that is none is refused."""
+"""Reading and writing chosen positions, by ``x.at``, and checks that they are in range.
+
+jax would clamp, wrap or drop indices and labels that are out of range. Arrays are checked
+before the operation. While jax traces there are no numbers to check: what is read is then
+NaN, and a compiled step checks the indices that it is given. Indices nearly always are
+arguments, or follow from them in a few steps over integers; these steps are done once more,
+by NumPy.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.core import Tracer
 from numpy.lib.array_utils import normalize_axis_index
 
+from seqloom.errors import ArgumentError, OutOfRangeError
+from seqloom.tensor._backend import backend
 from seqloom.tensor._families._scattering import require_covered
-from seqloom.tensor.backends._jax._positions import require_positions
+from seqloom.tensor._graph import Value, map_values, values_in
+from seqloom.tensor._index import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._backend import Backend
+    from seqloom.tensor._compile import Graph
+
 
 Array = Any
 
@@ -23,7 +37,7 @@ Array = Any
 def index(x: Array, key: Any) -> Array:
     """``x[key]``, with NumPy's basic and integer-array indexing."""
     require_positions("index", x, key)
-    is_traced = any(isinstance(part, Tracer) for part in _parts(key))
+    is_traced = any(isinstance(part, Tracer) for part in parts_of(key))
     return x.at[key].get(mode="fill") if is_traced else x[key]
 
 
@@ -115,6 +129,212 @@ def spaced(x: Array, axis: int, *, start: int, step: int, length: int) -> Array:
     return lax.pad(x, jnp.zeros((), x.dtype), widths)
 
 
-def _parts(key: Any) -> tuple[Any, ...]:
-    """The parts of a key."""
-    return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+class JaxPositions(NamedTuple):
+    """Integers that name positions of an axis."""
+
+    name: str
+    array: Array
+    size: int
+    from_end: bool  # whether -1 is the last
+
+    def require(self, values: Any) -> None:
+        """Refuses numbers that name no place."""
+        if not values.size:
+            return
+        low = -self.size if self.from_end else 0
+        least, most = values.min(), values.max()
+        if least < low or most >= self.size:
+            found = least if least < low else most
+            raise OutOfRangeError(
+                f"{self.name}: expected numbers from {low} to {self.size} (excluded), got "
+                f"{found}"
+            )
+
+
+def require_positions(name: str, *args: Any, **options: Any) -> None:
+    """Refuses an operation's indices that name no place, unless jax traces it."""
+    for position in find_positions(name, args, options):
+        if not isinstance(position.array, Tracer):
+            position.require(np.asarray(position.array))
+
+
+def require_bounds(cu_seqlens: Array, total: int, longest: int) -> None:
+    """Refuses bounds of sequences that do not rise to the total by `longest` at most."""
+    if isinstance(cu_seqlens, Tracer):
+        return
+    ends = np.asarray(cu_seqlens)
+    lengths = np.diff(ends)
+    if (
+        ends.ndim != 1
+        or not ends.size
+        or ends[0]
+        or ends[-1] != total
+        or (lengths < 0).any()
+    ):
+        raise ArgumentError(
+            f"cu_seqlens: expected numbers that rise from 0 to the {total} positions, got "
+            f"{ends.tolist()}"
+        )
+    if max(lengths, default=0) > longest:
+        raise ArgumentError(
+            f"max_seqlen is {longest}, but a sequence has {max(lengths)} positions"
+        )
+
+
+def find_positions(
+    name: str, args: tuple[Any, ...], options: dict[str, Any]
+) -> list[JaxPositions]:
+    """The indices among an operation's arguments, arrays or values of a graph."""
+    find = _FINDERS.get(name)
+    found = () if find is None else find(args, options)
+    return [JaxPositions(name, *position) for position in found]
+
+
+Found = Iterator[tuple[Array, int, bool]]
+
+
+def _along(args: tuple[Any, ...], options: dict[str, Any]) -> Found:
+    """Of what takes an axis and indices along it."""
+    x, indices, *rest = args
+    axis = options.get("axis", rest[0] if rest else -1)
+    sizes = x.shape
+    if axis is None:
+        yield indices, int(np.prod(sizes)), True
+    else:
+        yield indices, sizes[normalize_axis_index(axis, len(sizes))], True
+
+
+def _in_key(key: Any, shape: tuple[int, ...]) -> Found:
+    """The arrays of integers in a key, each with the length of its axis."""
+    parts = parts_of(key)
+    if not any(hasattr(part, "shape") for part in parts):
+        return
+    axis, taken = 0, sum(map(_axes_of, parts))
+    for part in parts:
+        if hasattr(part, "shape") and part.dtype != bool:
+            yield part, shape[axis], True
+        axis += len(shape) - taken if part is ... else _axes_of(part)
+
+
+def _axes_of(part: Any) -> int:
+    """How many axes a part of a key takes."""
+    if part is None or part is ... or isinstance(part, bool):
+        return 0
+    is_truths = hasattr(part, "shape") and part.dtype == bool
+    return len(part.shape) if is_truths else 1
+
+
+_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], Found]] = {
+    "embedding": lambda args, _: iter([(args[1], args[0].shape[0], False)]),
+    "embedding_grad": lambda args, options: iter([(args[1], options["rows"], False)]),
+    "cross_entropy": lambda args, _: iter([(args[1], args[0].shape[-1], False)]),
+    "take": _along,
+    "take_along_axis": _along,
+    "put_along_axis": lambda args, options: _along(args[:2], options),  # and values
+    "scatter_add": lambda args, options: _along(args[:2], options),  # and values
+    "index": lambda args, _: _in_key(args[1], args[0].shape),
+    "slice_update": lambda args, _: _in_key(args[1], args[0].shape),
+    "slice_add": lambda args, _: _in_key(args[1], args[0].shape),
+    "scatter_index": lambda args, _: _in_key(args[1], args[2]),
+}
+
+
+# What makes indices of integers, and costs little beside the operation that reads.
+# fmt: off
+_STEPS = frozenset({
+    "abs", "add", "astype", "broadcast_to", "clip", "concat", "equal", "expand_dims",
+    "flip", "floor_divide", "greater", "greater_equal", "index", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "maximum", "minimum", "moveaxis",
+    "multiply", "negative", "not_equal", "permute_dims", "remainder", "reshape", "squeeze",
+    "stack", "stop_gradient", "subtract", "take", "where",
+})
+# fmt: on
+_WHOLE = "biu"  # kinds of integers and truths
+
+
+class GivenPositions:
+    """The indices of a graph that its inputs tell.
+
+    Args:
+        graph: A step.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._made = {v.number: op for op in graph.operations for v in op.outputs}
+        self._known = {
+            number: np.asarray(array)
+            for number, array in graph.constants.items()
+            if np.dtype(array.dtype).kind in _WHOLE
+        }
+        # What the step writes may still be computed: to look at it would be to wait.
+        self._inputs = {
+            value.number: position
+            for position, value in enumerate(graph.inputs)
+            if position not in graph.donated and _is_whole(value)
+        }
+        self._told: dict[int, bool] = {}
+        self._positions = list(self._find_positions(graph).values())
+        # Attention over packed sequences whose bounds can be told.
+        packed = [op for op in graph.operations if op.name == "attention_varlen"]
+        self._bounds = [op for op in packed if self._tells(op.args[-1])]
+
+    def require(self, arrays: Sequence[Array]) -> None:
+        """Refuses inputs by which an index names no place.
+
+        Raises:
+            OutOfRangeError: An index, or a label, is out of range.
+            ArgumentError: Bounds of packed sequences do not fit.
+        """
+        known = dict(self._known)
+        for position in self._positions:
+            position.require(self._values(position.array, known, arrays))
+        for operation in self._bounds:
+            bounds = self._values(operation.args[-1], known, arrays)
+            longest = operation.options["max_seqlen"]
+            require_bounds(bounds, operation.args[0].shape[0], longest)
+
+    def _find_positions(self, graph: Graph) -> dict[Any, JaxPositions]:
+        """The indices that can be told, each once."""
+        found: dict[Any, JaxPositions] = {}
+        for operation in graph.operations:
+            for position in find_positions(
+                operation.name, operation.args, operation.options
+            ):
+                if isinstance(position.array, Value) and self._tells(position.array):
+                    where = f"{operation.where}: " if operation.where else ""
+                    name = where + position.name
+                    key = position.array.number, position.size, position.from_end
+                    found.setdefault(key, position._replace(name=name))
+        return found
+
+    def _tells(self, value: Value) -> bool:
+        """Whether a value follows from the inputs by a few steps over integers."""
+        number = value.number
+        if number in self._inputs:
+            return True
+        if number in self._known or number not in self._made:
+            return number in self._known
+        if number not in self._told:
+            operation = self._made[number]
+            steps = operation.name in _STEPS and _is_whole(value)
+            self._told[number] = steps and all(map(self._tells, operation.inputs()))
+        return self._told[number]
+
+    def _values(self, value: Value, known: dict[int, Any], arrays: Sequence[Array]) -> Any:
+        """The numbers of a value that can be told."""
+        number = value.number
+        if number not in known and number in self._inputs:
+            known[number] = np.asarray(arrays[self._inputs[number]])
+        if number not in known:
+            operation = self._made[number]
+            for each in values_in(operation.args):
+                self._values(each, known, arrays)
+            args = map_values(operation.args, lambda value: known[value.number])
+            step: Any = getattr(backend("numpy"), operation.name)
+            known[number] = step(*args, **operation.options)
+        return known[number]
+
+
+def _is_whole(value: Value) -> bool:
+    """Whether a value is of integers or truths."""
+    return not value.weak and value.dtype.kind in _WHOLE

@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._families import _recurrent
-from seqloom.tensor.backends._jax._positions import require_bounds
+from seqloom.tensor.backends._jax._lookup import require_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,9 +15,13 @@ from torch import Tensor
 
 from seqloom.errors import ShapeError
 from seqloom.tensor._families import _attention, _packed_attention
-from seqloom.tensor.backends._torch import (
-    _device_attention as device,
-    _host_attention as host,
+from seqloom.tensor.backends._torch._packed_attention import (
+    attend_on_cpu,
+    attend_on_cpu_grad,
+    attend_on_cuda,
+    attend_on_cuda_grad,
+    cpu_kernel_takes,
+    cuda_kernel_takes,
 )
 
 if TYPE_CHECKING:
@@ -38,19 +42,15 @@ def attention(
     mask: Tensor | None = None,
     key: Any = None,
     *,
-    scale: float | None = None,
-    causal: bool = False,
     dropout: float = 0.0,
+    **options: Any,  # scale and causal
 ) -> tuple[Tensor, Tensor]:
     """The result ``(n, h, l, d)`` and the log-sum-exp of the scores ``(n, h, l)``."""
-    forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
-    if forward is None:
-        return _attention.attention(
-            b, q, k, v, mask, key, scale=scale, causal=causal, dropout=dropout
-        )
-    added = _to_additive_mask(mask, q, k.shape[-2], causal=causal)
-    laid = _with_unit_stride(q), _with_unit_stride(k), _with_unit_stride(v)
-    return forward(*laid, added, causal and mask is None, scale)
+    kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
+    if kernels is None:
+        return _attention.attention(b, q, k, v, mask, key, dropout=dropout, **options)
+    added, causal, scale = _to_additive_mask(mask, q, k.shape[-2], **options)
+    return kernels[0](*map(_with_unit_stride, (q, k, v)), added, causal, scale)
 
 
 def attention_grad(
@@ -64,61 +64,30 @@ def attention_grad(
     out: Tensor,
     lse: Tensor,
     *,
-    scale: float | None = None,
-    causal: bool = False,
     dropout: float = 0.0,
+    **options: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``attention`` by q, k and v."""
     if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
         raise _unequal(q, k, v, grad)
-    forward = _forward(q, k, v, mask, dropped=bool(dropout) and key is not None)
-    if forward is None:
-        return _attention.attention_grad(
-            b,
-            grad,
-            q,
-            k,
-            v,
-            mask,
-            key,
-            out,
-            lse,
-            scale=scale,
-            causal=causal,
-            dropout=dropout,
-        )
-    added = _to_additive_mask(mask, q, k.shape[-2], causal=causal)
-    saved = (
-        _with_unit_stride(q),
-        _with_unit_stride(k),
-        _with_unit_stride(v),
-        added,
-        _with_unit_stride(out),
-        lse,
-    )
-    return _BACKWARD[forward](
-        _with_unit_stride(grad), *saved, causal and mask is None, scale
-    )
+    kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
+    if kernels is None:
+        saved = q, k, v, mask, key, out, lse
+        return _attention.attention_grad(b, grad, *saved, dropout=dropout, **options)
+    added, causal, scale = _to_additive_mask(mask, q, k.shape[-2], **options)
+    arrays = list(map(_with_unit_stride, (grad, q, k, v, out)))
+    return kernels[1](arrays, added, lse, causal, scale)
 
 
 def attention_varlen(
-    b: Backend,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens: Tensor,
-    *,
-    max_seqlen: int,
-    scale: float | None = None,
-    causal: bool = False,
+    b: Backend, q: Tensor, k: Tensor, v: Tensor, cu_seqlens: Tensor, **rule: Any
 ) -> tuple[Tensor, Tensor]:
     """Attention within each of several sequences that lie end to end."""
-    given = q, k, v, cu_seqlens, max_seqlen, scale, causal
-    if host.serves(q, k, v):
-        return host.attention_varlen(*given)
-    if device.serves(q, k, v, scale=scale):
-        return device.attention_varlen(*given)
-    rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+    options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
+    if cpu_kernel_takes(q, k, v):
+        return attend_on_cpu(q, k, v, cu_seqlens, *options)
+    if cuda_kernel_takes(q, k, v, scale=rule.get("scale")):
+        return attend_on_cuda(q, k, v, cu_seqlens, *options)
     return _packed_attention.attention_varlen(b, q, k, v, cu_seqlens, **rule)
 
 
@@ -131,25 +100,22 @@ def attention_varlen_grad(
     cu_seqlens: Tensor,
     out: Tensor,
     lse: Tensor,
-    *,
-    max_seqlen: int,
-    scale: float | None = None,
-    causal: bool = False,
+    **rule: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The derivatives of ``attention_varlen`` by q, k and v."""
-    given = q, k, v, cu_seqlens, out, lse
-    if host.serves(grad, q, k, v, out):
-        return host.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
-    if device.serves(q, k, v, grad, out, scale=scale):
-        return device.attention_varlen_grad(grad, *given, max_seqlen, scale, causal)
-    rule: Any = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    return _packed_attention.attention_varlen_grad(b, grad, *given, **rule)
+    arrays = grad, q, k, v, cu_seqlens, out, lse
+    options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
+    if cpu_kernel_takes(grad, q, k, v, out):
+        return attend_on_cpu_grad(*arrays, *options)
+    if cuda_kernel_takes(q, k, v, grad, out, scale=rule.get("scale")):
+        return attend_on_cuda_grad(*arrays, *options)
+    return _packed_attention.attention_varlen_grad(b, *arrays, **rule)
 
 
-def _forward(
+def _find_kernels(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
-) -> Callable[..., Any] | None:
-    """The kernel that serves, if one does."""
+) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """The kernels that compute the case, forward and backward, if there are any."""
     rows, columns, values = q.shape, k.shape, v.shape
     if (
         columns[:-1] != values[:-1]
@@ -162,10 +128,11 @@ def _forward(
     if plain or 0 in rows or 0 in columns:
         return None
     if q.device.type == "cpu":
-        return _cpu
+        return _cpu, _cpu_grad
     if q.device.type != "cuda" or q.dtype is torch.float64:
         return None
-    return _flash if q.dtype in _HALF and mask is None else _efficient
+    is_flash = q.dtype in _HALF and mask is None
+    return (_flash, _flash_grad) if is_flash else (_efficient, _efficient_grad)
 
 
 def _unequal(*arrays: Tensor) -> ShapeError:
@@ -183,11 +150,16 @@ def _with_unit_stride(x: Tensor) -> Tensor:
 
 
 def _to_additive_mask(
-    mask: Tensor | None, q: Tensor, columns: int, *, causal: bool
-) -> Tensor | None:
-    """A mask as what is added to the scores, of four axes; with the causal one in it."""
+    mask: Tensor | None,
+    q: Tensor,
+    columns: int,
+    *,
+    scale: float | None = None,
+    causal: bool = False,
+) -> tuple[Tensor | None, bool, float | None]:
+    """A mask as what is added to the scores, the causal one in it; and what is left."""
     if mask is None:
-        return None
+        return None, causal, scale
     rows = q.shape[-2]
     if mask.dtype is torch.bool:
         zeros = torch.zeros((), dtype=q.dtype, device=q.device)
@@ -198,7 +170,10 @@ def _to_additive_mask(
     mask = mask.to(q.dtype)
     # The kernels step along the last axis by one number, or stay.
     mask = mask if not mask.ndim or mask.shape[-1] == 1 else _with_unit_stride(mask)
-    return mask.expand(q.shape[0], q.shape[1], rows, columns)
+    return mask.expand(q.shape[0], q.shape[1], rows, columns), False, scale
+
+
+# Each kernel, and its derivatives from [grad, q, k, v, out] -----------------------------
 
 
 def _cpu(
@@ -211,20 +186,12 @@ def _cpu(
 
 
 def _cpu_grad(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    added: Any,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: Any,
+    arrays: list[Tensor], added: Any, lse: Tensor, causal: bool, scale: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Its derivative; it reads the log-sum-exp in the order that the kernel wrote it."""
+    """It reads the log-sum-exp in the order that the kernel wrote it."""
     lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
     return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001
-        grad, q, k, v, out, lse, 0.0, causal, attn_mask=added, scale=scale
+        *arrays, lse, 0.0, causal, attn_mask=added, scale=scale
     )
 
 
@@ -239,22 +206,15 @@ def _flash(
 
 
 def _flash_grad(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    _added: Any,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: Any,
+    arrays: list[Tensor], _added: Any, lse: Tensor, causal: bool, scale: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Its derivative."""
+    """The derivatives."""
+    _, q, k, *_ = arrays
     state = torch.zeros(2, dtype=torch.uint64, device=q.device)
     unused = torch.empty(0, dtype=torch.uint64, device=q.device)
     sizes = None, None, q.shape[-2], k.shape[-2]
     return aten._scaled_dot_product_flash_attention_backward(  # noqa: SLF001
-        grad, q, k, v, out, lse, *sizes, 0.0, causal, state, unused, scale=scale
+        *arrays, lse, *sizes, 0.0, causal, state, unused, scale=scale
     )
 
 
@@ -269,34 +229,15 @@ def _efficient(
 
 
 def _efficient_grad(
-    grad: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    added: Any,
-    out: Tensor,
-    lse: Tensor,
-    causal: bool,
-    scale: Any,
+    arrays: list[Tensor], added: Any, lse: Tensor, causal: bool, scale: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Its derivative."""
+    """The derivatives."""
+    *inputs, out = arrays
     state = torch.zeros((), dtype=torch.int64)
     lse = torch.nn.functional.pad(lse, (0, -lse.shape[-1] % 32), value=math.inf)
-    wanted = [True, True, True, False]
+    rest = lse, state, state, 0.0, [True, True, True, False], causal
     parts = aten._scaled_dot_product_efficient_attention_backward(  # noqa: SLF001
-        grad,
-        q,
-        k,
-        v,
-        _align_rows(added),
-        out,
-        lse,
-        state,
-        state,
-        0.0,
-        wanted,
-        causal,
-        scale=scale,
+        *inputs, _align_rows(added), out, *rest, scale=scale
     )
     return parts[0], parts[1], parts[2]
 
@@ -307,6 +248,3 @@ def _align_rows(added: Tensor | None) -> Tensor | None:
         return added
     columns = added.shape[-1]
     return torch.nn.functional.pad(added, (0, -columns % 16))[..., :columns]
-
-
-_BACKWARD = {_cpu: _cpu_grad, _flash: _flash_grad, _efficient: _efficient_grad}

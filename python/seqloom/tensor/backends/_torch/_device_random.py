@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from seqloom.tensor._families._error_function import erf_inv
-from seqloom.tensor.backends._torch._dtype import to_numpy
+from seqloom.tensor.backends._torch._creation import to_numpy_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,7 +93,7 @@ def between(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
     """The inverse of the error function of uniform numbers between two, times root 2."""
-    one = to_numpy(dtype).type
+    one = to_numpy_type(dtype).type
     span, share = float(one(high) - one(low)), uniform(key, shape, dtype)
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)
     narrow = dtype is not torch.float64

@@ -1,4 +1,4 @@
-"""Element by element: torch's functions under the standard's names."""
+"""Element by element: torch's functions, and the standard's promotion for two arrays."""
 
 from __future__ import annotations
 
@@ -7,94 +7,53 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from seqloom.errors import DTypeError
-from seqloom.tensor.backends._torch._operand import (
-    binary,
-    comparison,
-    fraction,
-    like,
-    operands,
-    strict_binary,
-    to_floats,
-)
+from seqloom.tensor._backend import Backend
+from seqloom.tensor._element_types import is_out_of_range, require_in_range
+from seqloom.tensor._families._products import require_bias
+from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Function = Callable[..., Any]
 
-_ONE: dict[str, Function] = {
-    "acos": torch.acos,
-    "acosh": torch.acosh,
-    "asin": torch.asin,
-    "asinh": torch.asinh,
-    "atan": torch.atan,
-    "atanh": torch.atanh,
-    "bitwise_invert": torch.bitwise_not,
-    "ceil": torch.ceil,
-    "conj": torch.conj_physical,
-    "cos": torch.cos,
-    "cosh": torch.cosh,
-    "exp": torch.exp,
-    "expm1": torch.expm1,
-    "floor": torch.floor,
-    "isfinite": torch.isfinite,
-    "isinf": torch.isinf,
-    "isnan": torch.isnan,
-    "log": torch.log,
-    "log10": torch.log10,
-    "log1p": torch.log1p,
-    "log2": torch.log2,
-    "logical_not": torch.logical_not,
-    "negative": torch.negative,
-    "positive": torch.positive,
-    "real": torch.real,
-    "reciprocal": torch.reciprocal,
-    "rsqrt": torch.rsqrt,
-    "signbit": torch.signbit,
-    "sin": torch.sin,
-    "sinh": torch.sinh,
-    "sqrt": torch.sqrt,
-    "square": torch.square,
-    "tan": torch.tan,
-    "tanh": torch.tanh,
-    "trunc": torch.trunc,
-}
-_TWO: dict[str, Function] = {
-    "add": torch.add,
-    "bitwise_and": torch.bitwise_and,
-    "bitwise_left_shift": torch.bitwise_left_shift,
-    "bitwise_or": torch.bitwise_or,
-    "bitwise_right_shift": torch.bitwise_right_shift,
-    "bitwise_xor": torch.bitwise_xor,
-    "multiply": torch.multiply,
-    "pow": torch.pow,
-    "subtract": torch.subtract,
-}
-_COMPARISONS: dict[str, tuple[Function, Function]] = {
+
+aten = torch.ops.aten
+# Above it, softplus is x itself to the last digit of float64.
+_STRAIGHT = 50.0
+_SMALL = 127  # which every type has
+
+# fmt: off
+_ONE = (
+    torch.acos, torch.acosh, torch.asin, torch.asinh, torch.atan, torch.atanh, torch.ceil,
+    torch.cos, torch.cosh, torch.erf, torch.erfc, torch.exp, torch.expm1, torch.floor,
+    torch.isfinite, torch.isinf, torch.isnan, torch.log, torch.log10, torch.log1p,
+    torch.log2, torch.logical_not, torch.negative, torch.positive, torch.real,
+    torch.reciprocal, torch.relu, torch.rsqrt, torch.sigmoid, torch.signbit, torch.sin,
+    torch.sinh, torch.sqrt, torch.square, torch.tan,
+    torch.tanh, torch.trunc,
+)
+_TWO = (
+    torch.add, torch.bitwise_and, torch.bitwise_left_shift, torch.bitwise_or,
+    torch.bitwise_right_shift, torch.bitwise_xor, torch.multiply, torch.pow, torch.subtract,
+)
+# These take no numbers.
+_TWO_ARRAYS = (
+    torch.atan2, torch.logical_and, torch.logical_or, torch.logical_xor, torch.maximum,
+    torch.minimum,
+)
+# fmt: on
+_FRACTIONS = (torch.copysign, torch.hypot, torch.logaddexp, torch.nextafter)
+_COMPARISONS = {
     "equal": (torch.eq, operator.eq),
     "greater": (torch.greater, operator.gt),
     "greater_equal": (torch.greater_equal, operator.ge),
     "less": (torch.less, operator.lt),
     "less_equal": (torch.less_equal, operator.le),
     "not_equal": (torch.not_equal, operator.ne),
-}
-_TWO_ARRAYS: dict[str, Function] = {
-    "atan2": torch.atan2,
-    "logical_and": torch.logical_and,
-    "logical_or": torch.logical_or,
-    "logical_xor": torch.logical_xor,
-    "maximum": torch.maximum,
-    "minimum": torch.minimum,
-}
-
-
-_FRACTIONS: dict[str, Function] = {
-    "copysign": torch.copysign,
-    "hypot": torch.hypot,
-    "logaddexp": torch.logaddexp,
-    "nextafter": torch.nextafter,
 }
 
 
@@ -164,9 +123,6 @@ def clip(
     return x if min is None and max is None else torch.clamp(x, *bounds)
 
 
-_divide = binary(torch.divide)
-
-
 def _whole_by_0(function: Function, x: Any, y: Any) -> Tensor:
     """A division that torch refuses where integers are divided by 0."""
     x, y = binary(lambda *both: both)(x, y)
@@ -184,10 +140,165 @@ def _is_float(x: Any) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
 
+def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
+    """The derivative of ``relu`` from its output."""
+    return aten.threshold_backward(grad, out, 0)
+
+
+def sigmoid_grad(grad: Tensor, out: Tensor) -> Tensor:
+    """The derivative of ``sigmoid`` from its output."""
+    return aten.sigmoid_backward(grad, out)
+
+
+def gelu_grad(grad: Tensor, x: Tensor) -> Tensor:
+    """The derivative of ``gelu`` from its input."""
+    return aten.gelu_backward(grad, x)
+
+
+def softplus(x: Tensor) -> Tensor:
+    """``log(1 + exp(x))``, without overflow."""
+    return functional.softplus(x, threshold=_STRAIGHT)
+
+
+def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """Exponentials along an axis, divided by their sum."""
+    return torch.softmax(x, axis)
+
+
+def softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
+    """The derivative of ``softmax`` from its output."""
+    return aten._softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
+
+
+def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
+    """The logarithm of ``softmax``."""
+    return torch.log_softmax(x, axis)
+
+
+def log_softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
+    """The derivative of ``log_softmax`` from its output."""
+    return aten._log_softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``x @ weight.T + bias``."""
+    require_bias(weight, bias)
+    return functional.linear(x, weight, bias)
+
+
+def stop_gradient(x: Tensor) -> Tensor:
+    """The same values, of which no gradient is taken."""
+    return x.detach()
+
+
+def accumulate(total: Tensor, more: Tensor) -> Tensor:
+    """``total + more`` in total's own memory, which the caller owns."""
+    return total.add_(more)
+
+
+# The standard's promotion for torch's functions of two arrays ----------------------------
+
+
+def operands(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands of one type: numbers are weak, arrays without axes are not."""
+    if not isinstance(y, Tensor):
+        return x, like(x, y)
+    if not isinstance(x, Tensor):
+        return like(y, x), y
+    if x.dtype is not y.dtype and (x.ndim == 0) != (y.ndim == 0):
+        common = torch.promote_types(x.dtype, y.dtype)
+        return x.to(common), y.to(common)
+    return x, y
+
+
+def like(x: Tensor, value: Any) -> Tensor:
+    """A number, or an array of another library, to meet an array."""
+    if isinstance(value, complex):
+        kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
+        return torch.full((), value, dtype=kind, device=x.device)
+    if not isinstance(value, (int, float)):
+        return torch.as_tensor(value, device=x.device)
+    if _is_far(value):
+        require_in_range(value, to_numpy_type(x.dtype))
+    strong = isinstance(value, float) and not x.dtype.is_floating_point
+    dtype = torch.get_default_dtype() if strong else x.dtype
+    return torch.full((), value, dtype=dtype, device=x.device)
+
+
+def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
+    """Arrays of their common type."""
+    dtype = arrays[0].dtype
+    for array in arrays[1:]:
+        dtype = torch.promote_types(dtype, array.dtype)
+    return [array.to(dtype) for array in arrays]
+
+
+def to_floats(x: Tensor) -> Tensor:
+    """Integers and truths as floats; anything else as it is."""
+    is_float = x.is_floating_point() or x.is_complex()
+    return x if is_float else x.to(to_torch(Backend.float_dtype))
+
+
+def binary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays whose second one may be a number already."""
+
+    def call(x: Any, y: Any) -> Any:
+        if isinstance(x, Tensor) and isinstance(y, (int, float)):
+            if _is_far(y):
+                require_in_range(y, to_numpy_type(x.dtype))
+            return function(x, y)
+        return function(*operands(x, y))
+
+    return call
+
+
+def comparison(function: Callable[..., Any], of_numbers: Callable[..., bool]) -> Any:
+    """A comparison, which a number that the array's type lacks decides by its side."""
+    plain = binary(function)
+
+    def call(x: Any, y: Any) -> Any:
+        if _is_far(y) and is_out_of_range(y, to_numpy_type(x.dtype)):
+            return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
+        if _is_far(x) and is_out_of_range(x, to_numpy_type(y.dtype)):
+            return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
+        return plain(x, y)
+
+    return call
+
+
+def _is_far(number: Any) -> bool:
+    """Whether an integer may be beyond a type: only then torch is left for NumPy."""
+    return type(number) is int and not 0 <= number <= _SMALL
+
+
+def fraction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays that takes no numbers, and of integers gives floats."""
+
+    def call(x: Any, y: Any) -> Any:
+        x, y = (
+            to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
+        )
+        return function(*operands(x, y))
+
+    return call
+
+
+def strict_binary(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of two arrays that takes no numbers."""
+
+    def call(x: Any, y: Any) -> Any:
+        return function(*operands(x, y))
+
+    return call
+
+
+_divide = binary(torch.divide)
 LIBRARY = (
-    _ONE
-    | {name: binary(function) for name, function in _TWO.items()}
-    | {name: strict_binary(function) for name, function in _TWO_ARRAYS.items()}
-    | {name: fraction(function) for name, function in _FRACTIONS.items()}
+    {function.__name__: function for function in _ONE}
+    | {"bitwise_invert": torch.bitwise_not, "conj": torch.conj_physical}
+    | {"gelu": functional.gelu, "silu": functional.silu}
+    | {function.__name__: binary(function) for function in _TWO}
+    | {function.__name__: strict_binary(function) for function in _TWO_ARRAYS}
+    | {function.__name__: fraction(function) for function in _FRACTIONS}
     | {name: comparison(*both) for name, both in _COMPARISONS.items()}
 )

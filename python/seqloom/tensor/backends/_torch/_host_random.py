@@ -12,9 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._dtype import to_numpy
-from seqloom.tensor.backends._torch._host import array_of, host, tensor_of
-from seqloom.tensor.backends._torch._operation import operation
+from seqloom.tensor.backends._torch._creation import to_numpy_type
+from seqloom.tensor.backends._torch._operation import array_of, host, operation, tensor_of
 
 
 @operation("random_bits")
@@ -26,13 +25,15 @@ def random_bits(key: Tensor, shape: Sequence[int]) -> Tensor:
 @operation("uniform")
 def uniform(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers from 0 to 1."""
-    return tensor_of(host().uniform(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
+    return tensor_of(
+        host().uniform(array_of(key), tuple(shape), dtype=to_numpy_type(dtype))
+    )
 
 
 @operation("normal")
 def normal(key: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
     """Numbers of mean 0 and deviation 1."""
-    return tensor_of(host().normal(array_of(key), tuple(shape), dtype=to_numpy(dtype)))
+    return tensor_of(host().normal(array_of(key), tuple(shape), dtype=to_numpy_type(dtype)))
 
 
 @operation("truncated_normal")
@@ -40,7 +41,7 @@ def truncated_normal(
     key: Tensor, lower: float, upper: float, shape: Sequence[int], dtype: torch.dtype
 ) -> Tensor:
     """Normal numbers between two bounds."""
-    kind = to_numpy(dtype)
+    kind = to_numpy_type(dtype)
     found = host().truncated_normal(array_of(key), lower, upper, tuple(shape), dtype=kind)
     return tensor_of(found)
 

@@ -1,36 +1,66 @@
-"""Linear layers of 8-bit weights: Rust's kernels on a CPU, elsewhere the default bodies."""
+"""Linear layers of 8-bit weights: Rust's kernels on a CPU, elsewhere the default bodies.
+
+Each kernel computes on torch's memory, and is an operation of the library ``seqloom`` with
+a fake form, so that ``torch.compile`` takes it as one node.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
 
 from seqloom.tensor._families import _linear_layers
-from seqloom.tensor.backends._torch import _host_int8
+from seqloom.tensor.backends._torch._operation import array_of, host, operation, tensor_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from seqloom.tensor._backend import Backend
 
+# Input, weight, scale, factor, and bias and residual, which may be missing.
+_LINEAR_ARRAYS = 6
 
-def linear_int8(
-    b: Backend,
+
+def linear_int8(b: Backend, *arrays: Tensor | None) -> Tensor:
+    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
+    if not _serves(*arrays):
+        return _linear_layers.linear_int8(b, *arrays)
+    return _linear(*arrays, *(None,) * (_LINEAR_ARRAYS - len(arrays)))
+
+
+def rotary_linear_int8(
+    b: Backend, *arrays: Tensor | None, heads: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, the first two turned by angles."""
+    if not _serves(*arrays):
+        return _linear_layers.rotary_linear_int8(b, *arrays, heads=heads)
+    query, key, value = _rotary_linear(*arrays, heads).unbind(-3)
+    return query, key, value
+
+
+def feed_forward_int8(b: Backend, *arrays: Tensor | None, eps: float) -> Tensor:
+    """``feed_forward`` by two such layers."""
+    if not _serves(*arrays):
+        return _linear_layers.feed_forward_int8(b, *arrays, eps=eps)
+    return _feed_forward(*arrays, eps)
+
+
+@operation("linear_int8")
+def _linear(
     x: Tensor,
     weight: Tensor,
     scale: Tensor,
     factor: Tensor,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
+    bias: Tensor | None,
+    residual: Tensor | None,
 ) -> Tensor:
-    """``(x * factor) @ (weight * scale).T + bias + residual``, each row by itself."""
-    given = x, weight, scale, factor, bias, residual
-    if not _host_int8.serves(*given):
-        return _linear_layers.linear_int8(b, *given)
-    return _host_int8.linear_int8(*given)
+    """The layer's outputs ``(..., out)``."""
+    given = _arrays(x, weight, scale, factor, bias, residual)
+    return tensor_of(host().linear_int8(*given))
 
 
-def rotary_linear_int8(
-    b: Backend,
+@operation("rotary_linear_int8")
+def _rotary_linear(
     x: Tensor,
     weight: Tensor,
     scale: Tensor,
@@ -38,19 +68,17 @@ def rotary_linear_int8(
     bias: Tensor | None,
     cosine: Tensor,
     sine: Tensor,
-    *,
     heads: int,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values, the first two turned by angles."""
-    given = x, weight, scale, factor, bias, cosine, sine
-    if not _host_int8.serves(*given):
-        return _linear_layers.rotary_linear_int8(b, *given, heads=heads)
-    query, key, value = _host_int8.rotary_linear_int8(*given, heads).unbind(-3)
-    return query, key, value
+) -> Tensor:
+    """Queries, keys and values, of which the first two are turned, ``(..., 3, h, d)``."""
+    made = x.new_empty((*x.shape[:-1], weight.shape[0]))
+    given = _arrays(x, weight, scale, factor, bias, cosine, sine)
+    host().rotary_linear_int8(*given, heads=heads, into=array_of(made))
+    return made.unflatten(-1, (3, heads, -1))
 
 
-def feed_forward_int8(
-    b: Backend,
+@operation("feed_forward_int8")
+def _feed_forward(
     x: Tensor,
     norm_weight: Tensor,
     norm_bias: Tensor,
@@ -62,13 +90,41 @@ def feed_forward_int8(
     scale_out: Tensor,
     factor_out: Tensor,
     bias_out: Tensor | None,
-    *,
     eps: float,
 ) -> Tensor:
-    """``feed_forward`` by two such layers."""
+    """``x`` and what the two layers add to it."""
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
-    given = x, norm_weight, norm_bias, *inner, *outer
-    if not _host_int8.serves(*given):
-        return _linear_layers.feed_forward_int8(b, *given, eps=eps)
-    return _host_int8.feed_forward_int8(*given, eps)
+    given = _arrays(x, norm_weight, norm_bias, *inner, *outer)
+    return tensor_of(host().feed_forward_int8(*given, eps=eps))
+
+
+def _serves(*arrays: Tensor | None) -> bool:
+    """Whether the kernels take these arrays: on a CPU, floats of 32 bits, some of them."""
+    given = [array for array in arrays if array is not None]
+    on_cpu = all(array.device.type == "cpu" and array.numel() for array in given)
+    return on_cpu and given[0].dtype is torch.float32
+
+
+def _arrays(*given: Tensor | None) -> list[Any]:
+    """Arrays of torch's as NumPy's, on the same memory."""
+    return [None if array is None else array_of(array) for array in given]
+
+
+@_linear.register_fake
+def _outputs(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
+    """The shape of the layer's outputs."""
+    return x.new_empty((*x.shape[:-1], weight.shape[0]))
+
+
+@_rotary_linear.register_fake
+def _heads(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
+    """The shape of queries, keys and values together."""
+    heads = rest[-1]
+    return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
+
+
+@_feed_forward.register_fake
+def _fed(x: Tensor, *_rest: object) -> Tensor:
+    """The shape of the result."""
+    return x.new_empty(x.shape)

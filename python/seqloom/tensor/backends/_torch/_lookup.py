@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from seqloom.tensor._families._scattering import require_covered
-from seqloom.tensor.backends._torch._operand import like
+from seqloom.tensor._index import parts_of
+from seqloom.tensor.backends._torch._elementwise import like
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,8 +156,7 @@ def _positions(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 def _plain(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """A key that torch takes, and the axes to flip: it has no negative steps."""
-    parts = list(cast("Sequence[Any]", key)) if isinstance(key, tuple) else [key]
-    parts = _numbers_to_arrays([_array(part) for part in parts])
+    parts = _numbers_to_arrays([_array(part) for part in parts_of(key)])
     back = [_goes_back(part) for part in parts]
     if not any(back):
         return tuple(parts), ()

@@ -1,4 +1,4 @@
-"""Functions that torch.compile takes as one node, and that others call as they are."""
+"""Functions that torch.compile takes as one node, and NumPy's kernels on torch's memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 from torch.library import custom_op
+
+from seqloom.tensor._backend import backend
+from seqloom.tensor.backends._torch._creation import to_numpy_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,3 +50,25 @@ def _is_plain(arg: Any) -> bool:
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
+
+
+# The NumPy backend's kernels on torch's memory --------------------------------------------
+
+
+def host() -> Any:
+    """The backend that computes."""
+    return backend("numpy", num_threads=torch.get_num_threads())
+
+
+def array_of(x: Tensor) -> Any:
+    """An array of torch's as NumPy's, on the same memory."""
+    if x.dtype is torch.bfloat16:
+        return x.contiguous().view(torch.int16).numpy().view(to_numpy_type(x.dtype))
+    return x.detach().numpy()
+
+
+def tensor_of(array: Any) -> Tensor:
+    """An array of NumPy's as torch's, on the same memory."""
+    if array.dtype == to_numpy_type(torch.bfloat16):
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)

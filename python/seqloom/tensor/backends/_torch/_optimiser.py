@@ -1,4 +1,8 @@
-"""Updates of parameters: torch's fused ones, in the memory that the caller owns."""
+"""Updates of parameters: torch's fused ones, in the memory that the caller owns.
+
+With a learning rate that is a tensor, as it is in a compiled step, torch's fused updates
+tell the compiler nothing of what they do; `operation` says what they write.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._update_ops import adamw_, sgd_
+from seqloom.tensor.backends._torch._operation import operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +39,7 @@ def adamw(
         lists = (
             [arrays[i] for i in positions] for arrays in (params, grads, first, second)
         )
-        adamw_(*lists, _rate(lr), count, *betas, decay, eps)
+        _fused_adamw(*lists, _rate(lr), count, *betas, decay, eps)
     return params, first, second
 
 
@@ -54,7 +58,7 @@ def sgd(
     for decay, positions in _by_decay(decays):
         buffers = [momenta[i] for i in positions] if momentum else []
         moved = [params[i] for i in positions], [grads[i] for i in positions]
-        sgd_(*moved, buffers, _rate(lr), momentum, decay, nesterov)
+        _fused_sgd(*moved, buffers, _rate(lr), momentum, decay, nesterov)
     return params, momenta
 
 
@@ -87,3 +91,52 @@ def _by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
     """The positions of each decay: one call for all of them."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, number in enumerate(decays) if number == decay]
+
+
+@operation("adamw", mutates=("params", "first", "second"))
+def _fused_adamw(
+    params: list[Tensor],
+    grads: list[Tensor],
+    first: list[Tensor],
+    second: list[Tensor],
+    lr: Tensor,
+    step: Tensor,
+    beta1: float,
+    beta2: float,
+    decay: float,
+    eps: float,
+) -> None:
+    """AdamW in place."""
+    torch._fused_adamw_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+        *(params, grads, first, second, list[Tensor](), [step] * len(params)),
+        lr=lr,
+        beta1=beta1,
+        beta2=beta2,
+        weight_decay=decay,
+        eps=eps,
+        amsgrad=False,
+        maximize=False,
+    )
+
+
+@operation("sgd", mutates=("params", "momenta"))
+def _fused_sgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    momenta: list[Tensor],
+    lr: Tensor,
+    momentum: float,
+    decay: float,
+    nesterov: bool,  # an operation of torch has no keywords alone
+) -> None:
+    """Gradient descent with momentum in place."""
+    torch._fused_sgd_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+        *(params, grads, momenta),
+        weight_decay=decay,
+        momentum=momentum,
+        lr=lr,
+        dampening=0.0,
+        nesterov=nesterov,
+        maximize=False,
+        is_first_step=False,
+    )

@@ -14,7 +14,7 @@ from seqloom.tensor.backends._torch import (
     _device_random as device_random,
     _host_random as host_random,
 )
-from seqloom.tensor.backends._torch._dtype import to_numpy, to_torch
+from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def normal(
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     if b.device == "cpu":
         return host_random.normal(words, shape, kind)
-    one = to_numpy(kind).type
+    one = to_numpy_type(kind).type
     bounds = float(np.nextafter(one(-1), one(0))), 1.0
     return device_random.kernel(device_random.between, words, *bounds, shape, kind)
 
@@ -88,7 +88,7 @@ def truncated_normal(
     lower, upper = keys.check_bounds(lower, upper)
     if b.device == "cpu":
         return host_random.truncated_normal(words, lower, upper, shape, kind)
-    one = to_numpy(kind).type
+    one = to_numpy_type(kind).type
     root = one(math.sqrt(2))
     bounds = [float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)]
     found = device_random.kernel(device_random.between, words, *bounds, shape, kind)

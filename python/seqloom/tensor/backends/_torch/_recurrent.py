@@ -16,36 +16,20 @@ from seqloom.tensor._backend import backend
 from seqloom.tensor._families import _recurrent_grad
 from seqloom.tensor.backends._torch._operation import operation
 
+# Input, first states, weights, and biases and a mask, which may be missing.
+_GRU_ARRAYS, _LSTM_ARRAYS = 7, 8
 
-def gru(
-    x: Tensor,
-    h0: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-    mask: Tensor | None = None,
-    *,
-    reverse: bool = False,
-) -> tuple[Tensor, Tensor, Tensor]:
+
+def gru(*arrays: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """One direction of gated units."""
-    return _gru(x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse)
+    return _gru(*arrays, *(None,) * (_GRU_ARRAYS - len(arrays)), reverse)
 
 
 def lstm(
-    x: Tensor,
-    h0: Tensor,
-    c0: Tensor,
-    w_ih: Tensor,
-    w_hh: Tensor,
-    b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-    mask: Tensor | None = None,
-    *,
-    reverse: bool = False,
+    *arrays: Tensor | None, reverse: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One direction of long short-term memory."""
-    return _lstm(x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse)
+    return _lstm(*arrays, *(None,) * (_LSTM_ARRAYS - len(arrays)), reverse)
 
 
 def gru_grad(*args: Any, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
@@ -69,7 +53,7 @@ def _gru(
     mask: Tensor | None,
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    weights = _weights(w_ih, w_hh, b_ih, b_hh)
+    weights = w_ih, w_hh, b_ih, b_hh
     states, last = _run(torch.gru, x, (h0,), weights, mask, reverse=reverse)
     return states, last[0], x.new_empty(0)
 
@@ -86,7 +70,7 @@ def _lstm(
     mask: Tensor | None,
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    weights = _weights(w_ih, w_hh, b_ih, b_hh)
+    weights = w_ih, w_hh, b_ih, b_hh
     states, last = _run(torch.lstm, x, (h0, c0), weights, mask, reverse=reverse)
     return states, last[0], last[1], x.new_empty(0)
 
@@ -178,31 +162,24 @@ def _owner(x: Tensor) -> Any:
     return backend(f"torch:{x.device}")
 
 
-def _weights(*parts: Tensor | None) -> list[Tensor]:
-    """The parameters that there are."""
-    return [part for part in parts if part is not None]
-
-
-_WITH_BIASES = 4  # parameters
-
-
 def _run(
     function: Any,
     x: Tensor,
     firsts: tuple[Tensor, ...],
-    weights: list[Tensor],
+    parameters: tuple[Tensor | None, ...],
     mask: Tensor | None,
     *,
     reverse: bool,
 ) -> tuple[Tensor, list[Tensor]]:
     """Every state, and the last ones, in one direction."""
+    weights = [part for part in parameters if part is not None]
     x = x.flip(1) if reverse else x
     if mask is not None:
         mask = mask.flip(1) if reverse else mask
         states, last = _run_packed(function, x, firsts, weights, mask)
     else:
         begin = [first.unsqueeze(0) for first in firsts]
-        form = len(weights) == _WITH_BIASES, 1, 0.0, False, False, True
+        form = len(weights) == len(parameters), 1, 0.0, False, False, True
         states, *last = function(x, _one_or_all(begin), weights, *form)
         last = [part.squeeze(0) for part in last]
     states = states.flip(1) if reverse else states  # which keeps an order that is not ours
@@ -220,7 +197,7 @@ def _run_packed(
     count = mask.sum(dim=1)
     packed = _pack(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
-    form = len(weights) == _WITH_BIASES, 1, 0.0, False, False
+    form = len(weights) == 4, 1, 0.0, False, False  # noqa: PLR2004  # with biases
     given = packed.data, packed.batch_sizes, _one_or_all(begin), weights
     data, *last = function(*given, *form)
     states, _ = pad_packed_sequence(PackedSequence(data, *packed[1:]), batch_first=True)

@@ -1,16 +1,19 @@
-"""stop_gradient, and custom_gradient: gradients by the user's own rule."""
+"""Functions whose gradient is replaced: stopped, by the user's rule, or computed again."""
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._derivatives._levels import is_own_engine, outermost_level
+from seqloom.tensor._autocast import casting
+from seqloom.tensor._backward import pull_back
+from seqloom.tensor._derivatives import is_own_engine, outermost_level, tensors_on
 from seqloom.tensor._dispatch import apply, contains
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._families._keep import nothing
-from seqloom.tensor._tape import TrackedArray, node_on, record
+from seqloom.tensor._tape import TrackedArray, draw_number, node_on, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -80,12 +83,16 @@ def custom_gradient(
         if level is None:
             _refuse_other_engines(args)
             return function(*args)
-        inner = tuple(_lower(level, arg) for arg in args)
+        # The arguments as the level below has them.
+        nodes = tuple(_node(level, arg) for arg in args)
+        inner = tuple(
+            arg if node is None else Tensor(arg.raw.value, level.inner)
+            for arg, node in zip(cast("Any", args), nodes, strict=True)
+        )
         out = call(*inner)  # a level below records by the same rule
         outs = _check_results(level, out)
-        nodes = tuple(_node(level, arg) for arg in args)
         saved = level.inner, rule, inner, out
-        arrays = record(level, _RULE, nodes, saved, tuple(part.raw for part in outs))
+        arrays = record(level, _CUSTOM, nodes, saved, tuple(part.raw for part in outs))
         found = tuple(Tensor(array, level) for array in arrays)
         return found if isinstance(out, tuple) else found[0]
 
@@ -103,7 +110,7 @@ def _refuse_other_engines(args: tuple[Any, ...]) -> None:
 
 def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
     """Returns what the function returned, which must be tensors of the level below."""
-    outs = cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
+    outs = _as_tuple(out)
     for part in outs:
         if not isinstance(part, Tensor):
             raise GradientError(
@@ -123,13 +130,6 @@ def _backend_of_array(tensor: Tensor) -> Any:
     """Returns the backend of a tensor's array: a constant's is the innermost one."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
-
-
-def _lower(level: Any, arg: Any) -> Any:
-    """Returns an argument as the level below has it."""
-    if not isinstance(arg, Tensor):
-        return arg
-    return Tensor(arg.raw.value, level.inner) if _node(level, arg) is not None else arg
 
 
 def _node(level: Any, arg: Any) -> Any:
@@ -182,4 +182,77 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     )
 
 
-_RULE = Rule(nothing, _by_rule, tracked=ALL, name="custom_gradient")
+_CUSTOM = Rule(nothing, _by_rule, tracked=ALL, name="custom_gradient")
+
+
+_is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
+
+
+def is_recomputing() -> bool:
+    """Whether a `checkpoint` is computing again: then buffers must not be written."""
+    return _is_recomputing.get()
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function save only its inputs; it is computed again for its gradient.
+
+    Random numbers depend on keys only, so both computations are equal. Buffers, such as the
+    running means of batch norm, are written the first time only.
+
+    Args:
+        function: A function or module that takes and returns one tensor or several. It must
+            compute the same when called again.
+
+    Returns:
+        A function of the same arguments and results.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
+        >>> x = A.tensor([1.0, 3.0], requires_grad=True)
+        >>> block = sl.tensor.checkpoint(lambda x: x * x * x)
+        >>> block(x).sum().backward().wrt(x).numpy().tolist()
+        [3.0, 27.0]
+    """
+
+    @wraps(function)
+    def call(*args: object, **options: Any) -> Any:
+        before = draw_number()
+        out = function(*args, **options)
+        outs = _as_tuple(out)
+        level = outermost_level(outs)
+        if level is None:
+            return out
+        results = tensors_on(level, outs)
+        nodes = outer_nodes([result.raw for result in results], before)
+        numbers = [node.number for node in nodes]
+        saved = level, function, args, options, numbers, casting.get()
+        values = tuple(result.raw.value for result in results)
+        arrays = record(level, _RECOMPUTED, tuple(nodes), saved, values)
+        new = iter(Tensor(array, level) for array in arrays)
+        found = [next(new) if any(part is r for r in results) else part for part in outs]
+        return tuple(found) if isinstance(out, tuple) else found[0]
+
+    return call
+
+
+def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
+    """Computes the gradients by the inputs, from a second computation."""
+    level, function, args, options, numbers, cast_to = saved
+    before, token = draw_number(), _is_recomputing.set(True)
+    former = casting.set(cast_to)  # the block may have ended meanwhile
+    try:
+        results = tensors_on(level, _as_tuple(function(*args, **options)))
+    finally:
+        casting.reset(former)
+        _is_recomputing.reset(token)
+    found = pull_back([result.raw for result in results], grads, before=before)
+    return [found.get(number) for number in numbers]
+
+
+def _as_tuple(out: object) -> tuple[Any, ...]:
+    """Returns one result, or several, as a tuple."""
+    return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
+
+
+_RECOMPUTED = Rule(nothing, _recompute, tracked=ALL, name="checkpoint")

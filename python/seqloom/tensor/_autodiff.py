@@ -12,24 +12,31 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._autodiff._backward import pull_back
-from seqloom.tensor._autodiff._functions import (
-    BINARY,
-    make_function,
-    make_untracked,
-    without_numbers,
-)
-from seqloom.tensor._autodiff._scan import scan_tracked
 from seqloom.tensor._backend import Array, Backend, make_array
+from seqloom.tensor._backward import pull_back, scan_tracked
 from seqloom.tensor._families import RULES
-from seqloom.tensor._tape import TrackedArray, is_differentiable, make_node, track
+from seqloom.tensor._tape import (
+    Node,
+    TrackedArray,
+    is_differentiable,
+    make_node,
+    node_numbers,
+    record,
+    track,
+)
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from seqloom.tensor._families import Rule
+    from seqloom.tensor._tape import Level
+
+    Function = Callable[..., Any]  # of arrays
+
 
 _level_numbers = count(1)
 
@@ -217,3 +224,135 @@ def _bodies() -> dict[str, Callable[..., Any]]:
     own = {*vars(Autodiff), *_SUPPORT, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}
+
+
+# Functions of two arrays without options, called most often: recorded by the shortest way.
+BINARY = frozenset(
+    ("add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "matmul")
+)
+
+
+def make_function(
+    level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
+) -> Function:
+    """Makes a level's function: recorded by its rule, by its pieces, or not at all."""
+    if rule and rule.tracked:
+        if rule.of_sequence:
+            return _record_calls_of_sequence(level, plain, rule)
+        record_calls = _record_calls_of_two if name in BINARY else _record_calls
+        call = record_calls(level, plain, rule)
+        return _floats_only(level, call) if name == "astype" else call
+    if body is None or rule:
+        return make_untracked(level, plain)
+
+    def call_pieces(*args: Array, **options: object) -> Array:
+        is_tracked = _is_tracked(level, args)
+        return body(level, *args, **options) if is_tracked else plain(*args, **options)
+
+    return call_pieces
+
+
+def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function of two arrays and no options that records its calls."""
+    save, of_arrays = rule.save, without_numbers(plain)
+
+    # `node_on`, `make_node` and `track` are written out: this runs at each step.
+    def call(left: Array, right: Array) -> Array:
+        one = left.node if type(left) is TrackedArray and left.level is level else None
+        two = right.node if type(right) is TrackedArray and right.level is level else None
+        if one is None or two is None:
+            if one is two:
+                return plain(left, right)
+            values = (left, right.value) if one is None else (left.value, right)
+            out = plain(*values)
+        else:
+            values = left.value, right.value
+            out = of_arrays(*values)
+        node, array = Node(), TrackedArray()
+        node.number, node.rule, node.parents = next(node_numbers), rule, (one, two)
+        node.saved = save(values, out, (one is not None, two is not None), {})
+        array.value, array.node, array.level = out, node, level
+        return array
+
+    return call
+
+
+def without_numbers(plain: Function) -> Function:
+    """Returns the faster form of a function of two for arrays only, not Python numbers."""
+    return getattr(plain, "of_arrays", plain)
+
+
+def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function of any number of arrays that records its calls."""
+
+    def call(*args: Array, **options: object) -> Array:
+        nodes = tuple(
+            [
+                arg.node if type(arg) is TrackedArray and arg.level is level else None
+                for arg in args
+            ]
+        )
+        if not any(nodes):
+            return plain(*args, **options)
+        pairs = zip(args, nodes, strict=True)
+        values = tuple([arg if node is None else arg.value for arg, node in pairs])
+        out = plain(*values, **options)
+        needs = tuple([node is not None for node in nodes])
+        saved = rule.save(values, out, needs, options)
+        if isinstance(out, (tuple, list)):
+            return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
+        return track(out, make_node(rule, nodes, saved), level)
+
+    return call
+
+
+def _record_calls_of_sequence(level: Level, plain: Function, rule: Rule) -> Function:
+    """Makes a function whose first argument is a list of arrays."""
+
+    def of_arrays(*arrays: Array, **options: object) -> Array:
+        return plain(list(arrays), **options)
+
+    record_call = _record_calls(level, of_arrays, rule)
+
+    def call(arrays: Sequence[Array], **options: object) -> Array:
+        return record_call(*arrays, **options)
+
+    return call
+
+
+def _floats_only(level: Level, call: Function) -> Function:
+    """Makes a function whose result may be integers, which are not tracked."""
+
+    def call_and_check(*args: Array, **options: object) -> Array:
+        out = call(*args, **options)
+        if type(out) is TrackedArray and not is_differentiable(level.inner, out.value):
+            return out.value
+        return out
+
+    return call_and_check
+
+
+def _is_tracked(level: Level, arg: Array) -> bool:
+    """Whether an argument is a tracked array of this level, or contains one."""
+    if isinstance(arg, (list, tuple)):
+        return any(_is_tracked(level, part) for part in cast("list[Array]", arg))
+    return type(arg) is TrackedArray and arg.level is level
+
+
+def make_untracked(level: Level, plain: Function) -> Function:
+    """Makes a function whose result has no derivative."""
+
+    def call(*args: Array, **options: object) -> Array:
+        return plain(*[_inner(level, arg) for arg in args], **options)
+
+    return call
+
+
+def _inner(level: Level, arg: Array) -> Array:
+    """Returns the inner array of an argument, also within lists and tuples."""
+    if type(arg) is TrackedArray and arg.level is level:
+        return arg.value
+    if isinstance(arg, (list, tuple)):
+        values = [_inner(level, item) for item in cast("list[Array]", arg)]
+        return values if isinstance(arg, list) else tuple(values)
+    return arg

@@ -1,19 +1,30 @@
-"""The derivative of a loop: a backward loop, so that a captured loop stays a loop.
+"""The backward pass, and the derivative of a loop, which is a backward loop.
 
-The forward loop saves the state before each step. The backward loop visits the steps from
-the last to the first, computes each again and pulls the gradients back through it. Outer
-arrays that the body uses (weights, say) sum their gradients in the backward loop's state.
+Nodes are visited from the newest to the oldest, so each node is visited after all that use
+its output. A visited node drops its saved values and its parents, and each gradient is
+dropped once it is used, so memory is freed during the pass.
+
+A loop saves the state before each step. The backward loop visits the steps from the last to
+the first, computes each again and pulls the gradients back through it. Outer arrays that
+the body uses (weights, say) sum their gradients in the backward loop's state.
 """
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.tensor._autodiff._backward import pull_back
-from seqloom.tensor._families import ALL, Rule
+from seqloom.errors import GradientError
+from seqloom.tensor._dispatch import observers
+from seqloom.tensor._families import ALL, RULES, Rule
 from seqloom.tensor._families._keep import nothing
+from seqloom.tensor._native_error import translate
 from seqloom.tensor._tape import (
+    CONSUMED,
+    Node,
+    OutputNode,
+    TrackedArray,
     draw_number,
     is_differentiable,
     make_node,
@@ -28,10 +39,113 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import Array, ArrayFunctions
     from seqloom.tensor._families._keep import Like, Needs
-    from seqloom.tensor._tape import Level, Node
+    from seqloom.tensor._tape import Level
 
     Arrays = list[Array]
     Body = Callable[[Arrays, Arrays], tuple[Arrays, Arrays]]
+
+
+def pull_back(
+    roots: Sequence[TrackedArray],
+    seeds: Sequence[Array | None],
+    *,
+    before: int = 0,
+    retain: bool = False,
+) -> dict[int, Array]:
+    """Returns the gradients with respect to the leaves, by the number of the leaf's node.
+
+    `roots` are results of one level. A seed is the gradient with respect to its root: the
+    pass starts with it. Nodes numbered up to `before` count as leaves. With `retain`, the
+    recorded operations stay usable for another pass.
+    """
+    backward_pass = _BackwardPass(roots[0].level.inner, before, retain)
+    for root, seed in zip(roots, seeds, strict=True):
+        if seed is not None:
+            backward_pass.add(root.node, seed)
+    return backward_pass.run()
+
+
+class _BackwardPass:
+    """One backward pass: the nodes that it has to visit, and their gradients so far."""
+
+    def __init__(self, inner: ArrayFunctions, before: int, retain: bool) -> None:  # noqa: FBT001
+        self.inner = inner
+        self.before = before
+        self.retain = retain
+        # A heap by negative number, so that the newest node is on top.
+        self.pending: list[tuple[int, Node]] = []
+        # By node number: an array, or a list with one for each output of an operation.
+        self.grads: dict[int, Any] = {}
+        # The numbers of gradients that are sums made here, so that they may be written to.
+        self.owned: set[int] = set()
+
+    def run(self) -> dict[int, Array]:
+        """Visits pending nodes until only leaves are left."""
+        leaves: dict[int, Array] = {}
+        while self.pending:
+            node = heapq.heappop(self.pending)[1]
+            grad = self.grads.pop(node.number)
+            if node.number <= self.before or not (node.rule or node.parents):
+                leaves[node.number] = grad
+            elif type(node) is OutputNode:
+                self._collect(node, grad)
+            else:
+                self._pull(node, grad)
+        return leaves
+
+    def add(self, node: Node, term: Array) -> None:
+        """Adds a term to the gradient of a node: one for each use of its output."""
+        number = node.number
+        if number not in self.grads:
+            self.grads[number] = term
+            heapq.heappush(self.pending, (-number, node))
+        elif number in self.owned:
+            self.grads[number] = self.inner.accumulate(self.grads[number], term)
+        else:
+            self.grads[number] = self.inner.add(self.grads[number], term)
+            self.owned.add(number)
+
+    def _collect(self, output: OutputNode, grad: Array) -> None:
+        """Stores the gradient of one of several outputs until its operation is visited."""
+        node, position, total = output.saved
+        if node.number not in self.grads:
+            self.grads[node.number] = [None] * total
+            heapq.heappush(self.pending, (-node.number, node))
+        self.grads[node.number][position] = grad
+
+    def _pull(self, node: Node, grad: Any) -> None:
+        """Computes the gradients of an operation's inputs from that of its output."""
+        # One function, because it runs for each node, and each further call takes time.
+        rule, parents, saved = node.rule, node.parents, node.saved
+        if saved is CONSUMED or rule is None:
+            raise GradientError(
+                "the gradients of this result were already computed, and its recorded "
+                "operations are freed; compute the result again before another backward"
+            )
+        if not self.retain:
+            node.saved, node.parents = CONSUMED, ()
+        needs = tuple([parent is not None for parent in parents])
+        try:
+            terms = rule.pull(self.inner, saved, grad, needs)
+        except Exception as error:
+            arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
+            ours = translate(error, name, arrays, self.inner)
+            if ours is error or RULES.get(rule.name) is not rule:  # or a user's rule
+                raise
+            raise ours from error
+        for observer in observers:
+            observer.on_pull(node, terms, self.inner)
+        for parent, term in zip(parents, terms, strict=False):
+            if parent is not None and term is not None:
+                self.add(parent, term)
+
+
+def _arrays_in(args: object) -> tuple[Any, ...]:
+    """Returns the arrays among arguments, also within lists and tuples."""
+    if isinstance(args, (list, tuple)):
+        parts = cast("list[Any]", args)
+        return tuple(array for part in parts for array in _arrays_in(part))
+    return (args,) if hasattr(args, "shape") else ()
 
 
 @dataclass(slots=True)
@@ -129,19 +243,19 @@ def _others_back(
     if loop.length == 1:
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
-
-    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
-        return _step_back(b, loop, outer, carry, x)
-
     carry, earlier = b.scan(
-        step,
+        lambda carry, x: _step_back(b, loop, outer, carry, x),
         carry,
         _index(b, reads, rest),
         length=loop.length - 1,
         reverse=not loop.reverse,
     )
-    pairs = zip(by_xs, earlier, strict=True)
-    return carry, [_join(b, loop, one, more) for one, more in pairs]
+    joined: Arrays = []  # in the order of steps
+    for one, more in zip(by_xs, earlier, strict=True):
+        wide = b.expand_dims(one, axis=0)
+        parts = [wide, more] if loop.reverse else [more, wide]
+        joined.append(b.concat(parts, axis=0))
+    return carry, joined
 
 
 def _step_back(
@@ -189,12 +303,6 @@ def _gradient(
 def _index(b: ArrayFunctions, arrays: Sequence[Array], key: int | slice) -> Arrays:
     """Takes one step, or several, of stacked arrays."""
     return [b.index(array, key) for array in arrays]
-
-
-def _join(b: ArrayFunctions, loop: RecordedLoop, one: Array, more: Array) -> Array:
-    """Joins the gradients of the first step and the others, in the order of steps."""
-    wide = b.expand_dims(one, axis=0)
-    return b.concat([wide, more] if loop.reverse else [more, wide], axis=0)
 
 
 def _to_leaf(level: Level, array: Array) -> Array:

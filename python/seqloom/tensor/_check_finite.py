@@ -92,7 +92,8 @@ class _FiniteCheck:
             array, backend = array.value, array.level.inner
         while not getattr(backend, "records", False) and "inner" in vars(backend):
             backend = backend.inner
-        if getattr(backend, "records", False) or not _is_float_array(backend, array):
+        is_array = hasattr(array, "shape") and is_differentiable(backend, array)
+        if getattr(backend, "records", False) or not is_array:
             return
         found = backend.to_numpy(getattr(backend, self.test)(array))
         wrong = int(found.sum()) if self.test == "isnan" else int((~found).sum())
@@ -101,8 +102,3 @@ class _FiniteCheck:
             shape = list(array.shape)
             dtype = backend.dtype(array)
             raise NotFiniteError(f"{operation} gave {wrong} {what} in {dtype}{shape}")
-
-
-def _is_float_array(backend: Any, array: Any) -> bool:
-    """Whether something is an array that can contain NaN."""
-    return hasattr(array, "shape") and is_differentiable(backend, array)

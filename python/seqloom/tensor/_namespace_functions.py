@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._tensor import Tensor
 
+
 Axes: TypeAlias = int | tuple[int, ...]
 Operand: TypeAlias = "Tensor | complex"
 _F = TypeVar("_F", bound="Callable[..., Tensor]")

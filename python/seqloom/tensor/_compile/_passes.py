@@ -1,0 +1,229 @@
+"""Passes over a captured graph: unused operations out, copies and casts in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.tensor._compile._capture import NUMBERS_ALONE
+from seqloom.tensor._graph import UPDATES, Graph, Operation, Value, map_values, values_in
+from seqloom.tensor._leaves import freeze
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+# Functions that change nothing if shape and dtype stay the same.
+_IDLE = frozenset(
+    {
+        *("reshape", "broadcast_to", "astype", "asarray"),
+        *("positive", "stop_gradient", "to_full_precision"),
+    }
+)
+
+
+def simplify(graph: Graph) -> Graph:
+    """Returns the graph without repeated operations, and without unused ones."""
+    return _remove_unused(_remove_repeated(graph))
+
+
+def _remove_repeated(graph: Graph) -> Graph:
+    """Removes operations that change nothing, or that equal an earlier one."""
+    replacements: dict[int, Value] = {}
+    known: dict[Any, Operation] = {}
+    kept: list[Operation] = []
+
+    def find(value: Value) -> Value:
+        return replacements.get(value.number, value)
+
+    for operation in graph.operations:
+        args = map_values(operation.args, find)
+        current = replace(operation, args=args)
+        if (same := _find_unchanged(current)) is not None:
+            replacements[operation.outputs[0].number] = same
+            continue
+        first = known.setdefault(_identify(current), current)
+        if first is current:
+            kept.append(current)
+        else:
+            pairs = zip(operation.outputs, first.outputs, strict=True)
+            replacements.update((old.number, new) for old, new in pairs)
+    outputs = [find(value) for value in graph.outputs]
+    return replace(graph, operations=kept, outputs=outputs)
+
+
+def _find_unchanged(operation: Operation) -> Value | None:
+    """Returns the operand if the operation gives it back unchanged."""
+    source = operation.args[0] if operation.args else None
+    if not isinstance(source, Value) or source.weak:
+        return None
+    result = operation.outputs[0]
+    if (source.shape, source.dtype) != (result.shape, result.dtype):
+        return None
+    # A copy is recorded as a product with Python's 1.
+    # True and 1.0 may change the dtype.
+    factor: Any = operation.args[-1]
+    is_copy = operation.name == "multiply" and type(factor) is int and factor == 1
+    return source if is_copy or operation.name in _IDLE else None
+
+
+def _identify(operation: Operation) -> object:
+    """Returns what is equal for equal operations; a loop equals no other."""
+    if operation.name == "scan":
+        return id(operation)
+    args = map_values(operation.args, lambda value: ("%", value.number))
+    return operation.name, freeze(args), freeze(operation.options)
+
+
+def _remove_unused(graph: Graph) -> Graph:
+    """Keeps only what the outputs depend on."""
+    needed = {value.number for value in graph.outputs}
+    kept: list[Operation] = []
+    for operation in reversed(graph.operations):
+        if any(value.number in needed for value in operation.outputs):
+            kept.append(operation)
+            needed.update(value.number for value in operation.inputs())
+    constants = {n: array for n, array in graph.constants.items() if n in needed}
+    return replace(graph, constants=constants, operations=kept[::-1])
+
+
+# Functions whose results may share the memory of their first argument.
+_VIEWS = frozenset(
+    {
+        *("reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "index"),
+        *("flip", "matrix_transpose", "unstack", "roll", "tile", "repeat"),
+        *("astype", "asarray", "stop_gradient", "positive", "to_full_precision"),
+    }
+)
+
+
+def insert_copies(
+    graph: Graph,
+    shared: set[int],  # inputs that somebody may write later: state, and NumPy arrays
+    state_count: int,  # so many outputs, the first ones, are the new state
+    new_value: Callable[..., Value],
+) -> Graph:
+    """Returns the graph with a copy wherever memory would be shared or overwritten."""
+    graph = _copy_outputs(graph, shared, state_count, new_value)
+    return _copy_before_writes(graph, new_value)
+
+
+def _copy_outputs(
+    graph: Graph, shared: set[int], state_count: int, new_value: Callable[..., Value]
+) -> Graph:
+    """Copies results that share memory with state, and state that shares it at all."""
+    roots = _find_roots(graph.operations)
+    fixed = {value.number for value in graph.inputs} | set(graph.constants)
+    used, copies, outputs = set[int](), list[Operation](), list[Value]()
+    for position, value in enumerate(graph.outputs):
+        root = roots.get(value.number, value.number)
+        foreign = fixed if position < state_count else shared
+        if root in foreign or root in used:
+            copies.append(_make_copy(value, new_value))
+            value = copies[-1].outputs[0]  # noqa: PLW2901
+        used.add(root)
+        outputs.append(value)
+    operations = [*graph.operations, *copies]
+    return replace(graph, operations=operations, outputs=outputs)
+
+
+def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
+    """Copies what an operation would overwrite, unless it is the last reader and owner."""
+    roots = _find_roots(graph.operations)
+    last = _find_last_uses(graph, roots)
+    donated = {graph.inputs[position].number for position in graph.donated}
+    own = donated | {v.number for op in graph.operations for v in op.outputs}
+    operations: list[Operation] = []
+    for position, operation in enumerate(graph.operations):
+        copies: dict[int, Operation] = {}
+        written = [operation.args[at] for at in UPDATES.get(operation.name, ())]
+        for value in values_in(written):
+            root = roots.get(value.number, value.number)
+            is_free = root == value.number and root in own and last[root] <= position
+            if not is_free:
+                copies[value.number] = _make_copy(value, new_value)
+        operations += [*copies.values(), _read_copies(operation, copies)]
+    return replace(graph, operations=operations)
+
+
+def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operation:
+    """Returns an operation that reads the copies instead of the values."""
+    if not copies:
+        return operation
+
+    def read_copy(value: Value) -> Value:
+        copy = copies.get(value.number)
+        return value if copy is None else copy.outputs[0]
+
+    return replace(operation, args=map_values(operation.args, read_copy))
+
+
+def _find_roots(operations: list[Operation]) -> dict[int, int]:
+    """Finds for each value that may be a view the value whose memory it may share."""
+    roots: dict[int, int] = {}
+    for operation in operations:
+        sources = list(values_in(operation.args[:1])) if operation.name in _VIEWS else []
+        for value in operation.outputs if sources else ():
+            number = sources[0].number
+            roots[value.number] = roots.get(number, number)
+    return roots
+
+
+def _find_last_uses(graph: Graph, roots: dict[int, int]) -> dict[int, int]:
+    """Finds the last position where each memory is read; outputs are read at the end."""
+    last: dict[int, int] = {}
+    for position, operation in enumerate(graph.operations):
+        for value in operation.inputs():
+            last[roots.get(value.number, value.number)] = position
+    for value in graph.outputs:
+        last[roots.get(value.number, value.number)] = len(graph.operations)
+    return last
+
+
+def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
+    """Returns an operation that copies a value."""
+    args: tuple[Any, ...] = (value, 1)
+    name = "multiply"
+    if value.dtype == np.bool_:
+        name, args = "logical_or", (value, value)
+    return Operation(name, args, {}, (new_value(value.shape, value.dtype),), "copy")
+
+
+def cast_numbers(graph: Graph) -> Graph:
+    """Casts each number, an array without axes, to the dtype of the array it meets."""
+    weak = {value.number for value in graph.inputs if value.weak}
+    casts: dict[tuple[int, np.dtype[Any]], Operation] = {}
+    operations: list[Operation] = []
+    made = [value for operation in graph.operations for value in operation.outputs]
+    numbers = [value.number for value in (*graph.inputs, *made)]
+    first_free = max([*numbers, *graph.constants], default=0) + 1
+
+    def cast(value: Value, dtype: np.dtype[Any]) -> Value:
+        if not value.weak:
+            return value
+        known = casts.get((value.number, dtype))
+        if known is None:
+            output = Value(first_free + len(casts), (), dtype)
+            known = Operation("astype", (value, dtype), {}, (output,))
+            casts[value.number, dtype] = known
+            operations.append(known)
+        return known.outputs[0]
+
+    for operation in graph.operations:
+        numbers = [value for value in operation.inputs() if value.number in weak]
+        if numbers and operation.name not in NUMBERS_ALONE:
+            dtype = _find_common_dtype(operation, weak)
+            args = map_values(operation.args, lambda v, d=dtype: cast(v, d))
+            operation = replace(operation, args=args)  # noqa: PLW2901
+        operations.append(operation)
+    return replace(graph, operations=operations)
+
+
+def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[Any]:
+    """Returns the dtype of the result; of a comparison, the dtype of the array."""
+    dtype = operation.outputs[0].dtype
+    if dtype.kind != "b":
+        return dtype
+    return next(v.dtype for v in operation.inputs() if v.number not in weak)

@@ -1,0 +1,360 @@
+"""The Array API standard's namespace over tensors of one backend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import ml_dtypes
+import numpy as np
+
+from seqloom.errors import ArgumentError, BackendError, SeqloomError
+from seqloom.tensor._dispatch import apply
+from seqloom.tensor._namespace_functions import NamespaceFunctions
+from seqloom.tensor._native_error import translate
+from seqloom.tensor._standard_functions import from_dlpack
+from seqloom.tensor._tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import DTypeLike
+
+    DType: TypeAlias = np.dtype[Any]
+    Shape: TypeAlias = int | Sequence[int]
+
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+
+
+# fmt: off
+NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float32", "float64", "complex64", "complex128",
+)
+# fmt: on
+_MOST_AXES = 64  # of NumPy's and of torch's arrays, and of what jax shows as NumPy's
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLimits:
+    """The limits of a float type, as Python's floats."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerLimits:
+    """The limits of an integer type."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+class Inspection:
+    """The types, devices and capabilities of a backend."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def capabilities(self) -> dict[str, Any]:
+        """Returns the optional parts of the standard, and whether the backend has them."""
+        options = {"boolean indexing": True, "data-dependent shapes": True}
+        return {**options, "max dimensions": _MOST_AXES}
+
+    def default_device(self) -> str:
+        """Returns the device of the backend."""
+        return self._backend.device
+
+    def devices(self) -> tuple[str, ...]:
+        """Returns the device of the backend: each device has its own backend."""
+        return (self._backend.device,)
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
+        """Returns the element types of Python's numbers."""
+        del device
+        usual = np.dtype(self._backend.float_dtype)
+        wide = "complex64" if usual == np.float32 else "complex128"
+        integer = self._backend.dtype(self._backend.asarray(0))
+        return {
+            "real floating": usual,
+            "complex floating": np.dtype(wide),
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
+        """Returns the element types of the backend, of one kind or several."""
+        del device
+        types = {name: np.dtype(name) for name in NAMES if self._has(name)}
+        if kind is None:
+            return types
+        return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
+
+    def _has(self, name: str) -> bool:
+        """Whether the backend has a type."""
+        try:
+            self._backend.zeros((), dtype=name)
+        except SeqloomError:
+            return False
+        return True
+
+
+class ArrayNamespace(NamespaceFunctions):
+    """The functions, types and constants of the Array API standard, over tensors.
+
+    ``x.__array_namespace__()`` returns the namespace of x's backend. Functions that take
+    tensors work on any backend; functions that make tensors make them on this one. The
+    default float type is the backend's `float_dtype`, and ``device`` may only be the
+    backend's own.
+    """
+
+    __array_api_version__ = _VERSIONS[-1]
+    e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+    int8, int16, int32, int64 = map(np.dtype, ("int8", "int16", "int32", "int64"))
+    uint8, uint16, uint32, uint64 = map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))
+    float32, float64 = np.dtype("float32"), np.dtype("float64")
+    complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self.__name__ = f"seqloom.tensor on {backend.name}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayNamespace) and other._backend is self._backend
+
+    def __hash__(self) -> int:
+        return hash((ArrayNamespace, id(self._backend)))
+
+    def __repr__(self) -> str:
+        return f"<array namespace: {self.__name__}>"
+
+    # Making tensors; `device` may only be the backend's.
+
+    def asarray(
+        self,
+        obj: object,
+        /,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        copy: bool | None = None,
+    ) -> Tensor:
+        """Makes a tensor of the data."""
+        self._require_device(device)
+        if not isinstance(obj, Tensor):
+            if copy is False:
+                raise ArgumentError(
+                    f"asarray: copy=False needs a tensor, got {type(obj).__name__}"
+                )
+            made = self._backend.tensor(obj, dtype=dtype)
+            narrow = dtype is None and made.dtype.kind == "c" and not hasattr(obj, "dtype")
+            return made.astype(self._complex) if narrow else made
+        obj = obj if obj.backend is self._backend else obj.to(self._backend)
+        return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
+
+    def from_dlpack(
+        self, x: object, /, *, device: str | None = None, copy: bool | None = None
+    ) -> Tensor:
+        """Makes a tensor of another library's array."""
+        self._require_device(device)
+        del copy  # it shares where it can; a tensor does not change
+        return from_dlpack(x, backend=self._backend)
+
+    def arange(
+        self,
+        start: float,
+        /,
+        stop: float | None = None,
+        step: float = 1,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Tensor:
+        """Makes numbers at equal distances, before `stop`."""
+        return self._make("arange", start, stop, step, dtype=dtype, device=device)
+
+    def empty(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes a tensor of arbitrary values."""
+        return self._make("empty", shape, dtype=dtype, device=device)
+
+    def zeros(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes zeros."""
+        return self._make("zeros", shape, dtype=dtype, device=device)
+
+    def ones(
+        self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes ones."""
+        return self._make("ones", shape, dtype=dtype, device=device)
+
+    def full(
+        self,
+        shape: Shape,
+        fill_value: complex,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Tensor:
+        """Makes a tensor of one value everywhere."""
+        if isinstance(fill_value, complex) and dtype is None:
+            dtype = self._complex
+        return self._make("full", shape, fill_value, dtype=dtype, device=device)
+
+    def eye(
+        self,
+        n_rows: int,
+        n_cols: int | None = None,
+        /,
+        *,
+        k: int = 0,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Tensor:
+        """Makes a matrix with ones on a diagonal."""
+        return self._make("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
+
+    def linspace(
+        self,
+        start: complex,
+        stop: complex,
+        /,
+        num: int,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+        endpoint: bool = True,
+    ) -> Tensor:
+        """Makes `num` numbers at equal distances from `start` to `stop`."""
+        return self._make(
+            "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
+        )
+
+    def empty_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes a tensor of arbitrary values, of x's shape and type."""
+        return self.empty(x.shape, dtype=dtype or x.dtype, device=device)
+
+    def zeros_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes zeros, of x's shape and type."""
+        return self.zeros(x.shape, dtype=dtype or x.dtype, device=device)
+
+    def ones_like(
+        self, x: Tensor, /, *, dtype: DTypeLike | None = None, device: str | None = None
+    ) -> Tensor:
+        """Makes ones, of x's shape and type."""
+        return self.ones(x.shape, dtype=dtype or x.dtype, device=device)
+
+    def full_like(
+        self,
+        x: Tensor,
+        /,
+        fill_value: complex,
+        *,
+        dtype: DTypeLike | None = None,
+        device: str | None = None,
+    ) -> Tensor:
+        """Makes a tensor of one value everywhere, of x's shape and type."""
+        return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
+
+    @property
+    def _complex(self) -> str:
+        """The element type of Python's complex numbers."""
+        return "complex64" if self._backend.float_dtype == "float32" else "complex128"
+
+    def _make(
+        self, name: str, *args: object, device: str | None = None, **options: object
+    ) -> Tensor:
+        """Makes a tensor by the backend's function."""
+        self._require_device(device)
+        try:
+            return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
+        except Exception as error:
+            if (ours := translate(error, name, args, self._backend)) is error:
+                raise
+            raise ours from error
+
+    def _require_device(self, device: str | None) -> None:
+        """Refuses a device that is not the backend's."""
+        if device not in {None, self._backend.device}:
+            raise BackendError(
+                f"device must be {self._backend.device!r} in this namespace, got "
+                f"{device!r}; for another device use the namespace of its backend, "
+                "sl.tensor.backend(name)"
+            )
+
+    # Types.
+
+    def __array_namespace_info__(self) -> Inspection:
+        return Inspection(self._backend)
+
+    @staticmethod
+    def astype(
+        x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None
+    ) -> Tensor:
+        """Converts to another element type; `copy` has no effect on tensors."""
+        del copy
+        found = x if x.dtype == dtype else apply("astype", x, dtype)
+        return found if device is None else found.to_device(device)
+
+    @staticmethod
+    def can_cast(from_: Any, to: Any, /) -> Any:
+        """Whether the standard promotes one type to another."""
+        return np.can_cast(np.dtype(getattr(from_, "dtype", from_)), np.dtype(to))
+
+    @staticmethod
+    def finfo(type: Any, /) -> FloatLimits:  # noqa: A002  # the standard's name
+        """Returns the limits of a float type; of a complex one, those of its parts."""
+        dtype = np.dtype(getattr(type, "dtype", type))
+        if dtype.kind == "c":
+            dtype = np.dtype(f"float{dtype.itemsize * 4}")
+        limits = cast("Callable[[Any], Any]", ml_dtypes.finfo)(dtype)
+        names = ("eps", "max", "min", "smallest_normal")
+        found = {name: float(getattr(limits, name)) for name in names}
+        return FloatLimits(limits.bits, **found, dtype=dtype)
+
+    @staticmethod
+    def iinfo(type: Any, /) -> IntegerLimits:  # noqa: A002  # the standard's name
+        """Returns the limits of an integer type."""
+        dtype = np.dtype(getattr(type, "dtype", type))
+        limits = np.iinfo(dtype)
+        return IntegerLimits(limits.bits, int(limits.max), int(limits.min), dtype)
+
+    def isdtype(self, dtype: Any, kind: Any) -> Any:
+        """Whether a type is of a kind."""
+        return self._backend.isdtype(np.dtype(dtype), kind)
+
+    def result_type(self, *arrays_and_dtypes: Any) -> DType:
+        """Returns the type of a result of these; Python's numbers take the others' type."""
+        if not arrays_and_dtypes:
+            raise ArgumentError("result_type needs at least one tensor, type or number")
+        raws = [arg.raw if isinstance(arg, Tensor) else arg for arg in arrays_and_dtypes]
+        return np.dtype(self._backend.result_type(*raws))
+
+
+# Last, since it would hide Python's own inside the class.
+ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def namespace_of(backend: Any, api_version: Any) -> ArrayNamespace:
+    """Returns the namespace of a backend, which is that of the newest version."""
+    if api_version not in {None, *_VERSIONS}:
+        raise ArgumentError(
+            f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"
+        )
+    return ArrayNamespace(backend)

@@ -1,0 +1,251 @@
+"""Attention over packed sequences: our kernels on a CPU, torch's on CUDA.
+
+On a CPU the Rust kernels compute on torch's memory. They are faster than torch's kernels
+called for each sequence, in half precision too, which is converted to float32 and back.
+
+On CUDA half precision takes ``torch.nn.attention.varlen`` on cards since Ampere: flash
+attention over all keys in a row, so that no neighbour changes the order of a sequence's
+sums. Float32 and older cards take the memory-efficient kernel. Both read no row beyond a
+sequence's end, and wait for nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from seqloom.tensor.backends._torch._operation import array_of, host, operation, tensor_of
+
+aten = torch.ops.aten
+_HALF = frozenset({torch.float16, torch.bfloat16})
+_TYPES = _HALF | {torch.float32, torch.float64}  # of the kernels on a CPU
+_ALIGNED = 16  # bytes
+_FLASH_WIDTH = 256  # the widest head
+_AMPERE = (8, 0)
+Sequences = tuple[Tensor, Tensor, int, int]  # the bounds twice, and the longest twice
+
+
+@operation("attention_varlen")
+def attend_on_cpu(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    max_seqlen: int,
+    scale: float | None,
+    causal: bool,
+) -> tuple[Tensor, Tensor]:
+    """The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    arrays = [array_of(widen(array)) for array in (q, k, v, cu_seqlens)]
+    rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+    out, lse = host().attention_varlen(*arrays, **rule)
+    return tensor_of(out).to(v.dtype), tensor_of(lse)
+
+
+@operation("attention_varlen_grad")
+def attend_on_cpu_grad(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    max_seqlen: int,
+    scale: float | None,
+    causal: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``attend_on_cpu`` by q, k and v."""
+    arrays = [array_of(widen(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
+    rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
+    by_q, by_k, by_v = map(tensor_of, host().attention_varlen_grad(*arrays, **rule))
+    return by_q.to(q.dtype), by_k.to(k.dtype), by_v.to(v.dtype)
+
+
+def cpu_kernel_takes(*arrays: Tensor) -> bool:
+    """Whether the kernels take these arrays: on a CPU, all of one float type."""
+    kinds = {array.dtype for array in arrays}
+    on_cpu = all(array.device.type == "cpu" for array in arrays)
+    return on_cpu and len(kinds) == 1 and kinds <= _TYPES
+
+
+def widen(x: Tensor) -> Tensor:
+    """Half precision as float32, in which the kernels compute; other arrays as they are."""
+    return x.float() if x.dtype in _HALF else x
+
+
+@attend_on_cpu.register_fake
+def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
+    """The shapes of the result and of its log-sum-exp."""
+    sums = torch.float32 if q.dtype in _HALF else q.dtype
+    return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
+
+
+@attend_on_cpu_grad.register_fake
+def slopes(
+    _grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *_rule: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The shapes of the derivatives."""
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def cuda_kernel_takes(
+    q: Tensor, k: Tensor, v: Tensor, *others: Tensor, scale: float | None
+) -> bool:
+    """Whether a kernel takes these arrays: on one CUDA device, of a width that it loads."""
+    arrays = q, k, v, *others
+    alike = all((x.dtype, x.device) == (q.dtype, q.device) for x in arrays)
+    if not alike or q.device.type != "cuda" or torch.version.hip is not None:
+        return False
+    is_known = q.dtype in _HALF or q.dtype is torch.float32
+    widths = q.shape[-1], v.shape[-1]
+    whole = all(width and width * q.itemsize % _ALIGNED == 0 for width in widths)
+    return is_known and whole and 0 not in q.shape and (scale is None or scale > 0)
+
+
+@operation("attention_varlen_cuda")
+def attend_on_cuda(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    max_seqlen: int,
+    scale: float | None,
+    causal: bool,
+) -> tuple[Tensor, Tensor]:
+    """The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    forward = _flash if takes_flash(q, v) else _efficient
+    sizes = _describe(cu_seqlens, max_seqlen, q)
+    out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
+    # What lies beyond `max_seqlen` in a sequence was never written.
+    is_longer = cu_seqlens.diff().max() > max_seqlen
+    return torch.where(is_longer, math.nan, out), lse
+
+
+@operation("attention_varlen_cuda_grad")
+def attend_on_cuda_grad(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    cu_seqlens: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    max_seqlen: int,
+    scale: float | None,
+    causal: bool,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The derivatives of ``attend_on_cuda`` by q, k and v."""
+    backward: Any = _flash_grad if takes_flash(q, v) else _efficient_grad
+    arrays = list(map(_align, (grad, q, k, v, out, lse)))
+    return backward(arrays, _describe(cu_seqlens, max_seqlen, q), scale, causal)
+
+
+attend_on_cuda.register_fake(result)
+attend_on_cuda_grad.register_fake(slopes)
+
+
+def _describe(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
+    """Bounds of sequences and their longest, by which a kernel counts its threads."""
+    bounds, longest = cu_seqlens.int(), max(min(max_seqlen, q.shape[0]), 1)
+    return bounds, bounds, longest, longest
+
+
+def _align(x: Tensor) -> Tensor:
+    """An array whose rows follow each other, from a position where kernels can load."""
+    x = x.contiguous()
+    return x if x.data_ptr() % _ALIGNED == 0 else x.clone()
+
+
+def takes_flash(q: Tensor, v: Tensor) -> bool:
+    """Whether flash attention computes these arrays."""
+    width = q.shape[-1]
+    if q.dtype not in _HALF or width != v.shape[-1] or width > _FLASH_WIDTH:
+        return False
+    allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen()
+    return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE
+
+
+@cache
+def has_varlen() -> bool:
+    """Whether this torch has attention of varying lengths with all keys in a row."""
+    try:
+        from torch.nn.attention.varlen import varlen_attn
+    except ImportError:
+        return False
+    return "num_splits" in signature(varlen_attn).parameters
+
+
+def _flash(
+    arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """Flash attention."""
+    from torch.nn.attention import varlen
+
+    attend: Any = varlen.varlen_attn
+    window, aux = (-1, 0 if causal else -1), varlen.AuxRequest(lse=True)
+    return attend(
+        *arrays, *sizes, return_aux=aux, scale=scale, window_size=window, num_splits=1
+    )
+
+
+def _flash_grad(
+    arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Its derivatives; the random state is that of no dropout."""
+    state = torch.zeros(2, dtype=torch.uint64, device=arrays[0].device)
+    unused = torch.empty(0, dtype=torch.uint64, device=arrays[0].device)
+    return aten._flash_attention_backward(  # noqa: SLF001
+        *arrays, *sizes, 0.0, causal, state, unused, scale=scale
+    )
+
+
+def _efficient(
+    arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
+) -> tuple[Tensor, Tensor]:
+    """The memory-efficient kernel, whose log-sum-exp has a row for each sequence."""
+    q, k, v = (array[None] for array in arrays)
+    out, lse, *_ = aten._efficient_attention_forward(  # noqa: SLF001
+        q, k, v, None, *sizes, 0.0, int(causal), True, scale=scale
+    )
+    owner, at = _positions(sizes[0], q.shape[1], sizes[2])
+    return out[0], lse[owner, :, at].T.contiguous()
+
+
+def _efficient_grad(
+    arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Its derivatives, by one block of threads for all keys: the order of sums is fixed."""
+    *inputs, out, lse = arrays
+    rows = _pad_rows(lse, sizes)
+    state = torch.zeros((), dtype=torch.int64, device=out.device)
+    planes = [array[None] for array in inputs]
+    found = aten._efficient_attention_backward(  # noqa: SLF001
+        *(*planes, None, out[None], *sizes, rows, 0.0, state, state, int(causal), False),
+        scale=scale,
+        num_splits_key=1,
+    )
+    return found[0][0], found[1][0], found[2][0]
+
+
+def _pad_rows(lse: Tensor, sizes: Sequences) -> Tensor:
+    """The log-sum-exp ``(h, total)`` with a row for each sequence, as a kernel reads it."""
+    bounds, _, longest, _ = sizes
+    owner, at = _positions(bounds, lse.shape[1], longest)
+    shape = len(bounds) - 1, lse.shape[0], longest + -longest % 32
+    rows = lse.new_full(shape, math.inf)
+    rows[owner, :, at] = lse.T
+    return rows
+
+
+def _positions(cu_seqlens: Tensor, total: int, longest: int) -> tuple[Tensor, Tensor]:
+    """Each row's sequence, and its position in there."""
+    rows = torch.arange(total, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
+    owner = torch.searchsorted(cu_seqlens[1:], rows, right=True)
+    owner = owner.clamp(max=cu_seqlens.shape[0] - 2)
+    return owner, (rows - cu_seqlens[owner]).clamp(max=longest - 1)
