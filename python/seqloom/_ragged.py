@@ -51,18 +51,16 @@ class Ragged:
     def __getitem__(self, index: slice) -> Ragged: ...
     def __getitem__(self, index: int | slice) -> NDArray[np.uint8] | Ragged:
         if isinstance(index, slice):
-            return self._rows(*index.indices(len(self)))
+            start, stop, step = index.indices(len(self))
+            if step != 1:
+                return self.take(np.arange(start, stop, step))
+            # Neighbouring rows are not copied.
+            offsets = self.offsets[start : max(start, stop) + 1]
+            return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
         if not -len(self) <= index < len(self):
             raise OutOfRangeError(f"row {index} of {len(self)} rows")
         row = index % len(self)
         return self.data[self.offsets[row] : self.offsets[row + 1]]
-
-    def _rows(self, start: int, stop: int, step: int) -> Ragged:
-        """Takes neighbouring rows without a copy, other rows with one."""
-        if step != 1:
-            return self.take(np.arange(start, stop, step))
-        offsets = self.offsets[start : max(start, stop) + 1]
-        return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
         bounds: list[int] = self.offsets.tolist()

@@ -40,7 +40,15 @@ def count_threads(num_threads: int | None = None) -> int:
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
     name = threads_variable()
-    return _count_of(name, os.environ[name]) if name else count_cores()
+    if name is None:
+        return count_cores()
+    value = os.environ[name]
+    if name == "OMP_NUM_THREADS":
+        # It may hold a number for each level of nesting; the outermost comes first.
+        value = value.partition(",")[0]
+    if not value.strip().isdecimal() or int(value) < 1:
+        raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
+    return int(value)
 
 
 def threads_variable() -> str | None:
@@ -101,13 +109,3 @@ def run_interruptible(
     if failures:
         raise failures[0]
     return results[0]
-
-
-def _count_of(name: str, value: str) -> int:
-    """Reads an environment variable's number of threads."""
-    if name == "OMP_NUM_THREADS":
-        # It may hold a number for each level of nesting; the outermost comes first.
-        value = value.partition(",")[0]
-    if not value.strip().isdecimal() or int(value) < 1:
-        raise ArgumentError(f"{name} must be an integer above 0, got {value!r}")
-    return int(value)

@@ -46,21 +46,14 @@ def _quota(folder: Path) -> float | None:
     """Reads how many cores a control group may use, in either version's files."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
+        return None if quota == "max" else int(quota) / int(period)
     except (OSError, ValueError):
-        return _old_quota(folder / "cpu")
-    return None if quota == "max" else int(quota) / int(period)
-
-
-def _old_quota(folder: Path) -> float | None:
-    """Reads the quota as version 1 of control groups writes it; -1 means none."""
+        names = (folder / "cpu" / f"cpu.cfs_{name}_us" for name in ("quota", "period"))
     try:
-        quota, period = (
-            int((folder / f"cpu.cfs_{name}_us").read_text(encoding="ascii"))
-            for name in ("quota", "period")
-        )
+        share, length = (int(name.read_text(encoding="ascii")) for name in names)
     except (OSError, ValueError):
         return None
-    return None if quota < 0 else quota / period
+    return None if share < 0 else share / length  # version 1 writes -1 for no quota
 
 
 def load_average() -> float:

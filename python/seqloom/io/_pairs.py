@@ -128,12 +128,7 @@ class PairedReader:
         """
         check_number("n", n)
         check_number("max_bytes", max_bytes)
-        return self._read(n, max_bytes)
-
-    def _read(self, n: int, max_bytes: int) -> Iterator[BatchPair]:
-        """Reads the remaining batches."""
-        while (pair := self._read_pair(n, max_bytes)) is not None:
-            yield pair
+        return iter(lambda: self._read_pair(n, max_bytes), None)
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
         """Reads the next pairs and checks their ids."""
@@ -187,17 +182,11 @@ class TwoFiles:
             return one, other
         if one is None and other is None:
             return None
-        raise self._describe_missing(one, other)
-
-    def _describe_missing(
-        self, one: SequenceBatch | None, other: SequenceBatch | None
-    ) -> FormatError:
-        """Makes the error that names the file which ends first."""
         ended, longer = self.readers if one is None else reversed(self.readers)
         at = 0 if one is None or other is None else len(other)
         rest = other if one is None else one
         record = self._count + at
-        return FormatError(
+        raise FormatError(
             f"{ended.path}: ends after {record:,} records, but {longer.path} goes on with "
             f"record {record} ({_find_id(rest, at)}); each pair needs a read in both files",
             kind="count",
@@ -220,25 +209,21 @@ class InterleavedFile:
         if batch is None:
             return None
         if len(batch) % 2:
-            batch = self._complete(batch)
+            mate = reader.read_batch(1, MOST)
+            if mate is None:
+                record = self._count + len(batch) - 1
+                raise FormatError(
+                    f"{reader.path}: record {record} ({_find_id(batch, -1)}): expected its "
+                    f"mate, found the end of the file: {record + 1:,} records cannot be "
+                    "pairs",
+                    kind="count",
+                    path=reader.path,
+                    record=record,
+                )
+            batch = join([batch, mate])
         self._count += len(batch)
         rows = np.arange(len(batch))
         return batch.take(rows[0::2]), batch.take(rows[1::2])
-
-    def _complete(self, batch: SequenceBatch) -> SequenceBatch:
-        """Reads the mate of the last record."""
-        (reader,) = self.readers
-        mate = reader.read_batch(1, MOST)
-        if mate is not None:
-            return join([batch, mate])
-        record = self._count + len(batch) - 1
-        raise FormatError(
-            f"{reader.path}: record {record} ({_find_id(batch, -1)}): expected its mate, "
-            f"found the end of the file: {record + 1:,} records cannot be pairs",
-            kind="count",
-            path=reader.path,
-            record=record,
-        )
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:

@@ -136,19 +136,14 @@ def bin_positions(
         PositionBin(
             start=i * width,
             stop=min((i + 1) * width, longest) - 1,
-            letters=_name_counts(row),
+            letters={
+                chr(column + 64) if column else "-": int(row[column])
+                for column in np.roll(row.nonzero()[0], -1 if row[0] else 0).tolist()
+            },
             **(_describe_scores(qualities[i], zero) if i < len(qualities) else {}),
         )
         for i, row in enumerate(letters)
     )
-
-
-def _name_counts(counts: NDArray[np.int64]) -> dict[str, int]:
-    """Maps each letter that occurs to its count."""
-    return {
-        chr(column + 64) if column else "-": int(counts[column])
-        for column in np.roll(counts.nonzero()[0], -1 if counts[0] else 0).tolist()
-    }
 
 
 def _describe_scores(counts: NDArray[np.int64], zero: int) -> dict[str, Any]:

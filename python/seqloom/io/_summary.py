@@ -145,12 +145,16 @@ class Summary:
             f"{self.shortest:,} to {self.longest:,}, median {self.median:,.0f}, "
             f"mean {self.mean:,.1f}"
         )
+        total = sum(self.letters.values())
+        shares = [f"{it} {_percent(n / total)}" for it, n in self.letters.items()]
+        if (rest := len(shares) - _SHOWN) > 0:
+            shares[_SHOWN:] = [f"{rest} more"]
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes)",
             "format": self.format,
             "compression": self.compression,
             "records": f"{self.records:,}",
-            "letters": _shares(self.letters),
+            "letters": f"{total:,}: {', '.join(shares)}" if total else "0",
             "lengths": lengths
             if self.shortest != self.longest
             else f"all {self.shortest:,}",
@@ -200,15 +204,6 @@ class Summary:
             f"looks like {self.alphabet} with other letters, {sum(strange.values()):,} of "
             f"{total:,}: {list_counts(strange)}"
         )
-
-
-def _shares(letters: dict[str, int]) -> str:
-    """Describes the number of letters and the shares of the most frequent."""
-    total = sum(letters.values())
-    shown = [f"{letter} {_percent(n / total)}" for letter, n in letters.items()][:_SHOWN]
-    rest = len(letters) - len(shown)
-    more = [f"{rest} more"] if rest else []
-    return f"{total:,}: {', '.join(shown + more)}" if total else "0"
 
 
 def _percent(share: float) -> str:

@@ -121,9 +121,11 @@ class Safetensors(Recorder):
             {'n': 1}
         """
         arrays, strings = _read_header(source)
-        facts = _find_facts(source, strings)
-        if facts is None:
+        entry = strings.get(_FACTS, "")
+        if not entry and not any(text.startswith(_MARK) for text in strings.values()):
+            # A file of another program has no facts.
             return Record({path: arrays[path].to_lazy() for path in sorted(arrays)})
+        facts = unseal(source.name, entry.removeprefix(_MARK))
         if facts.sums.keys() != arrays.keys():
             raise RecordError(f"{source.name}: the names of its arrays are damaged")
         checked = {
@@ -166,14 +168,6 @@ def _header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
     text = json.dumps(table, separators=(",", ":")).encode()
     text += b" " * (-(LENGTH_BYTES + len(text)) % _ALIGNMENT)
     return len(text).to_bytes(LENGTH_BYTES, "little") + text
-
-
-def _find_facts(source: RecordSource, strings: dict[str, str]) -> Facts | None:
-    """Returns the facts of a header; None for another program's file."""
-    entry = strings.get(_FACTS, "")
-    if not entry and not any(text.startswith(_MARK) for text in strings.values()):
-        return None
-    return unseal(source.name, entry.removeprefix(_MARK))
 
 
 class HeaderEntry(msgspec.Struct):

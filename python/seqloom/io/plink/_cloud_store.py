@@ -44,10 +44,15 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
             f"{url}: Unable to recognise URL: expected {_SCHEMES}, "
             f"found {location.scheme!r}; for a file of this machine give its path"
         )
-    names = {name: _classify(name) for name in _check_strings(options)}
     parts: dict[str, dict[str, Any]] = {"client": {}, "store": {}, "retry": {}}
-    for name, (kind, key) in names.items():
-        parts[kind][key] = options[name]
+    for name, value in options.items():
+        # The value may be secret and is not shown.
+        if not isinstance(cast("object", value), str):
+            raise ArgumentError(
+                f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
+            )
+        kind, key = _classify(name)
+        parts[kind][key] = value
     if location.scheme == "http":
         parts["client"].setdefault("allow_http", "true")
     return _make(location, parts)
@@ -56,16 +61,6 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
 def first_line(error: BaseException) -> str:
     """Returns the first line of a library's error, without its debugging details."""
     return str(error).partition("\n")[0].partition(": <")[0].strip()
-
-
-def _check_strings(options: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuses options that are not strings; the value may be secret and is not shown."""
-    for name, value in options.items():
-        if not isinstance(cast("object", value), str):
-            raise ArgumentError(
-                f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
-            )
-    return options
 
 
 def _classify(name: str) -> tuple[str, str]:

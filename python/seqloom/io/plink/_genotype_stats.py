@@ -181,11 +181,16 @@ class GenotypeStats:
             '2 individuals x 2 variants'
         """
         individuals, variants = len(self.individual_missing), len(self.count)
+        missing = "nothing to count"
+        if individuals and variants:
+            share = 100 * self.missing.sum(dtype=np.int64) / (individuals * variants)
+            above = _count_variants(self.missing > _MUCH_MISSING * individuals)
+            missing = f"{share:.1f} %; {above} above {100 * _MUCH_MISSING:.0f} %"
         low = np.count_nonzero(self.hardy_p < _UNLIKELY)
         everything = _count_variants(np.ones(variants, bool))
         return {
             "genotypes": f"{individuals:,} individuals x {variants:,} variants",
-            "missing": self._missing(individuals * variants),
+            "missing": missing,
             f"frequency of {self.counted}": self._frequency(),
             "Hardy-Weinberg": f"{low:,} of {everything} with p below {_UNLIKELY:.0e}",
         }
@@ -195,15 +200,6 @@ class GenotypeStats:
 
     def __repr__(self) -> str:
         return f"<GenotypeStats: {self.facts()['genotypes']}>"
-
-    def _missing(self, genotypes: int) -> str:
-        """Describes the missing genotypes."""
-        if not genotypes:
-            return "nothing to count"
-        share = 100 * self.missing.sum(dtype=np.int64) / genotypes
-        limit = _MUCH_MISSING * len(self.individual_missing)
-        above = _count_variants(self.missing > limit)
-        return f"{share:.1f} %; {above} above {100 * _MUCH_MISSING:.0f} %"
 
     def _frequency(self) -> str:
         """Describes the frequencies."""

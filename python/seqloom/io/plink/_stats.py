@@ -219,7 +219,10 @@ def _compute_columns(
     total = counts.sum(axis=1, dtype=np.int64)
     hom_a1, het, hom_a2 = total[:, _GENOTYPES].T
     two, one = _founders(counts, ploidy)
-    a1, alleles = _alleles(two, one)
+    # With one copy of the chromosome nobody is heterozygous.
+    weights = np.array([2, 1, 0], np.int64)
+    a1 = two.astype(np.int64) @ weights + one[:, 0]
+    alleles = a1 + two.astype(np.int64) @ weights[::-1] + one[:, 2]
     return {
         "count": hom_a1 + het + hom_a2,
         "missing": total[:, _MISSING],
@@ -244,16 +247,6 @@ def _founders(
     none = np.uint32(0)
     two = np.where(is_y, none, others) + np.where(is_single, none, males)
     return two, np.where(is_single, males, none)
-
-
-def _alleles(
-    two: NDArray[np.uint32], one: NDArray[np.uint32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Counts alleles A1, and all alleles; with one copy nobody is heterozygous."""
-    first = np.array([2, 1, 0], np.int64)
-    a1 = two.astype(np.int64) @ first + one[:, 0]
-    a2 = two.astype(np.int64) @ first[::-1] + one[:, 2]
-    return a1, a1 + a2
 
 
 def _moments(
