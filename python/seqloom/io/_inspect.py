@@ -62,7 +62,8 @@ def inspect(
         FormatError: The file is not a sequence file, or it was cut.
 
     Examples:
-        >>>         >>> _ = Path("a.fa").write_text(">a\\nACGUACGU\\n>a\\nGGNN\\n")
+        >>> from pathlib import Path
+        >>> _ = Path("a.fa").write_text(">a\\nACGUACGU\\n>a\\nGGNN\\n")
         >>> print(inspect("a.fa"))
         file        a.fa (20 bytes)
         format      fasta
