@@ -74,8 +74,12 @@ def scaled_dot_product_attention(
         >>> scaled_dot_product_attention(x, x, x, is_causal=True).numpy()[0].tolist()
         [1.0, 0.0]
     """
-    if dropout_p:
-        _require_key(dropout_p, rng)
+    if not 0 <= dropout_p < 1:
+        raise ArgumentError(f"dropout_p must be in [0, 1), got {dropout_p}")
+    if dropout_p and rng is None:
+        raise ArgumentError(
+            "attention with dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)"
+        )
     require_same_dtype("attention", ATTENTION, query, key, value)
     q, k, v = _add_axes(query), _add_axes(key), _add_axes(value)
     if enable_gqa:
@@ -101,16 +105,6 @@ def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
             f"multiple of that of key and value, {own}"
         )
     return x if heads == own else apply("repeat", x, heads // own, axis=1)
-
-
-def _require_key(share: float, rng: Any) -> None:
-    """Refuses a probability out of range, and a missing key."""
-    if not 0 <= share < 1:
-        raise ArgumentError(f"dropout_p must be in [0, 1), got {share}")
-    if rng is None:
-        raise ArgumentError(
-            "attention with dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)"
-        )
 
 
 def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -192,23 +186,18 @@ def attention_varlen(
         >>> attention_varlen(x, x, x, [0, 2, 3], 2).numpy()[2].item()
         5.0
     """
-    _require_packed(query, key, value)
+    shape = query.shape
+    if len(shape) != _AXES - 1 or key.shape != shape or value.shape[:-1] != shape[:-1]:
+        raise ShapeError(
+            "attention_varlen: expected query and keys (total, h, d) and value "
+            f"(total, h, e), got {shape}, {key.shape} and {value.shape}"
+        )
     require_same_dtype("attention_varlen", ATTENTION, query, key, value)
     longest = as_size("max_seqlen", max_seqlen, 0)
     require_rising(cu_seqlens, query.shape[0], longest)
     offsets = as_operand(query, cu_seqlens, "int32")
     options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
     return apply("attention_varlen", query, key, value, offsets, **options)[0]
-
-
-def _require_packed(query: Tensor, keys: Tensor, value: Tensor) -> None:
-    """Refuses packed queries, keys and values of different lengths."""
-    shape = query.shape
-    if len(shape) != _AXES - 1 or keys.shape != shape or value.shape[:-1] != shape[:-1]:
-        raise ShapeError(
-            "attention_varlen: expected query and keys (total, h, d) and value "
-            f"(total, h, e), got {shape}, {keys.shape} and {value.shape}"
-        )
 
 
 class SelfAttention(Module):

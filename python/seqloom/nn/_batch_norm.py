@@ -53,22 +53,17 @@ def batch_norm(
         2.0
     """
     require_norm_dtypes("batch_norm", x, weight, bias)
-    _require_several(x)
+    if x.ndim > 1 and x.shape[0] * math.prod(x.shape[2:]) == 1:
+        # One value for each channel: the result would always be 0.
+        raise ShapeError(
+            "batch_norm: expected more than 1 value for each channel in training, got "
+            f"shape {x.shape}; use larger batches (drop_last=True, --drop-last, leaves "
+            "a smaller last batch out), or call model.eval() to use the running averages"
+        )
     flat, kept = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
     out, *statistics = apply("batch_norm", flat, weight, bias, kept, eps=eps)
     return _restore(out, x), *statistics
-
-
-def _require_several(x: Tensor) -> None:
-    """Refuses a batch with one value for each channel: the result would always be 0."""
-    shape = x.shape
-    if len(shape) > 1 and shape[0] * math.prod(shape[2:]) == 1:
-        raise ShapeError(
-            "batch_norm: expected more than 1 value for each channel in training, got "
-            f"shape {shape}; use larger batches (drop_last=True, --drop-last, leaves "
-            "a smaller last batch out), or call model.eval() to use the running averages"
-        )
 
 
 _RANKS = {2: "(n, c)", 3: "(n, c, l)", 4: "(n, c, h, w)"}

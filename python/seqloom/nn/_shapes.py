@@ -37,23 +37,19 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
         >>> one_hot(x, 3).numpy().tolist()
         [[0, 1, 0], [1, 0, 0]]
     """
-    classes = _count_classes(x) if num_classes in {None, -1} else num_classes
-    count = as_size("num_classes", classes, 1)
+    if num_classes in {None, -1}:
+        if not x.size:
+            raise ArgumentError("one_hot needs num_classes, because x is empty")
+        try:
+            num_classes = int(x.max()) + 1
+        except CaptureError:
+            raise CaptureError(
+                "one_hot in a compiled step needs num_classes: the default is found from "
+                "the values of x, which are not known yet"
+            ) from None
+    count = as_size("num_classes", num_classes, 1)
     require_below("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
-
-
-def _count_classes(x: Tensor) -> int:
-    """Returns one more than the largest integer, as torch does."""
-    if not x.size:
-        raise ArgumentError("one_hot needs num_classes, because x is empty")
-    try:
-        return int(x.max()) + 1
-    except CaptureError:
-        raise CaptureError(
-            "one_hot in a compiled step needs num_classes: the default is found from the "
-            "values of x, which are not known yet"
-        ) from None
 
 
 def pad(

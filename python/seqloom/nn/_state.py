@@ -138,15 +138,13 @@ def list_own_records(module: HasParts) -> dict[str, Any]:
     """Returns the outermost parts, by path, whose class makes or loads its own record."""
     found: dict[str, Any] = {}
     for path, part in module.named():
-        if is_module(part) and not _is_below(path, found) and _has_own_record(type(part)):
+        if not is_module(part) or _is_below(path, found):
+            continue
+        # A user's class that defines one of the two methods.
+        owners = (part.to_record.__module__, part.load_record.__module__)
+        if not all(owner.startswith("seqloom.") for owner in owners):
             found[path] = part
     return found
-
-
-def _has_own_record(kind: Any) -> bool:
-    """Returns True for a user's class that defines ``to_record`` or ``load_record``."""
-    owners = (kind.to_record.__module__, kind.load_record.__module__)
-    return not all(owner.startswith("seqloom.") for owner in owners)
 
 
 def _is_below(path: str, prefixes: Iterable[str]) -> bool:
@@ -177,7 +175,10 @@ def load_state(
     parts = {
         p: part for p, part in collect_by_path(module).items() if not _is_below(p, own)
     }
-    values = {path: _readable(path, value) for path, value in rename(record, keys).items()}
+    values = {
+        path: value if isinstance(value, LazyArray) else to_numpy(path, value)
+        for path, value in rename(record, keys).items()
+    }
     of_own = {path: values.pop(path) for path in list(values) if _is_below(path, own)}
     report, misfits = _compare(parts, values)
     problems = [*_list_problems(report, parts), *misfits] if strict else misfits
@@ -212,11 +213,6 @@ def require_mapping(record: object) -> None:
             "record must be a mapping of arrays by path, such as to_record() returns, got "
             f"a {type(record).__name__}"
         )
-
-
-def _readable(path: str, value: Any) -> Any:
-    """Returns a lazy array as it is, and anything else as a NumPy array."""
-    return value if isinstance(value, LazyArray) else to_numpy(path, value)
 
 
 def _compare(

@@ -231,12 +231,10 @@ class Stored(Leaf):
     def storage(self) -> Array:
         """Returns the array itself, for a reader who is done before the next write."""
         check_declared(self)
-        return self._make() if self.array is None else self.array
-
-    def _make(self) -> Array:
-        """Makes the values on first use; of several threads one makes them."""
+        if self.array is not None:
+            return self.array
         backend = self.bound_backend
-        with _Making.lock:
+        with _Making.lock:  # of several threads one makes the values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)
