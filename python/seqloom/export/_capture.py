@@ -15,6 +15,7 @@ from seqloom.export._symbolic_size import (
     polynomial_of,
     to_plain,
 )
+from seqloom.nn import Module, functional
 from seqloom.tensor._compile._capture import Capture, Recorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._families import _pooling
@@ -45,9 +46,10 @@ class Line(str):
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
             folder, name = frame.f_code.co_filename.split("/")[-2], frame.f_code.co_name
-            if folder == "_layers":
-                found.layer = type(frame.f_locals.get("self")).__name__
-            elif folder == "functional" and not name.startswith("_"):
+            owner = frame.f_locals.get("self")
+            if folder == "nn" and isinstance(owner, Module):
+                found.layer = type(owner).__name__
+            elif folder == "nn" and name in functional.__all__:
                 found.function = f"sl.nn.functional.{name}"
             if frame.f_back is None:
                 break
