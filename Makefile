@@ -187,7 +187,7 @@ stubs: $(EXTENSION) ## Write the extension's stub and the header for C from Rust
 pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
 	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--extra cloud --extra h5 --extra jax --extra monitor --extra onnx --extra parquet --extra plot --extra ray --extra sparse --extra torch --group bench --group frameworks \
+		--extra cloud --extra h5 --extra jax --extra monitor --extra onnx --extra parquet --extra ray --extra sparse --extra torch --group bench --group frameworks \
 		--output-file constraints.txt pyproject.toml
 
 .PHONY: clean
@@ -215,11 +215,11 @@ $(STAMPS)/venv:
 	@touch $@
 
 $(STAMPS)/base: constraints.txt pyproject.toml | $(STAMPS)/venv
-	$(INSTALL) --extra plot --group build
+	$(INSTALL) --group build
 	@touch $@
 
 $(STAMPS)/dev: constraints.txt pyproject.toml | $(STAMPS)/base
-	$(INSTALL) --extra cloud --extra h5 --extra jax --extra parquet --extra plot --extra sparse \
+	$(INSTALL) --extra cloud --extra h5 --extra jax --extra parquet --extra sparse \
 		--extra torch --group dev --group frameworks
 	@touch $@
 

@@ -5,8 +5,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterator
+from contextlib import redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from io import StringIO
@@ -37,19 +37,11 @@ IS_UNBUILT = pytest.StashKey[bool]()
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 # What stands after a block of commands that fails: the error that it prints.
 REFUSED = re.compile(r"\s*```output\nerror: ")
-# The reports of a page have pictures if the page shows or draws any. To draw them takes
-# longer than to train, so the other pages draw none.
-PICTURED = re.compile(r"^ {4}.*--plot|!\[", re.MULTILINE)
-WITHOUT_PICTURES = HOME / "tests" / "without_pictures"
 # What need not be printed as the page says: processors round sums in other orders.
 FREE = re.compile(r"(\.\.\.|\d+\.\d+)")
 OFF = {"rel_tol": 0.05, "abs_tol": 0.02}
 # Key of the last output. It has spaces, so no variable of an example has this name.
 PRINTED = "what was printed"
-
-
-def find_nothing(_name: str) -> None:
-    """Replaces find_spec: no library is found."""
 
 
 def enter_scratch(namespace: dict[str, object]) -> None:
@@ -64,23 +56,12 @@ def enter_page(namespace: dict[str, object]) -> None:
     namespace["installed"] = _is_installed
 
 
-@contextmanager
-def hide_pictures(example: Example) -> Generator[None]:
-    """Draws nothing, here and in commands, if the page has no pictures."""
-    with pytest.MonkeyPatch.context() as patch:
-        if not PICTURED.search(example.document.text):
-            # matplotlib itself stays: other libraries import it.
-            patch.setattr("seqloom.report._pictures.find_spec", find_nothing)
-            patch.setenv("PYTHONPATH", str(WITHOUT_PICTURES), prepend=os.pathsep)
-        yield
-
-
 class Listening(PythonEvaluator):
     """Runs Python and keeps what it prints."""
 
     def __call__(self, example: Example) -> None:
         """Runs a block."""
-        with redirect_stdout(StringIO()) as printed, hide_pictures(example):
+        with redirect_stdout(StringIO()) as printed:
             super().__call__(example)
         example.namespace[PRINTED] = printed.getvalue()
 
@@ -122,8 +103,7 @@ def find_commands(document: Document) -> Iterator[Region]:
 def type_commands(example: Example) -> None:
     """Types a block, and keeps what it prints: where it is refused, the error."""
     script, refused = example.parsed
-    with hide_pictures(example):
-        printed = run_commands(script, code=2).stderr if refused else printed_by(script)
+    printed = run_commands(script, code=2).stderr if refused else printed_by(script)
     example.namespace[PRINTED] = printed
 
 

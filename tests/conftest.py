@@ -132,13 +132,6 @@ def small() -> sl.models.SequenceCNNConfig:
     return sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
 
 
-@pytest.fixture
-def without_pictures(monkeypatch):
-    """Leaves pictures out of reports: drawing takes longer than training."""
-    # matplotlib itself stays: other libraries import it.
-    monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
-
-
 _LABELS = {
     "classes": lambda text: "yes" if "TATA" in text else "no",
     "gc": lambda text: (text.count("G") + text.count("C")) / max(len(text), 1),

@@ -2,15 +2,20 @@
 
 import math
 import re
+from typing import Any, TypeAlias
 
 from benchmarks._page import PAGE
 from benchmarks._processor import name_processor
 from benchmarks.scale._growth import LAST, Points, slope
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
-from seqloom.report._theme import LIGHT, Axes, Figure, figure, style_axes
+
+# Any, because matplotlib's own type stubs leave the types of keywords open.
+Axes: TypeAlias = Any
+Figure: TypeAlias = Any
 
 FOLDER = PAGE.with_suffix("")  # docs/benchmarks, beside the page
-COLOURS = (LIGHT.accent, LIGHT.wrong, LIGHT.lines[3], LIGHT.faint_text)
+TEXT, FAINT_TEXT, GRID = "#1b2430", "#5d6b7a", "#e4e9ee"
+COLOURS = ("#0f766e", "#c2570c", "#6d4bc3", FAINT_TEXT)
 MARKS = "osD^"
 
 
@@ -28,32 +33,46 @@ def draw(sweep: Sweep, points: Points) -> str:
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     """Draws both panels under one title, and what the lines are below them."""
-    whole = figure(9.6, 4.6, LIGHT)
+    from matplotlib import figure
+
+    whole = figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
-    whole.suptitle(title, x=0.01, ha="left", color=LIGHT.text, fontsize=13)
+    whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)
     left, right = whole.subplots(1, 2)
     seconds = {side: [each.seconds for each in found] for side, found in points.items()}
     megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
     megabytes.pop(FLOOR, None)  # it keeps nothing
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
-    style_axes(left, LIGHT, "time")
-    style_axes(right, LIGHT, "memory added at the peak")
+    _style(left, "time")
+    _style(right, "memory added at the peak")
     left.set_ylabel("seconds", fontsize=9)
     right.set_ylabel("MB", fontsize=9)
     labels = [_label(sweep, side, [seconds, megabytes]) for side in points]
-    below = {"loc": "outside lower left", "ncols": 2, "labelcolor": LIGHT.text}
+    below = {"loc": "outside lower left", "ncols": 2, "labelcolor": TEXT}
     legend = whole.legend(left.get_lines(), labels, frameon=False, fontsize=9, **below)
     legend.set_title(f"slopes over the last {LAST} decades", prop={"size": 9})
-    legend.get_title().set_color(LIGHT.faint_text)
+    legend.get_title().set_color(FAINT_TEXT)
     legend.set_alignment("left")
     return whole
+
+
+def _style(axes: Axes, title: str) -> None:
+    """Sets title and colours of axes: the title to the left, a faint grid, no box."""
+    axes.set_facecolor("#ffffff")
+    axes.set_title(title, loc="left", color=TEXT, fontsize=11, fontweight="bold", pad=10)
+    axes.tick_params(colors=FAINT_TEXT, labelsize=9, length=0)
+    axes.grid(visible=True, color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[:].set_visible(False)
+    axes.xaxis.label.set_color(FAINT_TEXT)
+    axes.yaxis.label.set_color(FAINT_TEXT)
 
 
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
     """Draws a line for each side; the floor's is dotted."""
     for number, (side, found) in enumerate(values.items()):
-        style = {"color": LIGHT.text, "lw": 1.2, "ls": ":"}
+        style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
             style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
         # Ours lies on top, and leaves the edge of an equal mark to be seen.

@@ -20,16 +20,6 @@ class Said:
     err: str
 
 
-def leave_out_pictures(patch):
-    """Makes reports without pictures: tests/report draws them, here they only cost time."""
-    patch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
-
-
-@pytest.fixture(autouse=True)
-def _no_pictures(monkeypatch):
-    leave_out_pictures(monkeypatch)
-
-
 @pytest.fixture
 def call(capsys):
     """Runs a command line in this process."""
@@ -44,11 +34,9 @@ def call(capsys):
 
 
 def finish(*words):
-    """Runs a command line that ends well, and draws no pictures."""
-    with pytest.MonkeyPatch.context() as patch:
-        leave_out_pictures(patch)
-        with pytest.raises(SystemExit) as left:
-            main([str(word) for word in words])
+    """Runs a command line that ends well."""
+    with pytest.raises(SystemExit) as left:
+        main([str(word) for word in words])
     assert left.value.code == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from seqloom import _demo
 from seqloom.cli import _demo as command
-from seqloom.report._pictures import draw
+from seqloom.report import make_page
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +76,7 @@ def test_the_report_holds_the_comparison():
 def test_the_report_is_drawn_once(call, monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "seqloom.report._write.draw", lambda it: drawn.append(it) or draw(it)
+        "seqloom.report._page.make_page", lambda it: drawn.append(it) or make_page(it)
     )
     call("demo")
     assert [report.title for report in drawn] == ["Primate splice junctions"]

@@ -89,9 +89,9 @@ def test_an_empty_standard_input_is_an_error(call, stdin):
 
 
 def test_what_was_counted_is_shown_where_no_picture_can_be_written(call, tmp_path):
-    said = call("inspect", TRAIN, "--plot", tmp_path / "none" / "a.png")
+    said = call("inspect", TRAIN, "--plot", tmp_path / "none" / "a.svg")
     assert (said.code, "2,000" in said.out) == (2, True)
-    assert said.err.endswith("a.png: cannot be written: No such file or directory\n")
+    assert said.err.endswith("a.svg: cannot be written: No such file or directory\n")
 
 
 def test_a_second_file_is_named_as_one_too_many(call):

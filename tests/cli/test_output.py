@@ -150,9 +150,9 @@ def make_set(name):
 REPLACING = {
     "convert": ("convert few.fa there.fa", "there.fa"),
     "predict": ("predict run few.fa --out there.tsv", "there.tsv"),
-    "inspect": ("inspect few.fa --plot there.png", "there.png"),
+    "inspect": ("inspect few.fa --plot there.svg", "there.svg"),
     "bed inspect": ("bed stats x.bed --out there.tsv", "there.tsv"),
-    "bed stats": ("bed stats x.bed --plot there.png", "there.png"),
+    "bed stats": ("bed stats x.bed --plot there.svg", "there.svg"),
     "bed subset": ("bed subset x.bed there.bed --exclude one.txt", "there.bed"),
     "bed convert": ("bed convert x.bed there.npy", "there.npy"),
     "demo": ("demo --files .", "train.tsv"),

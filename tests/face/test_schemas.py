@@ -23,7 +23,7 @@ def check(name, value):
 
 
 @pytest.fixture
-def run(toy, small, tmp_path, without_pictures):
+def run(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), epochs=2, out=tmp_path / "run")
     return tmp_path / "run"
 
@@ -41,7 +41,7 @@ def test_the_results_of_a_run_are_as_their_schema_says(run):
     check("results", json.loads((run / "results.json").read_text()))
 
 
-def test_the_options_of_a_run_are_as_their_schema_says(tmp_path, without_pictures):
+def test_the_options_of_a_run_are_as_their_schema_says(tmp_path):
     rows = "".join(
         f"ACGTAC{letter}T,{label}\n" for letter, label in ["Ay", "Cn", "Gy", "Tn"]
     )

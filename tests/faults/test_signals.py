@@ -88,8 +88,6 @@ def _run_command(place, words, when, said):
             os.dup2(file.fileno(), number)
             del stream
         sys.stdout, sys.stderr = (os.fdopen(os.dup(number), "w") for number in (1, 2))
-        # Drawing takes longer than training.
-        sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - absent
         seen = _send_at(*when)
         try:
             main(words.split())

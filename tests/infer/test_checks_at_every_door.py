@@ -11,8 +11,6 @@ import seqloom as sl
 from seqloom.cli._run import PROGRAM
 from seqloom.errors import DataWarning
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
 # What each check finds in a file of records, and what it says of them.

@@ -8,8 +8,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DataWarning, NotFiniteError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture(scope="module")
 def run():

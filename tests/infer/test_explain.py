@@ -10,7 +10,6 @@ from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._probe import Probe
 from seqloom.models import Classify, Multilabel, Regress, Trained
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 SIX = st.text("ACGT", min_size=6, max_size=6)
 
 

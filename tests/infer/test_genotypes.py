@@ -6,8 +6,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, FormatError, LabelError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def run(cohort, tmp_path):

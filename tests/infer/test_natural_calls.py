@@ -10,8 +10,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, LetterError, MissingFileError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def data(toy):

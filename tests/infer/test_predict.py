@@ -12,8 +12,6 @@ from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, Sh
 from seqloom.infer import _loop
 from seqloom.infer._loop import evaluation_batch_size, run_model
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def run(toy, small, tmp_path):

@@ -8,8 +8,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 OTHER = {
     "dna": str.maketrans("ACGTNRYacgt", "TGCANYRtgca"),
     "rna": str.maketrans("ACGU", "UGCA"),

@@ -15,13 +15,11 @@ import time
 import warnings
 from pathlib import Path
 
-sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
+import numpy as np
 
-import numpy as np  # noqa: E402 - after the line above
-
-import seqloom as sl  # noqa: E402
-from seqloom.train import _batches  # noqa: E402
-from seqloom.train._checkpoint import STEPS  # noqa: E402
+import seqloom as sl
+from seqloom.train import _batches
+from seqloom.train._checkpoint import STEPS
 
 DEMO = Path(sl.__file__).parent / "_demo"
 CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")

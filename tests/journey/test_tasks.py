@@ -8,7 +8,6 @@ import pytest
 import seqloom as sl
 from seqloom.nn._metrics import auroc
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 DEMO = Path(sl.__file__).parent / "_demo/train.fa.gz"
 MOTIFS = ("GGTA", "TTTC")
 

@@ -5,9 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
-
-import seqloom as sl  # noqa: E402 - after the line above
+import seqloom as sl
 
 DEMO = Path(sl.__file__).parent / "_demo"
 folder, death = sys.argv[1:]

@@ -5,9 +5,7 @@ import signal
 import sys
 from pathlib import Path
 
-sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
-
-import seqloom as sl  # noqa: E402 - after the line above
+import seqloom as sl
 
 HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 folder, death = sys.argv[1:]

@@ -11,8 +11,6 @@ from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._loop import run_model
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 ENCODERS = [
     Tokens("dna"),
     Tokens("dna", k=3, add_special_tokens=False),

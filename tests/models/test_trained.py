@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, RecordError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @dataclass(frozen=True)
 class LinearConfig(sl.nn.Config):

@@ -21,16 +21,15 @@ from seqloom.report import (
     Report,
     Scatter,
     Section,
-    calibration_section,
-    class_curves,
     make_page,
 )
+from seqloom.train._probabilities import calibration_section, curve_section
 
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 # The smallest text that can be read on a telephone, in pixels.
 SMALLEST = 9
 RUNS = 8
-TEXTS = "svg text:not([class]), td, p, li, span, b"
+TEXTS = "svg text:not(.letter), td, p, li, span, b"
 SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
     const own = parseFloat(getComputedStyle(it).fontSize);
     const place = it.getScreenCTM ? it.getScreenCTM() : {{a: 1, b: 0}};
@@ -54,7 +53,7 @@ def full():
     letters = "".join(rng.choice([*"ACGT"], 60))
     marked = MarkedSequence("x" * 300, letters, rng.normal(size=60))
     sections: Any = (
-        class_curves(labels, scores, classes=names, name="test"),
+        curve_section(labels, scores, classes=names, name="test"),
         calibration_section(labels.ravel(), scores.ravel(), name="test"),
         Section(title="L", drawings=(Letters([marked], toward="up", away="down"),)),
         Section(title="Logo", drawings=(Logo("t", "ACGT", rng.normal(size=(60, 4))),)),

@@ -1,9 +1,12 @@
-"""The 95 % interval of a share."""
+"""The 95 % intervals of shares and of areas under curves."""
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.stats import norm
 
-from seqloom.report import wilson_interval
+from seqloom.nn._rank_curve import RankCurve
+from seqloom.report import auprc_interval, auroc_interval, wilson_interval
 
 
 def test_equals_the_interval_that_newcombe_published():
@@ -21,3 +24,55 @@ def test_the_share_lies_inside(counts):
     low, high = wilson_interval(hits, total)
     assert 0 <= low <= hits / total + 1e-12
     assert hits / total - 1e-12 <= high <= 1
+
+
+def coverage(area, interval, *, positives=40, negatives=60, shift=1.2):
+    """How often an interval holds the area of two normal distributions."""
+    rng, times = np.random.default_rng(0), 400
+    labels = np.repeat([1, 0], (positives, negatives))
+    held = 0
+    for _ in range(times):
+        curve = RankCurve.of(labels, rng.normal(size=labels.size) + shift * labels)
+        low, high = interval(curve)
+        held += low <= area <= high
+    return held / times
+
+
+def test_the_interval_of_an_auroc_holds_the_true_one_as_often_as_it_says():
+    area = norm.cdf(1.2 / np.sqrt(2))
+    held = coverage(area, lambda it: auroc_interval(it.auroc, 40, 60))
+    assert held == pytest.approx(0.95, abs=0.025)
+
+
+def test_the_interval_of_an_auprc_holds_the_true_one_at_least_as_often_as_it_says():
+    thresholds = np.linspace(10, -9, 20_001)
+    recall, false = norm.sf(thresholds - 1.2), norm.sf(thresholds)
+    area = np.trapezoid(40 * recall / (40 * recall + 60 * false), recall)
+    assert coverage(area, lambda it: auprc_interval(it.auprc, 40)) >= 0.94
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("positives", [20, 100, 500])
+@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize("shift", [0.5, 1, 2, 3])
+def test_the_interval_of_an_auprc_holds_the_true_one_in_95_of_100_cases(
+    shift, share, positives
+):
+    rng = np.random.default_rng(0)
+    ratio, times = (1 - share) / share, 1000
+    thresholds = np.linspace(12, -9, 40_001)
+    recall, false = norm.sf(thresholds - shift), norm.sf(thresholds)
+    area = np.trapezoid(recall / (recall + ratio * false), recall)
+    labels = np.arange(positives + round(positives * ratio)) < positives
+    held = 0
+    for _ in range(times):
+        curve = RankCurve.of(labels, rng.normal(size=labels.size) + shift * labels)
+        low, high = auprc_interval(curve.auprc, positives)
+        held += low <= area <= high
+    assert held / times >= 0.94
+
+
+def test_of_a_perfect_area_the_interval_ends_at_1_and_begins_below():
+    for low, high in (auroc_interval(1.0, 20, 20), auprc_interval(1.0, 20)):
+        assert high == pytest.approx(1.0)
+        assert 0.7 < low < 0.95

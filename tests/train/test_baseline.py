@@ -69,7 +69,6 @@ def test_fit_warns_and_the_report_says_so(toy, small):
     assert any("no better than always" in note for note in run.report.notes)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_command_warns(toy, tmp_path, capsys):
     data = toy(labels=None)
     chance = np.random.default_rng(0).normal(size=48)

@@ -5,8 +5,6 @@ import pytest
 
 import seqloom as sl
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 class Diary:
     """Writes down what it hears, under a name, into one list of all."""

@@ -11,8 +11,6 @@ from scipy.stats import binomtest, pearsonr
 import seqloom as sl
 from seqloom.report import auroc_interval
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def run(toy, small, tmp_path):

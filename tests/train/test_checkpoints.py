@@ -15,7 +15,6 @@ from seqloom.train import _batches, _checkpoint, _trainer
 from seqloom.train._checkpoints import Interval
 from seqloom.train._progress import Step
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 LAST = "run/checkpoint/last.safetensors"
 
 

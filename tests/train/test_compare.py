@@ -12,8 +12,6 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, FileError, MissingFileError
 from seqloom.report import pearson_interval, wilson_interval
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def train(toy, small, tmp_path):

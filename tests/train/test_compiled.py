@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import CaptureError, RunFolderError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 def train(model, data, valid=None, **options):
     every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "report": False, **options}

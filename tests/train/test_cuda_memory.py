@@ -11,7 +11,7 @@ import seqloom as sl
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.usefixtures("without_pictures"), cuda_device.on_device]
+pytestmark = cuda_device.on_device
 
 
 def count_memory():

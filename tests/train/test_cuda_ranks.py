@@ -15,7 +15,7 @@ from seqloom.train import _fit
 
 torch: Any = pytest.importorskip("torch")
 
-pytestmark = [pytest.mark.usefixtures("without_pictures"), cuda_device.on_device]
+pytestmark = cuda_device.on_device
 SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 

@@ -95,11 +95,10 @@ def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
     assert found >= {
         "config.json", "model.safetensors", "checkpoint/last.safetensors", "metrics.jsonl",
         "scores-valid.tsv", "scores-test.tsv", "labels-valid.tsv", "labels-test.tsv",
-        "learning-curve.png", "confusion.png", "report.html",
+        "learning-curve.svg", "confusion.svg", "report.html",
     }  # fmt: skip
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_metrics_are_a_line_an_epoch(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30), epochs=3, out=tmp_path / "run")
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
@@ -303,14 +302,12 @@ def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path
     assert record.metadata["step_count"] == 6
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     with pytest.raises(RunFolderError, match="holds a run already"):
         sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
     (tmp_path / "run/notes.txt").write_text("mine")

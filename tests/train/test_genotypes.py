@@ -15,8 +15,6 @@ from seqloom.errors import (
     RunFolderError,
 )
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def start(cohort, tmp_path):

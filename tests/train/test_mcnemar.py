@@ -12,7 +12,6 @@ from scipy import stats
 import seqloom as sl
 from seqloom.train._mcnemar import holm, mcnemar
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 RECORDS = 20
 
 

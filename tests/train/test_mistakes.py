@@ -13,7 +13,6 @@ from seqloom.report import Report, make_page
 from seqloom.train import Part
 from seqloom.train._mistakes import mistakes_section, weigh_letters
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 

@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, SeqloomError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def fit(toy, small):

@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError, RunFolderError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 STEPS = 3  # of an epoch: 48 records by 16
 OWN: list[Any] = [
     lambda: {"optimizer": sl.optim.SGD(momentum=0.9)},

@@ -12,7 +12,6 @@ from seqloom import nn
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 RNG = np.random.default_rng(0)
 COUNT = 40
 

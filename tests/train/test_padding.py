@@ -11,7 +11,6 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.nn import functional as F
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 90))
 SEQUENCES = [LETTERS[at : at + 5 + at % 7] for at in range(30)]
 

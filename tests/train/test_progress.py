@@ -4,8 +4,6 @@ import pytest
 
 import seqloom as sl
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 class Diary(sl.train.Progress):
     """Writes down what it hears."""

@@ -19,7 +19,6 @@ from seqloom.errors import ArgumentError
 from seqloom.train import _fit, _torchrun
 from threads_as_ranks import Threads
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 

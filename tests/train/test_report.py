@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.report import percent
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def run(toy, small):

@@ -8,8 +8,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DataWarning, RecordError, RunFolderError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 class Stop(sl.train.Progress):
     """Presses Ctrl-C in an epoch."""

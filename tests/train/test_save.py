@@ -7,8 +7,6 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, RunFolderError
 from seqloom.train._run import _table
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def train(toy, small):

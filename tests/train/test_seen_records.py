@@ -8,7 +8,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DataWarning, SeenRecordsWarning
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 RNG = np.random.default_rng(3)
 
 

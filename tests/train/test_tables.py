@@ -8,7 +8,7 @@ from seqloom.infer import Scores
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.train import Part
 from seqloom.train._mistakes import find_wrong, list_mistakes
-from seqloom.train._tables import make_tables
+from seqloom.train._report import tables_of_labels
 
 SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 
@@ -20,7 +20,7 @@ def part_of(columns, labels, scores=SCORES):
 
 
 def tables(task, labels):
-    return list(make_tables(task, "test", part_of(task.columns, labels)))
+    return list(tables_of_labels(task, {"test": part_of(task.columns, labels)}))
 
 
 def test_the_surest_mistake_comes_first():

@@ -10,7 +10,6 @@ from torch import nn
 import seqloom as sl
 from seqloom.errors import ArgumentError, BackendError, DataWarning, RecordError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
 STEPS, SIZE = 20, 16
 
 

@@ -9,8 +9,6 @@ import pytest
 import seqloom as sl
 from seqloom.errors import MissingExtraError
 
-pytestmark = pytest.mark.usefixtures("without_pictures")
-
 
 @pytest.fixture
 def train(toy, small):

@@ -13,7 +13,6 @@ from seqloom.train import _fit
 from threads_as_ranks import Threads
 
 torch: Any = pytest.importorskip("torch")
-pytestmark = pytest.mark.usefixtures("without_pictures")
 
 SIZES = [4, 4, 4, 4, 4, 4, 3]  # the records of each batch
 EPOCHS, LR = 2, 0.2

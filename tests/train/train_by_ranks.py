@@ -11,9 +11,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-sys.modules["matplotlib"] = None  # pyright: ignore[reportArgumentType] - drawing takes longer
-
-import seqloom as sl  # noqa: E402 - after the line above
+import seqloom as sl
 
 DEMO = Path(sl.__file__).parent / "_demo"
 folder, backend, what, *rest = sys.argv[1:]

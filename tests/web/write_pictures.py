@@ -16,11 +16,11 @@ ASSETS = HOME / "docs/assets"
 COMMANDS = """
 seqloom demo
 seqloom demo --files .
-seqloom inspect train.fa.gz --plot letters.png
+seqloom inspect train.fa.gz --plot letters.svg
 seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/splice
 """
 WIDTH = 1000
-PLOT = f'<body style="margin: 0"><img src="letters.png" width="{WIDTH}">'
+PLOT = f'<body style="margin: 0"><img src="letters.svg" width="{WIDTH}">'
 # From the top of the first element to the bottom of the last one.
 CLIP = """
 (() => {

@@ -23,12 +23,12 @@ def stats(
 ) -> None:
     """Count genotypes: missing ones, allele frequency, Hardy-Weinberg equilibrium.
 
-    Example: seqloom bed stats x.bed --out stats.tsv --plot stats.png
+    Example: seqloom bed stats x.bed --out stats.tsv --plot stats.svg
 
     Args:
         file: A .bed file, with its .fam and .bim beside it.
         out: Write a table with a line for each variant.
-        plot: Draw frequencies, missing genotypes and p-values into this PNG file.
+        plot: Draw frequencies, missing genotypes and p-values into this SVG file.
         nonfounders: Count those with parents too, for frequency and p.
         mid_p: Give the mid-p variant of the exact test.
         threads: How many threads count; otherwise as many as the machine allows.
@@ -36,10 +36,12 @@ def stats(
         skip_format_check: Do not look whether the tables fit the ends of the .bed's lines.
     """
     from seqloom.io import genotype_stats, open_bed
+    from seqloom.report import check_svg
 
     for target in (out, plot):
         check_target(file, target, overwrite=overwrite)
     check_apart(out, plot)
+    check_svg(plot)
     with counter_bar() as on_progress:
         found = genotype_stats(
             open_bed(file, skip_format_check=skip_format_check),

@@ -38,7 +38,7 @@ def inspect(
 ) -> None:
     """Show the contents of a sequence file: records, lengths, letters, qualities.
 
-    Example: seqloom inspect reads.fq.gz --plot reads.png
+    Example: seqloom inspect reads.fq.gz --plot reads.svg
 
     Args:
         file: A sequence file, a table with a column of sequences (CSV, TSV, Parquet), or -
@@ -46,14 +46,16 @@ def inspect(
         reading: How the file is read.
         sequence_column: The column of sequences, where the file is a table.
         id_column: The column of ids, where the file is a table.
-        plot: Draw lengths, qualities and composition into this PNG file.
+        plot: Draw lengths, qualities and composition into this SVG file.
         overwrite: Replace the picture where it is there already.
         json: Print JSON, for another program to read.
     """
     from seqloom.data._sources import is_sequence_table
     from seqloom.io import inspect as look
+    from seqloom.report import check_svg
 
     check_free(plot, overwrite=overwrite)
+    check_svg(plot)
     if plot is None and _bed_inspect.is_bed(file):
         check_no_sequence_options(reading)
         _bed_inspect.inspect(file, json=json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.report import Bars, Lines, Shares
+from seqloom.report import Plot, Trace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -176,61 +176,75 @@ class LengthBin:
     records: int
 
 
-def plot_lengths(histogram: tuple[LengthBin, ...], *, is_wide: bool) -> Bars:
-    """Draws how many sequences have which length."""
+def plot_lengths(histogram: tuple[LengthBin, ...], *, is_log: bool) -> Plot:
+    """Plots the number of sequences by length."""
     edges = [part.start for part in histogram] + [histogram[-1].stop + 1]
-    counts = [part.records for part in histogram]
-    edges[0] = max(edges[0], 1) if is_wide else edges[0]
-    return Bars("lengths", edges, counts, axis="letters", is_wide=is_wide)
+    edges[0] = max(edges[0], 1) if is_log else edges[0]
+    bars = Trace("", edges, [part.records for part in histogram], shape="bars")
+    return Plot(
+        "lengths",
+        [bars],
+        x_label="letters",
+        y_label="sequences",
+        x_range=(edges[0] - 3, edges[1] + 3) if len(histogram) == 1 else None,
+        x_scale="log" if is_log else "whole",
+        y_scale="whole",
+    )
 
 
-def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) -> Lines:
-    """Draws quality by position, with the middle half of the scores."""
+def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) -> Plot:
+    """Plots quality by position, with the middle half of the scores."""
     read = tuple(part for part in positions if part.quartiles is not None)
     quartiles = [part.quartiles or (0, 0, 0) for part in read]
     low, _, high = (list(column) for column in zip(*quartiles, strict=True))
     means = [part.mean_quality or 0.0 for part in read]
-    return Lines(
+    return Plot(
         f"quality by position, read as {quality.encoding}",
-        _middles(read),
-        {"mean": means},
-        band=("middle half", low, high),
-        axis="position",
-        top=max(_TOP_SCORE, *high),
+        [Trace("mean, and the middle half", _middles(read), means, low=low, high=high)],
+        x_label="position",
+        y_label="score",
+        y_range=(0, max(_TOP_SCORE, *high)),
     )
 
 
-def plot_means(quality: QualitySummary) -> Bars:
-    """Draws how many sequences have which mean quality."""
+def plot_means(quality: QualitySummary) -> Plot:
+    """Plots the number of sequences by mean quality."""
     bins = quality.by_read
     edges = [part.score for part in bins] + [bins[-1].score + 1]
-    counts = [part.records for part in bins]
-    return Bars("mean quality of a sequence", edges, counts, axis="score")
-
-
-def plot_letters(letters: dict[str, int]) -> Shares:
-    """Draws the share of each letter in the whole file."""
-    total = max(sum(letters.values()), 1)
-    return Shares("letters", {letter: n / total for letter, n in letters.items()})
-
-
-def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Lines:
-    """Draws the share of each base by position."""
-    totals = [max(sum(part.letters.values()), 1) for part in positions]
-    shares = {
-        base: [
-            part.letters.get(base, 0) / total
-            for part, total in zip(positions, totals, strict=True)
-        ]
-        for base in bases
-    }
-    return Lines(
-        "composition by position",
-        _middles(positions),
-        shares,
-        axis="position",
-        is_share=True,
+    bars = Trace("", edges, [part.records for part in bins], shape="bars")
+    return Plot(
+        "mean quality of a sequence",
+        [bars],
+        x_label="score",
+        y_label="sequences",
+        x_scale="whole",
+        y_scale="whole",
     )
+
+
+def plot_letters(letters: dict[str, int]) -> Plot:
+    """Plots the share of each letter in the whole file."""
+    total = max(sum(letters.values()), 1)
+    edges = [number - 0.5 for number in range(len(letters) + 1)]
+    bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
+    return Plot(
+        "letters",
+        [bars],
+        x_range=(edges[0], edges[-1]),
+        x_names=list(letters),
+        y_scale="share",
+    )
+
+
+def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
+    """Plots the share of each base by position."""
+    totals = [max(sum(part.letters.values()), 1) for part in positions]
+    traces: list[Trace] = []
+    for base in bases:
+        counts = (part.letters.get(base, 0) for part in positions)
+        shares = [count / total for count, total in zip(counts, totals, strict=True)]
+        traces.append(Trace(base, _middles(positions), shares))
+    return Plot("composition by position", traces, x_label="position", y_scale="share")
 
 
 def _middles(positions: tuple[PositionBin, ...]) -> list[float]:

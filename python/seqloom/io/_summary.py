@@ -15,14 +15,14 @@ from seqloom.io._profile import (
     plot_quality,
 )
 from seqloom.io._tally import LETTERS, list_counts
-from seqloom.report import write_panels
+from seqloom.report import write_plots
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator
 
     from seqloom.io._profile import LengthBin, PositionBin, QualitySummary
-    from seqloom.report import Bars, Lines, Shares
+    from seqloom.report import Plot
 
 _SHOWN = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
@@ -105,25 +105,25 @@ class Summary:
         return asdict(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws lengths, qualities and composition into one PNG file.
+        """Draws lengths, qualities and composition into one SVG file.
 
         Args:
-            path: The file to write.
+            path: The file to write; its name ends in ``.svg``.
 
         Raises:
-            MissingExtraError: matplotlib is not installed (the extra ``plot``).
+            ArgumentError: The name does not end in ``.svg``.
             FileError: The file cannot be written.
 
         Examples:
             >>> from pathlib import Path
             >>> from seqloom.io import inspect
             >>> _ = Path("a.fq").write_text("@a\\nACGT\\n+\\nIIH5\\n")
-            >>> inspect("a.fq").plot("a.png")
-            >>> Path("a.png").read_bytes()[1:4]
-            b'PNG'
+            >>> inspect("a.fq").plot("a.svg")
+            >>> Path("a.svg").read_text()[:4]
+            '<svg'
         """
         title = f"{Path(self.path).name}: {self.records:,} sequences, {self.format}"
-        write_panels(path, title, list(self._panels()))
+        write_plots(path, title, list(self._plots()))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<12}{value}" for name, value in self.facts().items())
@@ -177,9 +177,9 @@ class Summary:
         )
         return {name: printable(fact) for name, fact in facts.items()}
 
-    def _panels(self) -> Iterator[Bars | Lines | Shares]:
-        """Makes the panels of the picture: of FASTQ four, of FASTA two."""
-        yield plot_lengths(self.histogram, is_wide=self.longest > _WIDE * self.median)
+    def _plots(self) -> Iterator[Plot]:
+        """Makes the plots of the picture: of FASTQ four, of FASTA two."""
+        yield plot_lengths(self.histogram, is_log=self.longest > _WIDE * self.median)
         if self.quality is not None:
             yield plot_quality(self.positions, self.quality)
             yield plot_means(self.quality)

@@ -41,9 +41,9 @@ _FILES = (
     "scores-test.tsv",
     "labels-valid.tsv",
     "labels-test.tsv",
-    "learning-curve.png",
-    "confusion.png",
-    "scatter.png",
+    "learning-curve.svg",
+    "confusion.svg",
+    "scatter.svg",
     "report.html",
 )
 

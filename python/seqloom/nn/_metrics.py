@@ -2,13 +2,14 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.nn._metric_inputs import Floats, read_answers, read_classes, read_values
+from seqloom.nn._rank_curve import RankCurve
 
 
 def confusion_matrix(
@@ -207,7 +208,8 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
         >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         0.75
     """
-    return _mean_over_columns(_auroc, *read_answers(labels, scores))
+    curves = _rank_columns(*read_answers(labels, scores))
+    return _mean_of_defined(curve.auroc for curve in curves)
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
@@ -230,7 +232,8 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
         >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.8333
     """
-    return _mean_over_columns(_average_precision, *read_answers(labels, scores))
+    curves = _rank_columns(*read_answers(labels, scores))
+    return _mean_of_defined(curve.auprc for curve in curves)
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -302,36 +305,22 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
     )
 
 
+def _rank_columns(labels: Floats, scores: Floats) -> Iterator[RankCurve]:
+    """Ranks the records of each column by their scores."""
+    return map(RankCurve.of, labels.T, scores.T)
+
+
 def _mean_over_columns(
     measure: Callable[[Floats, Floats], float], true: Floats, guess: Floats
 ) -> float:
-    """Returns the mean over the columns where the measure is defined."""
-    columns = [measure(*pair) for pair in zip(true.T, guess.T, strict=True)]
-    defined = [value for value in columns if not np.isnan(value)]
+    """Returns the mean of a measure over the columns."""
+    return _mean_of_defined(map(measure, true.T, guess.T))
+
+
+def _mean_of_defined(values: Iterable[float]) -> float:
+    """Returns the mean of the values that are not NaN."""
+    defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
-
-
-def _auroc(labels: Floats, scores: Floats) -> float:
-    """Computes the share of (positive, negative) pairs in correct order; a tie is half."""
-    positives = int(labels.sum())
-    negatives = len(labels) - positives
-    if not positives or not negatives:
-        return float("nan")
-    above = _ranks(scores)[labels > 0].sum() - positives * (positives + 1) / 2
-    return float(above / (positives * negatives))
-
-
-def _average_precision(labels: Floats, scores: Floats) -> float:
-    """Sums precision times the step in recall over the distinct scores, highest first."""
-    order = np.argsort(-scores, kind="stable")
-    hits, ranked = np.cumsum(labels[order]), scores[order]
-    if not len(hits) or hits[-1] in {0, len(hits)}:
-        return float("nan")
-    # Compared, not subtracted: infinity minus infinity is NaN.
-    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    found = hits[last]
-    precision = found / (last + 1)
-    return float(precision @ np.diff(found, prepend=0.0) / hits[-1])
 
 
 def _r2(labels: Floats, predicted: Floats) -> float:

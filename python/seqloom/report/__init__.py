@@ -1,58 +1,52 @@
-"""What a person reads after a run: pictures and one HTML file, from names and numbers."""
+"""Reports for people: one HTML page from names and numbers, and figures as SVG files."""
 
-from seqloom.report._calibration import calibration_section
-from seqloom.report._draw_panels import write_panels
+from seqloom.report._confusion import class_table
+from seqloom.report._figure import check_svg
 from seqloom.report._interval import (
     auprc_interval,
     auroc_interval,
     pearson_interval,
+    percent,
     wilson_interval,
 )
-from seqloom.report._panels import (
-    Areas,
-    Bars,
+from seqloom.report._page import make_page, write_report
+from seqloom.report._plot import write_plots
+from seqloom.report._values import (
+    Confusion,
+    Curve,
     Letters,
-    Lines,
     Logo,
     MarkedSequence,
     Plot,
-    Quantiles,
-    Shares,
+    Report,
+    Scatter,
+    Section,
+    Table,
+    Tile,
     Trace,
 )
-from seqloom.report._percent import percent
-from seqloom.report._rank_curves import class_curves
-from seqloom.report._tables import class_table
-from seqloom.report._values import Confusion, Curve, Report, Scatter, Section, Table, Tile
-from seqloom.report._write import make_page, write_report
 
 __all__ = [
-    "Areas",
-    "Bars",
     "Confusion",
     "Curve",
     "Letters",
-    "Lines",
     "Logo",
     "MarkedSequence",
     "Plot",
-    "Quantiles",
     "Report",
     "Scatter",
     "Section",
-    "Shares",
     "Table",
     "Tile",
     "Trace",
     "auprc_interval",
     "auroc_interval",
-    "calibration_section",
-    "class_curves",
+    "check_svg",
     "class_table",
     "make_page",
     "pearson_interval",
     "percent",
     "wilson_interval",
-    "write_panels",
+    "write_plots",
     "write_report",
 ]

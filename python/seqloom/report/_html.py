@@ -2,13 +2,10 @@
 
 import math
 import re
-import struct
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 
 from seqloom._text import printable
-from seqloom.report._theme import DOTS_PER_INCH, Picture
 from seqloom.report._values import Cell, Fact, Table, Tile
 
 # The spaces within "0.93 to 0.97", "(kept 3)" and "7.5 s": no line ends there.
@@ -57,14 +54,6 @@ def show_facts(facts: Mapping[str, Fact]) -> str:
     return f"<dl>{''.join(terms)}</dl>"
 
 
-def show_picture(picture: Picture) -> str:
-    """Embeds the light and the dark drawing; the page's colours choose."""
-    width, height = (side * 96 // DOTS_PER_INCH for side in _size(picture.light))
-    dark = f'<source srcset="{_uri(picture.dark)}" media="(prefers-color-scheme: dark)">'
-    shape = f'width="{width}" height="{height}" alt="{show_text(picture.alt_text)}"'
-    return f'<picture>{dark}<img src="{_uri(picture.light)}" {shape}></picture>'
-
-
 def _show_tile(tile: Tile) -> str:
     """Shows one key figure."""
     note = f"<span>{show_text(tile.note)}</span>" if tile.note else ""
@@ -96,14 +85,3 @@ def _spell(cell: Cell) -> str:
         return "\N{EN DASH}"
     plain = cell == 0.0 or PLAIN_FROM <= abs(cell) < PLAIN_TO
     return f"{cell:.4f}" if plain else f"{cell:.4g}"
-
-
-def _size(png: bytes) -> tuple[int, int]:
-    """Reads width and height from a PNG's first chunk."""
-    width, height = struct.unpack_from(">II", png, 16)
-    return width, height
-
-
-def _uri(png: bytes) -> str:
-    """Spells a picture as a data URI."""
-    return f"data:image/png;base64,{b64encode(png).decode()}"

@@ -1,4 +1,4 @@
-"""How sure a share, an area under a curve, or a correlation is."""
+"""Intervals of shares, areas under curves and correlations, and how a share is written."""
 
 import math
 from collections.abc import Callable
@@ -12,6 +12,22 @@ _Z = 1.959963984540054
 _FEWEST = 3
 # Halving an interval so often leaves less than a double can hold.
 _HALVINGS = 60
+
+
+def percent(share: float) -> str:
+    """Writes a share as per cent.
+
+    Args:
+        share: From 0 to 1.
+
+    Returns:
+        Percent with one decimal.
+
+    Examples:
+        >>> percent(0.9623)
+        '96.2 %'
+    """
+    return f"{100 * share:.1f} %"
 
 
 def wilson_interval(hits: int, total: int) -> tuple[float, float]:

@@ -1,31 +1,39 @@
-"""The page: one HTML file that needs nothing but itself."""
+"""The page of a report: one HTML file that contains all that it needs."""
 
-from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
 
-from seqloom.report._confusion import MOST_WITH_FIGURES
-from seqloom.report._curve import curve_section
-from seqloom.report._html import (
-    show_facts,
-    show_notes,
-    show_picture,
-    show_table,
-    show_text,
-    show_tiles,
+from seqloom._files import write_atomic
+from seqloom.report._confusion import (
+    MAX_WITH_NUMBERS,
+    class_table,
+    confusion_table,
+    draw_confusion,
 )
-from seqloom.report._letters import show_letters
-from seqloom.report._logo import show_logo
-from seqloom.report._panels import Drawing, Logo, Plot
-from seqloom.report._pictures import Pictures
-from seqloom.report._scatter import scatter_section
-from seqloom.report._svg import show_plot
-from seqloom.report._tables import class_table, confusion_table
-from seqloom.report._theme import Picture
-from seqloom.report._values import Confusion, Report, Section, Table
+from seqloom.report._figure import read_style, show_figure, write_figures
+from seqloom.report._html import show_facts, show_notes, show_table, show_text, show_tiles
+from seqloom.report._letters import draw_logo, show_letters
+from seqloom.report._plot import draw_plot
+from seqloom.report._sections import (
+    curve_section,
+    plot_curve,
+    plot_values,
+    scatter_section,
+)
+from seqloom.report._values import (
+    Confusion,
+    Drawing,
+    Letters,
+    Plot,
+    Report,
+    Section,
+    Table,
+)
 
 # The policy forbids what is not in the file, so a browser proves that nothing is missing.
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-PAGE = """<!DOCTYPE html>
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -42,56 +50,111 @@ PAGE = """<!DOCTYPE html>
 </body>
 </html>
 """
-NO_PICTURES = (
-    "Confusion matrices are tables without colours, and no picture has a file of its own, "
-    "because matplotlib is not installed: pip install matplotlib adds them."
-)
 
 
-def render(report: Report, pictures: Pictures) -> str:
-    """Puts the page together."""
-    style = files("seqloom.report").joinpath("_style.css").read_text("utf-8")
-    body = "\n".join((*_head(report, pictures), *_sections(report, pictures)))
-    return PAGE.format(policy=POLICY, title=show_text(report.title), style=style, body=body)
+def write_report(folder: str | PathLike[str], report: Report) -> Path:
+    """Writes ``report.html`` and its pictures into a folder that exists.
+
+    The page is one file: it contains its pictures and style, needs no network and runs no
+    script. ``learning-curve.svg`` (the curves), ``confusion.svg`` (the first confusion) and
+    ``scatter.svg`` (the scatters) are pictures for other documents.
+
+    What a training run passes::
+
+        Report(
+            title="splice",  # the run folder's or the data's name
+            lead="SequenceCNN learned EI, IE and N from 1,800 sequences of 60 letters.",
+            tiles=(Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %"), ...),
+            notes=("12 sequences have no label and were left out.",),
+            curves=(
+                Curve("loss", {"training": [...], "validation": [...]}),
+                Curve("accuracy", {"training": [...], "validation": [...]}),
+            ),
+            best_epoch=14,  # None where nothing was chosen
+            confusions=(Confusion("test", classes, counts), Confusion("validation", ...)),
+            scatters=(Scatter("gc", true, predicted),),  # instead, for a regression
+            tables=(Table("Worst mistakes", ("id", "true", "called"), [...]),),
+            facts={"model": "SequenceCNN, 21,379 parameters", "seed": 0, ...},
+        )
+
+    The table of precision, recall and F1 is made from each confusion; do not pass it.
+
+    Args:
+        folder: Where the files go.
+        report: What the files show.
+
+    Returns:
+        The path of ``report.html``.
+
+    Raises:
+        FileError: If a file cannot be written.
+
+    Examples:
+        >>> import os
+        >>> page = write_report(".", Report(title="empty", facts={"seed": 0}))
+        >>> page.name, os.path.exists("learning-curve.svg")
+        ('report.html', False)
+    """
+    folder = Path(folder)
+    scatters = [it for it in report.scatters if len(it.residuals)]
+    pictures = {
+        "learning-curve": [
+            draw_plot(plot_curve(it, report.best_epoch)) for it in report.curves
+        ],
+        "confusion": [draw_confusion(it) for it in report.confusions[:1]],
+        "scatter": [draw_plot(plot_values(it)) for it in scatters],
+    }
+    for name, figures in pictures.items():
+        if figures:
+            write_figures(folder / f"{name}.svg", report.title, figures)
+    page = folder / "report.html"
+    write_atomic(page, make_page(report))
+    return page
 
 
-def _head(report: Report, pictures: Pictures) -> Iterator[str]:
+def make_page(report: Report) -> bytes:
+    """Makes the page of a report without writing it.
+
+    Args:
+        report: What the page shows.
+
+    Returns:
+        The bytes of ``report.html``.
+
+    Examples:
+        >>> make_page(Report(title="empty"))[:15]
+        b'<!DOCTYPE html>'
+    """
+    style = read_style("_style.css") + read_style("_figure.css")
+    body = "\n".join((*_head(report), *_sections(report)))
+    title = show_text(report.title)
+    return _PAGE.format(policy=_POLICY, title=title, style=style, body=body).encode()
+
+
+def _head(report: Report) -> Iterator[str]:
     """Shows what comes before the first section."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
     if report.tiles:
         yield show_tiles(report.tiles)
-    lacks_pictures = not pictures.drawable and (report.confusions or report.course)
-    notes = (*report.notes, *((NO_PICTURES,) if lacks_pictures else ()))
-    if notes:
-        yield show_notes(notes)
+    if report.notes:
+        yield show_notes(report.notes)
 
 
-def _sections(report: Report, pictures: Pictures) -> Iterator[str]:
-    """Shows the sections from the result to the small print."""
-    drawn = pictures.confusions or [None] * len(report.confusions)
-    matrices = list(map(_show_confusion, report.confusions, drawn))
-    yield from matrices[:1]
+def _sections(report: Report) -> Iterator[str]:
+    """Shows the sections from the result to the settings."""
+    yield from map(_show_confusion, report.confusions[:1])
     if report.scatters:
         yield _show_section(scatter_section(report.scatters))
     yield from map(_show_section, report.sections)
     if report.curves:
         yield _show_section(curve_section(report.curves, report.best_epoch))
-    yield from matrices[1:]
-    if report.course_table is not None:
-        yield _section("By time", _show_course(report.course_table, pictures.course))
-    yield from map(_show_extra, report.tables)
+    yield from map(_show_confusion, report.confusions[1:])
+    for table in report.tables:
+        yield _show_section(Section(title=table.title, note=table.note, table=table))
     if report.facts:
         yield _section("The run", show_facts(report.facts))
-
-
-def _show_course(table: Table, pictures: Sequence[Picture]) -> str:
-    """Shows the panels beside each other with their numbers folded away."""
-    if not pictures:
-        return show_table(table, caption=True)
-    drawings = "".join(map(show_picture, pictures))
-    return f'<div class="pair">{drawings}</div>{_fold(table)}'
 
 
 def _show_section(section: Section) -> str:
@@ -106,36 +169,24 @@ def _show_section(section: Section) -> str:
 
 def _show_drawing(drawing: Drawing) -> str:
     """Shows a plot, letters, or a logo."""
-    if isinstance(drawing, Plot):
-        return show_plot(drawing)
-    return show_logo(drawing) if isinstance(drawing, Logo) else show_letters(drawing)
+    if isinstance(drawing, Letters):
+        return show_letters(drawing)
+    is_plot = isinstance(drawing, Plot)
+    return show_figure(draw_plot(drawing) if is_plot else draw_logo(drawing))
 
 
-def _show_extra(table: Table) -> str:
-    """Shows one of the report's own tables."""
-    note = f'<p class="note">{show_text(table.note)}</p>' if table.note else ""
-    return _section(table.title, note + show_table(table, caption=False))
+def _show_confusion(confusion: Confusion) -> str:
+    """Shows the matrix next to the table of classes."""
+    picture = show_figure(draw_confusion(confusion)) + _fold(confusion_table(confusion))
+    table = show_table(class_table(confusion), caption=True)
+    shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
+    inside = f'<div class="{shape}"><div>{picture}</div><div>{table}</div></div>'
+    return _section(f"Confusion matrix, {confusion.name}", inside)
 
 
 def _section(title: str, inside: str) -> str:
     """Frames one part of the page."""
     return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
-
-
-def _show_confusion(confusion: Confusion, picture: Picture | None) -> str:
-    """Shows the matrix beside the table of classes."""
-    left = f"<div>{_with_table(picture, confusion_table(confusion))}</div>"
-    right = f"<div>{show_table(class_table(confusion), caption=True)}</div>"
-    shape = "pair" if len(confusion.classes) <= MOST_WITH_FIGURES else "stack"
-    inside = f'<div class="{shape}">{left}{right}</div>'
-    return _section(f"Confusion matrix, {confusion.name}", inside)
-
-
-def _with_table(picture: Picture | None, table: Table) -> str:
-    """Shows a picture with its numbers folded away, or the numbers alone."""
-    if picture is None:
-        return show_table(table, caption=True)
-    return show_picture(picture) + _fold(table)
 
 
 def _fold(table: Table) -> str:

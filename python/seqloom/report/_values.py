@@ -1,17 +1,17 @@
-"""The plain values that a report is made of; they know no model, no file and no task."""
+"""The values that a report shows: figures, tables, plots, letters, and their sections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ShapeError
-from seqloom.report._panels import Drawing, Panel
 
 Cell: TypeAlias = str | int | float
 Fact: TypeAlias = str | int | float | bool
+Scale: TypeAlias = Literal["linear", "whole", "share", "log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,170 @@ class Scatter:
         return np.asarray(self.true, float) - np.asarray(self.predicted, float)
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Holds one line, one set of points, or one set of bars of a plot.
+
+    Args:
+        name: Its name in the legend; one without a name is not in the legend.
+        x: The place of each value; of bars the edges, one more than there are values.
+        y: Its values; a NaN interrupts a line.
+        low: The lower end of an interval at each value; of bars, where each begins if
+            not at 0.
+        high: The upper end.
+        shape: How it is drawn. A guide is a thin dashed line to compare with, which may
+            have infinite ends.
+
+    Raises:
+        ShapeError: If ``x`` and ``y`` do not go together.
+
+    Examples:
+        >>> Trace("training", [1, 2], [0.9, 0.4]).shape
+        'line'
+    """
+
+    name: str
+    x: ArrayLike
+    y: ArrayLike
+    low: ArrayLike | None = field(default=None, kw_only=True)
+    high: ArrayLike | None = field(default=None, kw_only=True)
+    shape: Literal["line", "points", "bars", "guide"] = field(default="line", kw_only=True)
+
+    def __post_init__(self) -> None:
+        wanted = np.size(self.y) + (self.shape == "bars")
+        if np.size(self.x) != wanted:
+            raise ShapeError(
+                f"trace {self.name!r}: {np.size(self.y)} values of {self.shape} need "
+                f"{wanted} places, got {np.size(self.x)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Holds traces that share two axes.
+
+    Args:
+        title: Its title.
+        traces: What is drawn; each has a colour of its own.
+        x_label: What the horizontal axis measures.
+        y_label: What the vertical axis measures.
+        x_range: Where the horizontal axis begins and ends; None fits it to the values.
+        y_range: The same of the vertical axis.
+        x_scale: What the numbers of the horizontal axis are: ``"whole"`` for counts and
+            epochs, ``"share"`` for fractions of 1 that are shown as per cent, ``"log"``
+            for numbers above 0 on a logarithmic axis.
+        y_scale: The same of the vertical axis, which is never logarithmic.
+        x_names: Names in place of the numbers 0, 1, 2, ... of the horizontal axis.
+
+    Examples:
+        >>> plot = Plot("loss", [Trace("training", [1, 2], [0.9, 0.4])], x_label="epoch")
+        >>> plot.x_label
+        'epoch'
+    """
+
+    title: str
+    traces: Sequence[Trace]
+    x_label: str = field(default="", kw_only=True)
+    y_label: str = field(default="", kw_only=True)
+    x_range: tuple[float, float] | None = field(default=None, kw_only=True)
+    y_range: tuple[float, float] | None = field(default=None, kw_only=True)
+    x_scale: Scale = field(default="linear", kw_only=True)
+    y_scale: Scale = field(default="linear", kw_only=True)
+    x_names: Sequence[str] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedSequence:
+    """Holds a sequence, or a part of one, with a number for each letter.
+
+    Args:
+        title: What stands above it, such as its id.
+        letters: The letters.
+        weights: What each counts; the sign chooses the colour, the size the shade.
+        first: The position of the first letter in the whole sequence.
+        note: A line below the title.
+
+    Raises:
+        ShapeError: If there are not as many weights as letters.
+
+    Examples:
+        >>> MarkedSequence("a", "ACGT", [0, 2, -1, 0]).letters
+        'ACGT'
+    """
+
+    title: str
+    letters: str
+    weights: ArrayLike
+    first: int = field(default=0, kw_only=True)
+    note: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if np.size(self.weights) != len(self.letters):
+            raise ShapeError(
+                f"sequence {self.title!r}: {len(self.letters)} letters need as many "
+                f"weights, got {np.size(self.weights)}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Letters:
+    """Holds sequences whose letters are coloured.
+
+    Args:
+        sequences: What is shown, from top to bottom.
+        toward: What a weight above 0 means.
+        away: What one below 0 means.
+
+    Examples:
+        >>> row = MarkedSequence("a", "ACGT", [0, 2, -1, 0])
+        >>> Letters([row], toward="for yes", away="for no").toward
+        'for yes'
+    """
+
+    sequences: Sequence[MarkedSequence]
+    toward: str = field(kw_only=True)
+    away: str = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Logo:
+    """Holds a height for each letter at each position: above 0 it stands up, below down.
+
+    Args:
+        title: What stands above it.
+        letters: The letters.
+        heights: Their heights, ``(positions, letters)``.
+        first: The first position.
+        axis: What the positions count.
+        unit: What the heights measure.
+
+    Raises:
+        ShapeError: If there is not a column for each letter.
+
+    Examples:
+        >>> Logo("yes minus no", "AC", [[0.5, -0.5], [0.0, 0.0]]).first
+        0
+    """
+
+    title: str
+    letters: str
+    heights: ArrayLike
+    first: int = field(default=0, kw_only=True)
+    axis: str = field(default="position", kw_only=True)
+    unit: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.heights)
+        if len(shape) != 2 or shape[1] != len(self.letters):  # noqa: PLR2004 - two axes
+            raise ShapeError(
+                f"logo {self.title!r}: heights have the shape {shape}, {len(self.letters)} "
+                f"letters need (positions, {len(self.letters)})"
+            )
+
+
+Drawing: TypeAlias = Plot | Letters | Logo
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """Holds one part of a page under its heading.
@@ -201,8 +365,6 @@ class Report:
         confusions: One for each part that was scored, the most telling first.
         scatters: One for each regression output.
         sections: Further results, in the order in which they are to stand.
-        course: Panels of what changed in the course of the run.
-        course_table: Their numbers.
         tables: Further tables, in the order in which they are to stand.
         facts: What another person needs to run it again, name to value.
 
@@ -221,7 +383,5 @@ class Report:
     confusions: Sequence[Confusion] = ()
     scatters: Sequence[Scatter] = ()
     sections: Sequence[Section] = ()
-    course: Sequence[Panel] = ()
-    course_table: Table | None = None
     tables: Sequence[Table] = ()
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from math import nan
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,7 +13,8 @@ from seqloom._arguments import as_flag, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
 from seqloom.report import Plot, Report, Section, Trace, make_page
-from seqloom.report._svg import COLOURS
+from seqloom.report._plot import COLOURS
+from seqloom.report._sections import trace_epochs
 from seqloom.train._compare_tables import (
     BESIDE,
     paired_table,
@@ -33,7 +35,6 @@ from seqloom.train._mcnemar import PairedTests, set_beside_best
 from seqloom.train._run import Run
 
 FilePath: TypeAlias = str | os.PathLike[str]
-_FEWEST_FOR_A_LINE = 3
 # A third of a terminal of 80 columns.
 _LONGEST_NAME = 26
 
@@ -185,12 +186,10 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
             ]
             if traces:
                 title = f"{part} {metric}"
-                yield Plot(title, traces, x_label="epoch", y_label=metric, is_counted=True)
+                yield Plot(title, traces, x_label="epoch", y_label=metric, x_scale="whole")
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Traces one run; one epoch or two are points."""
+    """Traces one run."""
     values = [row.get(key) for row in run.history]
-    numbers = [float("nan") if value is None else value for value in values]
-    shape = "line" if len(numbers) >= _FEWEST_FOR_A_LINE else "points"
-    return Trace(run.name, range(1, len(numbers) + 1), numbers, shape=shape)
+    return trace_epochs(run.name, [nan if it is None else it for it in values])

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from seqloom.data._describe import describe_letters
-from seqloom.infer._scores import order_of, values_of
-from seqloom.models import Classify, Custom, Multilabel, Task
+from seqloom.infer._scores import order_of
+from seqloom.models import Classify, Multilabel, Task
 from seqloom.models._examples import noun_of
-from seqloom.nn._metrics import confusion_matrix
+from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
     Curve,
@@ -18,15 +18,13 @@ from seqloom.report import (
     Section,
     Table,
     Tile,
-    calibration_section,
-    class_curves,
     percent,
     wilson_interval,
 )
 from seqloom.report._values import Fact
 from seqloom.train._judged import Part
 from seqloom.train._parts import Parts
-from seqloom.train._tables import make_tables
+from seqloom.train._probabilities import probability_sections
 
 _SHARES = {"accuracy", "balanced_accuracy"}
 _NAMES = {
@@ -41,9 +39,6 @@ _NAMES = {
     "spearman": "Spearman",
     "rmse": "RMSE",
 }
-
-# So many answers tell the calibration; records times labels may be a thousand times more.
-_ANSWERS = 10**6
 _NOTES = {
     "dropped": "{count} intervals leave their chromosome and were left out.",
     "unlabelled": "{count} {noun} have no label and were left out.",
@@ -79,7 +74,7 @@ def make_report(
         confusions=tuple(_confusions(task, parts)),
         scatters=tuple(_scatters(task, parts)),
         sections=(*_sections(task, parts), *sections),
-        tables=tuple(_tables(task, parts)),
+        tables=tuple(tables_of_labels(task, parts)),
         facts=facts,
     )
 
@@ -172,29 +167,20 @@ def _sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
     """Draws what the metrics of the most telling part hide."""
     for name, part in list(parts.items())[:1]:
         if isinstance(task, (Classify, Multilabel)):
-            yield from _probability_sections(task, name, part)
+            yield from probability_sections(task, name, part)
 
 
-def _probability_sections(task: Task, name: str, part: Part) -> Iterator[Section]:
-    """Draws how well probabilities part the classes, and whether they can be believed."""
-    scores, labels = values_of(task, part.scores), np.asarray(part.labels)
-    if isinstance(task, Classify):
-        is_class = labels[:, None] == np.arange(len(task.columns))
-        answers = task.decide(scores) == labels, scores.max(axis=1)
-    else:
-        is_class = labels > 0
-        step = scores.size // _ANSWERS + 1
-        answers = is_class.ravel()[::step], scores.ravel()[::step]
-    order = order_of(task, part.scores)
-    curves = class_curves(is_class, order, classes=task.columns, name=name)
-    if curves is not None:
-        yield curves
-    yield calibration_section(*answers, name=name)
-
-
-def _tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
-    """Lists more of the most telling part."""
-    if isinstance(task, Custom):
+def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
+    """Lists how well each label of the first part is found."""
+    if not isinstance(task, Multilabel):
         return
     for name, part in list(parts.items())[:1]:
-        yield from make_tables(task, name, part)
+        order = order_of(task, part.scores)
+        columns = zip(part.scores.classes, part.labels.T, order.T, strict=True)
+        rows = [
+            (label, int(true.sum()), auroc(true, scores), auprc(true, scores))
+            for label, true, scores in columns
+        ]
+        names = ("label", "records with it", "AUROC", "AUPRC")
+        note = f"On the {len(part.scores):,} records of the {name} part."
+        yield Table("Each label", names, rows, note=note)

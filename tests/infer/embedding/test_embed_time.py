@@ -50,7 +50,7 @@ def note_waits(name):
 
 
 @pytest.fixture
-def fake(monkeypatch, without_pictures):
+def fake(monkeypatch):
     """A clock that advances only where a test says so."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
@@ -202,15 +202,11 @@ def test_shards_do_not_depend_on_the_report():
     assert digests("one") == digests("two")
 
 
-@pytest.mark.parametrize("has_matplotlib", [True, False])
-def test_a_job_that_takes_longer_shows_its_course(monkeypatch, has_matplotlib):
-    pytest.importorskip("matplotlib")
+def test_a_job_that_takes_longer_shows_its_course(monkeypatch):
     monkeypatch.setattr(_report, "_LEAST_SECONDS", 0.1)
-    if not has_matplotlib:
-        monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
     embed(sleepy(0.06))
     page = read_report("e")
-    assert page.tags.count("img") == (4 if has_matplotlib else 0)
+    assert page.tags.count("svg") == 4
     assert "Shares, speed, fill and memory by time" in page.text
 
 

@@ -12,7 +12,6 @@ from seqloom.infer.monitor._gpus import is_installed
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = [
-    pytest.mark.usefixtures("without_pictures"),
     pytest.mark.skipif(not is_installed(), reason="needs nvitop or pynvml"),
     cuda_device.on_device,
 ]

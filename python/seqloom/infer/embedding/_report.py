@@ -11,7 +11,16 @@ import numpy as np
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
 from seqloom.infer.monitor._clock import KINDS
-from seqloom.report import Areas, Lines, Report, Table, Tile, make_page, percent
+from seqloom.report import (
+    Plot,
+    Report,
+    Section,
+    Table,
+    Tile,
+    Trace,
+    make_page,
+    percent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 _REPORT = "report.html"
 # A table with more rows is too long to read.
 _MOST_ROWS = 50
-# A shorter job has no pictures: they would take longer than the job.
+# In a shorter job nothing changes with time.
 _LEAST_SECONDS = 5.0
 _MOST_SPANS, _SPAN_ROWS = 150, 15
 _FROM_BELOW = ("device", "host", "input", "output")
@@ -42,6 +51,7 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
     """Describe what was computed and how long it took."""
     number = len(job.plan.sources)
     files = f"{number} files" if number > 1 else "one file"
+    course = _course_section(job)
     whole = ""
     if summary.computed != summary.shards:
         whole = (
@@ -54,8 +64,7 @@ def _make_report(job: Job, summary: EmbedSummary) -> Report:
         lead=f"{summary.records:,} records of {files}, each embedded once. {whole}".strip(),
         tiles=tuple(_tiles(summary)),
         notes=(summary.verdict, *summary.notes),
-        course=_draw_course(job),
-        course_table=_course_table(job),
+        sections=() if course is None else (course,),
         tables=tuple(_tables(job, summary)),
         facts=_facts(job),
     )
@@ -178,26 +187,42 @@ def _course(job: Job, spans: int) -> Course | None:
     return Course.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
 
 
-def _draw_course(job: Job) -> tuple[Areas | Lines, ...]:
-    """Return charts of where the time went, the speed, the fill and the memory."""
+def _course_section(job: Job) -> Section | None:
+    """Draw shares of the time, speed, fill and memory, if a job took long enough."""
     course = _course(job, _MOST_SPANS)
     if course is None:
-        return ()
-    shares = {SPENT_ON[kind]: course.shares[kind].tolist() for kind in _FROM_BELOW}
-    middles = ((course.edges[1:] + course.edges[:-1]) / 2).tolist()
-    seconds = "seconds"
-    return (
-        Areas("Shares of the time", course.edges.tolist(), shares, axis=seconds),
-        Lines("Tokens/s", middles, {"": course.speed.tolist()}, axis=seconds),
-        Lines(
-            "Fill of the batches",
-            middles,
-            {"": course.fill.tolist()},
-            axis=seconds,
-            top=1.05,
-            is_share=True,
-        ),
-        Lines("Memory (MiB)", middles, {"": course.memory.tolist()}, axis=seconds),
+        return None
+    middles = (course.edges[1:] + course.edges[:-1]) / 2
+    speed, memory = (
+        Plot(title, [Trace("", middles, values)], x_label="seconds")
+        for title, values in (("Tokens/s", course.speed), ("Memory (MiB)", course.memory))
+    )
+    fill = Plot(
+        "Fill of the batches",
+        [Trace("", middles, course.fill)],
+        x_label="seconds",
+        y_range=(0, 1),
+        y_scale="share",
+    )
+    drawings = (_plot_shares(course), speed, fill, memory)
+    return Section(title="By time", drawings=drawings, details=_course_table(job))
+
+
+def _plot_shares(course: Course) -> Plot:
+    """Plot the shares of the time on top of each other."""
+    traces: list[Trace] = []
+    floor = np.zeros(len(course.speed))
+    for kind in _FROM_BELOW:
+        top = floor + course.shares[kind]
+        traces.append(Trace(SPENT_ON[kind], course.edges, top, low=floor, shape="bars"))
+        floor = top
+    return Plot(
+        "Shares of the time",
+        traces,
+        x_label="seconds",
+        x_range=(float(course.edges[0]), float(course.edges[-1])),
+        y_range=(0, 1),
+        y_scale="share",
     )
 
 

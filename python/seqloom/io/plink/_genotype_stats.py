@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom._files import atomic_path
-from seqloom.report import Bars, Quantiles, write_panels
+from seqloom.report import Plot, Trace, write_plots
 
 if TYPE_CHECKING:
     import os
@@ -149,24 +149,24 @@ class GenotypeStats:
                     file.write("\t".join(cells) + "\n")
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Draws frequencies, missing genotypes and p-values into one PNG file.
+        """Draws frequencies, missing genotypes and p-values into one SVG file.
 
         Args:
-            path: The file to write.
+            path: The file to write; its name ends in ``.svg``.
 
         Raises:
-            MissingExtraError: matplotlib is not installed (the extra ``plot``).
+            ArgumentError: The name does not end in ``.svg``.
             FileError: The file cannot be written.
 
         Examples:
             >>> from pathlib import Path
             >>> from seqloom.io import genotype_stats, to_bed
             >>> to_bed("small.bed", [[1, 0], [2, 0]])
-            >>> genotype_stats("small.bed").plot("stats.png")
-            >>> Path("stats.png").read_bytes()[1:4]
-            b'PNG'
+            >>> genotype_stats("small.bed").plot("stats.svg")
+            >>> Path("stats.svg").read_text()[:4]
+            '<svg'
         """
-        write_panels(path, self.facts()["genotypes"], list(_panels(self)))
+        write_plots(path, self.facts()["genotypes"], list(_plots(self)))
 
     def facts(self) -> dict[str, str]:
         """Describes the statistics in a few lines of words.
@@ -226,50 +226,56 @@ _LEAST = 0.01  # the end of the axis where nothing is missing
 _POINTS = 600  # points that are drawn: all of the smallest p, and some of the others
 
 
-def _panels(stats: GenotypeStats) -> Iterator[Bars | Quantiles]:
-    """Makes the panels of the picture; p-values only where variants were tested."""
+def _plots(stats: GenotypeStats) -> Iterator[Plot]:
+    """Makes the plots of the picture; p-values only where variants were tested."""
     variants, individuals = len(stats.count), len(stats.individual_missing)
-    yield _bars(
-        "minor allele frequency", stats.minor_allele_frequency, end=_HALF, unit="variants"
-    )
-    p = stats.hardy_p
-    if len(p):
-        yield _quantiles(p)
-    yield _bars(
+    frequencies = stats.minor_allele_frequency
+    yield _histogram("minor allele frequency", frequencies, end=_HALF, unit="variants")
+    if variants:
+        yield _plot_p_values(stats.hardy_p)
+    yield _histogram(
         "missing genotypes of a variant",
         stats.missing / max(individuals, 1),
-        axis="share of individuals",
+        x_label="share of individuals",
         unit="variants",
     )
-    yield _bars(
+    yield _histogram(
         "missing genotypes of an individual",
         stats.individual_missing / max(variants, 1),
-        axis="share of variants",
+        x_label="share of variants",
         unit="individuals",
     )
 
 
-def _bars(
+def _histogram(
     title: str,
     shares: NDArray[np.float64],
     *,
     unit: str,
     end: float | None = None,
-    axis: str = "",
-) -> Bars:
+    x_label: str = "",
+) -> Plot:
     """Counts shares in bins of equal width."""
     known = shares[~np.isnan(shares)]
     last = end or max(float(known.max(initial=0)), _LEAST)
     counts, edges = np.histogram(known, _BINS, (0, last))
-    return Bars(title, edges.tolist(), counts.tolist(), axis=axis, unit=unit)
+    bars = Trace("", edges, counts, shape="bars")
+    return Plot(title, [bars], x_label=x_label, y_label=unit, y_scale="whole")
 
 
-def _quantiles(p: NDArray[np.float64]) -> Quantiles:
-    """Compares p-values to uniform ones: all of the smallest, fewer of the others."""
+def _plot_p_values(p: NDArray[np.float64]) -> Plot:
+    """Plots p-values over uniform ones: all of the smallest, fewer of the others."""
     count = len(p)
     ranks = np.unique(np.geomspace(1, count, _POINTS).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)
     expected, observed = -np.log10((ranks + _HALF) / count), -np.log10(smallest)
-    title = "Hardy-Weinberg equilibrium"
-    # 1 has the logarithm -0.0
-    return Quantiles(title, expected.tolist(), np.abs(observed).tolist())
+    end = float(expected.max())
+    return Plot(
+        "Hardy-Weinberg equilibrium",
+        [
+            Trace("chance alone", [0, end], [0, end], shape="guide"),
+            Trace("found", expected, observed, shape="points"),
+        ],
+        x_label="expected -log10 p",
+        y_label="observed -log10 p",
+    )

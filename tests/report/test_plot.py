@@ -6,13 +6,27 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from seqloom.errors import ShapeError
-from seqloom.report import Curve, Plot, Report, Scatter, Section, Trace, make_page
-from seqloom.report._svg import show_plot
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.report import (
+    Curve,
+    Plot,
+    Report,
+    Scatter,
+    Section,
+    Trace,
+    make_page,
+    write_plots,
+)
+from seqloom.report._figure import show_figure
+from seqloom.report._plot import draw_plot
 
 
 def page(**parts):
     return make_page(Report(title="t", **parts)).decode()
+
+
+def show_plot(plot):
+    return show_figure(draw_plot(plot))
 
 
 def svg_of(plot):
@@ -30,20 +44,20 @@ def test_a_plot_is_well_formed_and_says_what_it_shows():
 
 
 def test_the_points_of_a_line_stand_where_the_ticks_say():
-    # The drawing is 380 by 280; the axes run from 52 to 368 and from 238 up to 8.
+    # The drawing is 340 by 256; the axes run from 52 to 328 and from 214 up to 8.
     plot = Plot("t", [Trace("", [0, 5, 10], [0, 1, 4])], x_range=(0, 10), y_range=(0, 4))
     (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
-    assert line.attrib["d"] == "M52 238L210 180.5L368 8"
+    assert line.attrib["d"] == "M52 214L190 162.5L328 8"
 
 
 def test_ticks_are_round_numbers():
     plot = Plot("t", [Trace("", [0, 37], [0.013, 0.094], shape="points")])
-    assert ticks(plot)[:5] == ["0", "0.02", "0.04", "0.06", "0.08"]
-    assert ticks(plot)[6:11] == ["0", "10", "20", "30", "40"]
+    assert ticks(plot)[:5] == ["0.02", "0.04", "0.06", "0.08", "0"]
+    assert ticks(plot)[4:8] == ["0", "10", "20", "30"]
 
 
 def test_epochs_are_counted_in_whole_numbers():
-    plot = Plot("t", [Trace("", [1, 2], [0, 1])], is_counted=True)
+    plot = Plot("t", [Trace("", [1, 2], [0, 1])], x_scale="whole")
     assert ticks(plot)[-3:-1] == ["1", "2"]
 
 
@@ -72,12 +86,38 @@ def test_a_section_shows_its_table_and_folds_its_details_away():
         assert words in shown
 
 
-def test_the_learning_curve_needs_no_matplotlib(monkeypatch):
-    monkeypatch.setattr("seqloom.report._pictures.find_spec", lambda _: None)
+def test_the_learning_curve_has_a_line_for_each_part_and_marks_the_epoch():
     curve = Curve("loss", {"training": [0.9, 0.5, 0.4], "validation": [0.8, 0.6, 0.7]})
     shown = page(curves=(curve,), best_epoch=2)
     assert shown.count('<path class="line c') == 2
     assert "epoch 2, kept</li>" in shown
+
+
+def test_a_guide_with_infinite_ends_spans_the_axis():
+    guide = Trace("", [1, 1], [-np.inf, np.inf], shape="guide")
+    plot = Plot("t", [guide, Trace("", [0, 2], [3, 4])])
+    (line,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "line guide")
+    assert line.attrib["d"] == "M190 214L190 8"
+
+
+def test_a_logarithmic_axis_has_powers_of_ten():
+    bars = Trace("", [1, 10, 1000], [3, 4], shape="bars")
+    assert ticks(Plot("t", [bars], x_scale="log"))[-5:-1] == ["1", "10", "100", "1,000"]
+
+
+def test_bars_stand_on_their_lower_ends():
+    bars = Trace("", [0, 1, 2], [0.5, 1], low=[0.25, 0.5], shape="bars")
+    plot = Plot("t", [bars], y_range=(0, 1), y_scale="share")
+    (path,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "bars c0")
+    # From 214 up to 8: a quarter is 162.5, a half 111.
+    assert path.attrib["d"] == "M52.0 162.5V111.0H190.0V162.5ZM190.0 111.0V8.0H328.0V111.0Z"
+    assert ticks(plot)[:3] == ["0 %", "20 %", "40 %"]
+
+
+def test_a_picture_has_a_name_of_its_format(tmp_path):
+    with pytest.raises(ArgumentError, match=r"a\.png: .* name that ends in \.svg"):
+        write_plots(tmp_path / "a.png", "t", [Plot("p", [Trace("", [0, 1], [0, 1])])])
+    assert not list(tmp_path.iterdir())
 
 
 def test_residuals_are_true_minus_predicted():

@@ -1,0 +1,129 @@
+"""Figures as SVG: inside a page, whose style colours them, or as files of their own."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+
+from seqloom._files import write_atomic
+from seqloom.errors import ArgumentError
+from seqloom.report._html import show_text
+
+_FILE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" \
+viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sans-serif">
+<style>
+{style}</style>
+<rect class="background" width="{width}" height="{height}"/>
+{body}
+</svg>
+"""
+_COLUMNS = 2
+_MARGIN, _GAP = 20, 24
+# The heights of a file's title, of a figure's title, and of a line of its legend.
+_HEAD, _TITLE, _LEGEND = 32, 24, 18
+_PER_LINE = 2
+# A page enlarges a figure by this factor at most.
+_ENLARGED = 1.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawing as elements of SVG, without colours.
+
+    ``legend`` has the class of the colour, the shape, and the name of each trace. A figure
+    with a ``least_width`` is unreadable below this number of pixels, so a page scrolls it.
+    """
+
+    title: str
+    width: int
+    height: int
+    body: str
+    legend: Sequence[tuple[str, str, str]] = ()
+    least_width: int = 0
+
+
+def show_figure(figure: Figure) -> str:
+    """Shows a figure in a page, with its title and legend."""
+    shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
+    label = f'aria-label="{show_text(figure.title)}"'
+    widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGED * figure.width:g}px"
+    svg = f'<svg {shape} {label} style="{widths}">{figure.body}</svg>'
+    if figure.least_width:
+        svg = f'<div class="scroll" tabindex="0">{svg}</div>'
+    items = "".join(
+        f'<li><i class="{colour} of-{shape}"></i>{show_text(name)}</li>'
+        for colour, shape, name in figure.legend
+    )
+    legend = f'<ul class="legend">{items}</ul>' if items else ""
+    wide = ' class="wide"' if figure.least_width else ""
+    title = f"<figcaption>{show_text(figure.title)}</figcaption>"
+    return f"<figure{wide}>{title}{svg}{legend}</figure>"
+
+
+def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
+    """Writes figures as one file of SVG, in the light colours, two in a row."""
+    columns, rows = min(len(figures), _COLUMNS), -(-len(figures) // _COLUMNS)
+    width = _GAP + max(figure.width for figure in figures)
+    lines = max(-(-len(figure.legend) // _PER_LINE) for figure in figures)
+    height = _GAP + _TITLE + max(it.height for it in figures) + lines * _LEGEND
+    head = f'<text class="head" x="{_MARGIN}" y="{_MARGIN + 14}">{show_text(title)}</text>'
+    body = [head]
+    for number, figure in enumerate(figures):
+        row, column = divmod(number, _COLUMNS)
+        x, y = _MARGIN + column * width, _MARGIN + _HEAD + row * height
+        body.append(f'<g transform="translate({x} {y})">{_with_legend(figure)}</g>')
+    text = _FILE.format(
+        width=2 * _MARGIN + columns * width - _GAP,
+        height=2 * _MARGIN + _HEAD + rows * height - _GAP,
+        style=_light_style(),
+        body="\n".join(body),
+    )
+    write_atomic(path, text.encode())
+
+
+def _light_style() -> str:
+    """Puts the light colours into the style of figures: few viewers know variables."""
+    colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
+    light = dict(reversed(colours))  # the page's first value of each name
+    return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
+
+
+def _with_legend(figure: Figure) -> str:
+    """Puts a figure below its title and above its legend."""
+    marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
+    items: list[str] = []
+    for number, (colour, shape, name) in enumerate(figure.legend):
+        row, column = divmod(number, _PER_LINE)
+        x = column * figure.width / _PER_LINE
+        y = figure.height + _TITLE + (row + 0.5) * _LEGEND
+        kind = "line" if shape == "guide" else shape
+        mark = f'<path class="{kind} {colour}" d="{marks[kind]}"/>'
+        text = f'<text class="ink" x="24" y="4">{show_text(name)}</text>'
+        items.append(f'<g transform="translate({x:g} {y:g})">{mark}{text}</g>')
+    title = f'<text class="title" y="12">{show_text(figure.title)}</text>'
+    return f'{title}<g transform="translate(0 {_TITLE})">{figure.body}</g>{"".join(items)}'
+
+
+def read_style(name: str) -> str:
+    """Reads a style sheet of the package."""
+    return files("seqloom.report").joinpath(name).read_text("utf-8")
+
+
+def check_svg(path: str | PathLike[str] | None) -> None:
+    """Raises if a picture cannot have this name, because it is written as SVG.
+
+    Args:
+        path: The name; None is no picture.
+
+    Raises:
+        ArgumentError: The name does not end in ``.svg``.
+
+    Examples:
+        >>> check_svg("curves.svg")
+    """
+    if path is not None and Path(path).suffix.lower() != ".svg":
+        raise ArgumentError(
+            f"{path}: a picture is written as SVG; give it a name that ends in .svg"
+        )

@@ -1,0 +1,244 @@
+"""Plots as figures of SVG: axes, lines with intervals, points and bars."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqloom.report._figure import Figure, check_svg, write_figures
+from seqloom.report._html import show_text
+from seqloom.report._values import Plot, Scale, Trace
+
+# Text of 12 units is legible where a page is as narrow as a telephone.
+_WIDTH, _HEIGHT = 340, 256
+_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 8, 42
+_TICKS = 5
+# The number of colours in the style sheet.
+COLOURS = 8
+# Intervals around more lines than these would hide each other.
+_MAX_BANDS = 4
+# More points than these are drawn small, and more bars than these without gaps.
+_MAX_LARGE = 60
+
+Floats = NDArray[np.float64]
+
+
+def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) -> None:
+    """Draws plots under one title and writes them as an SVG file, whole or not at all.
+
+    Args:
+        path: The file; its name ends in ``.svg``.
+        title: The title above the plots.
+        plots: What is drawn, from left to right and from top to bottom, two in a row.
+
+    Raises:
+        ArgumentError: The name does not end in ``.svg``.
+        FileError: The file cannot be written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> lengths = Trace("", [1, 5, 9], [3, 4], shape="bars")
+        >>> write_plots("a.svg", "a.fa", [Plot("lengths", [lengths])])
+        >>> Path("a.svg").read_text()[:4]
+        '<svg'
+    """
+    check_svg(path)
+    write_figures(path, title, [draw_plot(plot) for plot in plots])
+
+
+def draw_plot(plot: Plot) -> Figure:
+    """Draws a plot."""
+    frame = _Frame.of(plot)
+    named = list(zip(_colours(plot.traces), plot.traces, strict=True))
+    return Figure(
+        title=plot.title,
+        width=_WIDTH,
+        height=_HEIGHT,
+        body="".join((*_axes(plot, frame), *_draw_traces(named, frame))),
+        legend=[(colour, it.shape, it.name) for colour, it in named if it.name],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Converts values to positions in the drawing."""
+
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    is_log: bool
+
+    @classmethod
+    def of(cls, plot: Plot) -> "_Frame":
+        """Fits the axes to the values, where the plot leaves them open."""
+        is_log = plot.x_scale == "log"
+        x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
+        y: list[ArrayLike] = []
+        for trace in plot.traces:
+            y += [it for it in (trace.y, trace.low, trace.high) if it is not None]
+            y += [[0.0]] if trace.shape == "bars" else []
+        has_points = any(trace.shape == "points" for trace in plot.traces)
+        x_range = plot.x_range or _find_range(x, is_rounded=has_points)
+        return cls(x_range, plot.y_range or _find_range(y, is_rounded=True), is_log)
+
+    def x(self, values: ArrayLike) -> Floats:
+        """Converts to horizontal positions."""
+        low, high = self.x_range
+        share = (np.log10(values) if self.is_log else np.asarray(values, float)) - low
+        return _LEFT + share / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+
+    def y(self, values: ArrayLike) -> Floats:
+        """Converts to vertical positions, which are counted from the top."""
+        low, high = self.y_range
+        share = (np.asarray(values, float) - low) / (high - low)
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _find_range(values: Sequence[ArrayLike], *, is_rounded: bool) -> tuple[float, float]:
+    """Finds where an axis begins and ends, by all finite values."""
+    every = np.concatenate([np.ravel(np.asarray(it, float)) for it in values] or [[0.0]])
+    every = every[np.isfinite(every)]
+    low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return round_range(low, high) if is_rounded else (low, high)
+
+
+def round_range(low: float, high: float) -> tuple[float, float]:
+    """Widens a range to half the distance between ticks."""
+    step = find_step(low, high) / 2
+    return math.floor(low / step) * step, math.ceil(high / step) * step
+
+
+def find_step(low: float, high: float) -> float:
+    """Chooses the distance between ticks: 1, 2 or 5 times a power of ten."""
+    rough = (high - low) / _TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(it * power for it in (1, 2, 5, 10) if it * power >= rough * 0.999)
+
+
+def list_ticks(ends: tuple[float, float], *, scale: Scale = "linear") -> list[float]:
+    """Lists the ticks between two ends; counts and powers of ten have whole steps."""
+    step = max(find_step(*ends), 1.0 if scale in {"whole", "log"} else 0.0)
+    first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
+    return [round(it * step, 12) for it in range(first, last + 1)]
+
+
+def format_tick(value: float, *, scale: Scale = "linear") -> str:
+    """Formats a number of an axis."""
+    if scale == "share":
+        return f"{100 * value:.10g} %"
+    number = 10.0**value if scale == "log" else value
+    return f"{number:,.10g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
+    """Draws the grid, the ticks and the labels of the axes."""
+    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    for tick in list_ticks(frame.y_range, scale=plot.y_scale):
+        y = f"{float(frame.y(tick)):.1f}"
+        yield f'<path class="grid" d="M{_LEFT} {y}H{right}"/>'
+        place = f'x="{_LEFT - 6}" y="{y}" dy="4" text-anchor="end"'
+        yield f"<text {place}>{format_tick(tick, scale=plot.y_scale)}</text>"
+    for value, name in _x_ticks(plot, frame):
+        x = f"{float(frame.x(value)):.1f}"
+        if not plot.x_names:
+            yield f'<path class="grid" d="M{x} {_TOP}V{bottom}"/>'
+        yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{name}</text>'
+    label = f'x="{(_LEFT + right) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
+    yield f"<text {label}>{show_text(plot.x_label)}</text>"
+    height = (_TOP + bottom) / 2
+    turned = f'transform="translate(11 {height}) rotate(-90)" text-anchor="middle"'
+    yield f"<text {turned}>{show_text(plot.y_label)}</text>"
+
+
+def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
+    """Lists the values of the horizontal axis that have a tick, and their names."""
+    if plot.x_names:
+        return [(it, show_text(name)) for it, name in enumerate(plot.x_names)]
+    ticks = list_ticks(frame.x_range, scale=plot.x_scale)
+    names = [format_tick(tick, scale=plot.x_scale) for tick in ticks]
+    values = [10.0**tick for tick in ticks] if frame.is_log else ticks
+    return list(zip(values, names, strict=True))
+
+
+def _colours(traces: Sequence[Trace]) -> Iterator[str]:
+    """Gives each trace the class of its colour; guides take none of the colours."""
+    number = 0
+    for trace in traces:
+        yield "guide" if trace.shape == "guide" else f"c{number % COLOURS}"
+        number += trace.shape != "guide"
+
+
+def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[str]:
+    """Draws all bands first, so that they hide no line."""
+    lines = [(colour, trace) for colour, trace in named if trace.shape == "line"]
+    if len(lines) <= _MAX_BANDS:
+        for colour, trace in lines:
+            yield from _draw_band(trace, frame, colour)
+    draw = {"line": _draw_line, "points": _draw_points, "bars": _draw_bars}
+    for colour, trace in named:
+        kind = "line" if trace.shape == "guide" else trace.shape
+        yield from draw[kind](trace, frame, colour)
+
+
+def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+    """Draws the interval around a line."""
+    if trace.low is None or trace.high is None:
+        return
+    x = frame.x(trace.x)
+    low, high = _join(x, frame.y(trace.low)), _join(x, frame.y(trace.high))
+    if low and high:
+        yield f'<path class="band {colour}" d="M{"L".join([*high, *reversed(low)])}Z"/>'
+
+
+def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+    """Draws a line, interrupted where a value is missing; a guide may be infinite."""
+    x, y = frame.x(trace.x), frame.y(trace.y)
+    if trace.shape == "guide":
+        x, y = x.clip(_LEFT, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
+    holes = np.flatnonzero(~np.isfinite(y))
+    pieces = (
+        _join(*piece) for piece in zip(np.split(x, holes), np.split(y, holes), strict=True)
+    )
+    path = "".join(f"M{'L'.join(piece)}" for piece in pieces if piece)
+    if path:
+        yield f'<path class="line {colour}" d="{path}"/>'
+
+
+def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+    """Draws points as lines of length 0 with round ends."""
+    x, y = frame.x(trace.x), frame.y(trace.y)
+    if trace.low is not None and trace.high is not None:
+        ends = zip(x, frame.y(trace.low), frame.y(trace.high), strict=True)
+        bars = "".join(f"M{at:.1f} {low:.1f}V{high:.1f}" for at, low, high in ends)
+        yield f'<path class="interval {colour}" d="{bars}"/>'
+    places = dict.fromkeys(_join(x, y))
+    size = "small points" if len(places) > _MAX_LARGE else "points"
+    dots = "".join(f"M{place}h0" for place in places)
+    yield f'<path class="{size} {colour}" d="{dots}"/>'
+
+
+def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+    """Draws adjacent bars."""
+    x, y = frame.x(trace.x), frame.y(trace.y)
+    floor = frame.y(np.zeros(np.size(trace.y)) if trace.low is None else trace.low)
+    boxes = zip(x[:-1], x[1:], floor, y, strict=True)
+    path = "".join(
+        f"M{left:.1f} {low:.1f}V{top:.1f}H{right:.1f}V{low:.1f}Z"
+        for left, right, low, top in boxes
+        if top < low
+    )
+    size = "small bars" if np.size(trace.y) > _MAX_LARGE else "bars"
+    yield f'<path class="{size} {colour}" d="{path}"/>'
+
+
+def _join(x: Floats, y: Floats) -> list[str]:
+    """Formats positions; those that look the same are one."""
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    places = np.column_stack([x[is_finite], y[is_finite]])
+    is_new = np.ones(len(places), dtype=bool)
+    is_new[1:] = np.diff(np.round(2 * places), axis=0).any(axis=1)
+    return [f"{a:g} {b:g}" for a, b in np.round(places[is_new], 1).tolist()]

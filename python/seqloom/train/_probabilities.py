@@ -1,0 +1,228 @@
+"""Sections about probabilities: ROC and precision-recall curves, and calibration."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seqloom.infer._scores import order_of, values_of
+from seqloom.models import Classify, Multilabel
+from seqloom.nn._rank_curve import RankCurve
+from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
+from seqloom.report._interval import wilson_bounds
+from seqloom.report._plot import COLOURS
+from seqloom.train._judged import Part
+
+# This number of answers shows the calibration; records times labels may be far more.
+_MAX_ANSWERS = 10**6
+# This number of counts draws a curve as exactly as a page can show it.
+_MAX_COUNTS = 4000
+_AREAS = ("class", "records", "AUROC (95 % interval)", "AUPRC (95 % interval)")
+_BINS = 10
+_BY_BIN = ("probability", "answers", "mean probability", "share that is right")
+
+
+def probability_sections(
+    task: Classify | Multilabel, name: str, part: Part
+) -> Iterator[Section]:
+    """Shows how well scores separate the classes, and whether probabilities are right."""
+    scores, labels = values_of(task, part.scores), np.asarray(part.labels)
+    if isinstance(task, Classify):
+        is_class = labels[:, None] == np.arange(len(task.columns))
+        answers = task.decide(scores) == labels, scores.max(axis=1)
+    else:
+        is_class = labels > 0
+        step = scores.size // _MAX_ANSWERS + 1
+        answers = is_class.ravel()[::step], scores.ravel()[::step]
+    order = order_of(task, part.scores)
+    curves = curve_section(is_class, order, classes=task.columns, name=name)
+    if curves is not None:
+        yield curves
+    yield calibration_section(*answers, name=name)
+
+
+def curve_section(
+    is_class: ArrayLike, scores: ArrayLike, *, classes: Sequence[str], name: str
+) -> Section | None:
+    """Draws the ROC and the precision-recall curve of each class against all others.
+
+    The intervals around a curve are Wilson's, of the recall (ROC) and of the precision at
+    each score.
+
+    Args:
+        is_class: Whether a record is of a class, ``(records, classes)``.
+        scores: The model's scores, in the same shape; higher is likelier.
+        classes: The classes' names.
+        name: Which records were scored, such as ``"test"``.
+
+    Returns:
+        The section; None where no class has both records of it and others.
+    """
+    columns = zip(classes, np.asarray(is_class).T, np.asarray(scores).T, strict=True)
+    ranked = [(title, RankCurve.of(*column)) for title, *column in columns]
+    curves = {title: it for title, it in ranked if it.positives and it.negatives}
+    if not curves:
+        return None
+    # Of many classes those with the most records are drawn; the table has them all.
+    largest = sorted(curves, key=lambda it: -curves[it].positives)[:COLOURS]
+    drawn = {title: it for title, it in curves.items() if title in largest}
+    note = (
+        f"Each class against all others, on {len(np.asarray(scores)):,} records. Bands: "
+        "95 % intervals (Wilson) at each score. Intervals of areas: Newcombe (AUROC), "
+        "Wilson on the records of the class (AUPRC)."
+    )
+    if len(drawn) < len(curves):
+        note += f" Drawn: the {len(drawn)} classes with the most records."
+    return Section(
+        title=f"ROC and precision-recall curves, {name}",
+        note=note,
+        drawings=(_plot_roc(drawn), _plot_precision(drawn)),
+        table=Table("Areas", _AREAS, [_areas(*it) for it in curves.items()]),
+    )
+
+
+def _areas(title: str, curve: RankCurve) -> tuple[str, int, str, str]:
+    """Lists the areas of a class with their intervals."""
+    roc = auroc_interval(curve.auroc, curve.positives, curve.negatives)
+    precision = auprc_interval(curve.auprc, curve.positives)
+    areas = (curve.auroc, *roc), (curve.auprc, *precision)
+    first, second = (f"{it:.3f} ({low:.3f} to {high:.3f})" for it, low, high in areas)
+    return title, curve.positives, first, second
+
+
+def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
+    """Plots recall over false alarms."""
+    traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
+    for title, curve in curves.items():
+        thin = thin_out(curve)
+        low, high = wilson_bounds(thin.recall, thin.positives)
+        label = f"{title} {curve.auroc:.3f}"
+        traces.append(Trace(label, thin.false_alarms, thin.recall, low=low, high=high))
+    return Plot(
+        "ROC curve",
+        traces,
+        x_label="share of others taken for the class",
+        y_label="share of the class found",
+        x_range=(0, 1),
+        y_range=(0, 1),
+    )
+
+
+def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
+    """Plots precision over recall, as the steps whose area is the average precision."""
+    traces: list[Trace] = []
+    for title, curve in curves.items():
+        thin = thin_out(curve)
+        ends = wilson_bounds(thin.precision, (thin.hits + thin.misses)[1:])
+        heights, low, high = (np.repeat(it, 2) for it in (thin.precision, *ends))
+        x, label = np.repeat(thin.recall, 2)[1:-1], f"{title} {curve.auprc:.3f}"
+        traces.append(Trace(label, x, heights, low=low, high=high))
+    return Plot(
+        "Precision-recall curve",
+        traces,
+        x_label="recall: share of the class found",
+        y_label="precision: share that is right",
+        x_range=(0, 1),
+        y_range=(0, 1),
+    )
+
+
+def thin_out(curve: RankCurve) -> RankCurve:
+    """Leaves out counts that are within a pixel of others, so that the page stays small."""
+    if len(curve.hits) <= _MAX_COUNTS:
+        return curve
+    rows = [
+        np.searchsorted(counts, np.linspace(0, int(counts[-1]), _MAX_COUNTS // 2))
+        for counts in (curve.hits, curve.misses)
+    ]
+    kept = np.union1d(*rows)
+    return RankCurve(curve.hits[kept], curve.misses[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Compares probabilities with how often they came true, in ten bins of equal width.
+
+    ``counts`` has the number of answers in each bin, ``mean`` their mean probability, and
+    ``right`` the share that came true; both are NaN in an empty bin.
+    """
+
+    counts: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
+        """Puts answers into bins; an edge belongs to the bin below it."""
+        values = np.asarray(probabilities, float)
+        numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
+        counts = np.bincount(numbers, minlength=_BINS)
+        sums = [np.bincount(numbers, it, _BINS) for it in (values, np.asarray(is_right))]
+        shares = np.full((2, _BINS), np.nan)
+        np.divide(sums, counts, out=shares, where=counts > 0)
+        return cls(counts, *shares)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: the mean gap, each answer counting the same."""
+        gaps = np.abs(self.mean - self.right)
+        return float(np.nansum(gaps * self.counts) / max(self.counts.sum(), 1))
+
+
+def calibration_section(
+    is_right: ArrayLike, probabilities: ArrayLike, *, name: str
+) -> Section:
+    """Draws how often answers came true over their probability, and how many there are."""
+    # The expected calibration error is that of Guo et al. (ICML 2017).
+    bins = Calibration.of(is_right, probabilities)
+    rows = [
+        (
+            f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}",
+            int(bins.counts[number]),
+            float(bins.mean[number]),
+            float(bins.right[number]),
+        )
+        for number in np.flatnonzero(bins.counts).tolist()
+    ]
+    return Section(
+        title=f"Calibration, {name}",
+        note="The probability of each answer, and how often such answers are right: on the "
+        f"dashed line they agree. On {bins.counts.sum():,} answers; expected calibration "
+        f"error {bins.error:.3f} (mean gap over {_BINS} bins, weighted by their answers). "
+        "Bars: 95 % intervals (Wilson).",
+        drawings=(_plot_reliability(bins), _plot_counts(bins)),
+        details=Table("Calibration by bin", _BY_BIN, rows),
+    )
+
+
+def _plot_reliability(bins: Calibration) -> Plot:
+    """Plots the share that came true over the probability."""
+    full = bins.counts > 0
+    mean, right = bins.mean[full], bins.right[full]
+    low, high = wilson_bounds(right, bins.counts[full])
+    name = "share that is right"
+    return Plot(
+        "Reliability",
+        (
+            Trace("perfectly calibrated", [0, 1], [0, 1], shape="guide"),
+            Trace(name, mean, right, low=low, high=high, shape="points"),
+        ),
+        x_label="mean probability of the answers in a bin",
+        y_label=name,
+        x_range=(0, 1),
+        y_range=(0, 1),
+    )
+
+
+def _plot_counts(bins: Calibration) -> Plot:
+    """Plots the number of answers in each bin."""
+    edges = np.linspace(0, 1, _BINS + 1)
+    return Plot(
+        "Answers in each bin",
+        (Trace("", edges, bins.counts, shape="bars"),),
+        x_label="probability",
+        y_label="answers",
+        x_range=(0, 1),
+        y_scale="whole",
+    )

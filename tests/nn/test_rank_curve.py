@@ -1,0 +1,30 @@
+"""ROC and precision-recall curves, and their areas."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from sklearn import metrics
+
+from seqloom.nn._rank_curve import RankCurve
+
+# Few distinct scores, so that there are ties.
+ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60)
+
+
+@given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+def test_curves_equal_those_of_scikit_learn(answers):
+    labels, scores = map(np.array, zip(*answers, strict=True))
+    curve = RankCurve.of(labels, scores)
+    false, found, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
+    np.testing.assert_allclose((curve.false_alarms, curve.recall), (false, found))
+    precision, recall, _ = metrics.precision_recall_curve(labels, scores)
+    np.testing.assert_allclose(curve.precision, precision[-2::-1])
+    np.testing.assert_allclose(curve.recall, recall[::-1])
+
+
+@given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+def test_areas_equal_those_of_scikit_learn(answers):
+    labels, scores = map(np.array, zip(*answers, strict=True))
+    curve = RankCurve.of(labels, scores)
+    assert curve.auroc == pytest.approx(metrics.roc_auc_score(labels, scores))
+    assert curve.auprc == pytest.approx(metrics.average_precision_score(labels, scores))

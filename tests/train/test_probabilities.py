@@ -1,0 +1,103 @@
+"""Sections about probabilities: curves of the classes, and calibration."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+
+from seqloom.nn._rank_curve import RankCurve
+from seqloom.train._probabilities import (
+    Calibration,
+    calibration_section,
+    curve_section,
+    thin_out,
+)
+
+# Hundredths: many lie on the edge of a bin.
+SHARES = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
+
+
+def drawn(labels, scores) -> Any:
+    return curve_section(labels, scores, classes=("a", "b", "c"), name="test")
+
+
+@pytest.fixture
+def three():
+    """Forty records of three classes, and scores that part them in part."""
+    rng = np.random.default_rng(3)
+    labels = np.eye(3, dtype=bool)[rng.integers(0, 3, 40)]
+    return labels, labels + rng.normal(size=(40, 3))
+
+
+def test_each_class_stands_against_all_others(three):
+    labels, scores = three
+    rows = drawn(labels, scores).table.rows
+    assert [row[:2] for row in rows] == list(zip("abc", labels.sum(axis=0), strict=True))
+    for row, true, guess in zip(rows, labels.T, scores.T, strict=True):
+        assert row[2].startswith(f"{metrics.roc_auc_score(true, guess):.3f} (")
+        assert row[3].startswith(f"{metrics.average_precision_score(true, guess):.3f} (")
+
+
+def test_a_class_that_no_record_has_is_left_out(three):
+    labels, scores = three
+    labels[:, 1] = False
+    section = drawn(labels, scores)
+    assert [row[0] for row in section.table.rows] == ["a", "c"]
+
+
+def test_records_of_one_class_have_no_curves():
+    assert drawn([[1, 0, 0]] * 4, np.eye(4)[:, :3]) is None
+
+
+def test_of_many_classes_those_with_the_most_records_are_drawn():
+    numbers = np.repeat(np.arange(12), np.arange(1, 13))
+    labels = numbers[:, None] == np.arange(12)
+    names = [f"class-{number}" for number in range(12)]
+    section: Any = curve_section(labels, labels + 0.0, classes=names, name="test")
+    legend = [trace.name.split()[0] for trace in section.drawings[1].traces]
+    assert legend == names[4:]
+    assert len(section.table.rows) == 12
+    assert "Drawn: the 8 classes with the most records." in section.note
+
+
+def test_a_thinned_curve_lies_on_the_whole_one_and_is_as_large():
+    rng = np.random.default_rng(0)
+    labels = rng.random(100_000) < 0.2
+    curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
+    thin = thin_out(curve)
+    assert len(thin.hits) <= 4000
+    assert (thin.positives, thin.negatives) == (curve.positives, curve.negatives)
+    assert thin.hits[0] == thin.misses[0] == 0
+    assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)
+
+
+@given(SHARES)
+def test_bins_equal_those_of_scikit_learn(answers):
+    right, hundredths = map(np.array, zip(*answers, strict=True))
+    found = Calibration.of(right, hundredths / 100)
+    share, sure = calibration_curve(right, hundredths / 100, n_bins=10, pos_label=True)
+    full = found.counts > 0
+    np.testing.assert_allclose(found.right[full], share)
+    np.testing.assert_allclose(found.mean[full], sure)
+    assert found.counts.sum() == len(answers)
+
+
+def test_the_error_is_the_mean_gap_of_the_answers():
+    # Four answers of 0.9, of which half are right, and one of 0.2 that is not.
+    found = Calibration.of([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
+    assert found.error == pytest.approx((4 * 0.4 + 1 * 0.2) / 5)
+
+
+def test_answers_that_are_as_right_as_they_are_sure_have_no_error():
+    assert Calibration.of([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
+
+
+def test_the_table_counts_the_answers_of_each_bin():
+    section = calibration_section([1, 0, 1], [0.95, 0.55, 0.52], name="test")
+    assert [row[:2] for row in section.details.rows] == [
+        ("0.5 to 0.6", 2),
+        ("0.9 to 1.0", 1),
+    ]
