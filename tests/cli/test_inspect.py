@@ -94,6 +94,14 @@ def test_what_was_counted_is_shown_where_no_picture_can_be_written(call, tmp_pat
     assert said.err.endswith("a.svg: cannot be written: No such file or directory\n")
 
 
+def test_a_picture_of_another_format_is_refused_before_anything_is_read(call):
+    said = call("inspect", "none.fa", "--plot", "a.png")
+    assert (said.code, said.out) == (2, "")
+    assert said.err == (
+        "error: a.png: a picture is written as SVG; give it a name that ends in .svg\n"
+    )
+
+
 def test_a_second_file_is_named_as_one_too_many(call):
     said = call("inspect", TRAIN, "b.fa")
     assert (said.code, "One file too many, or an unknown word: b.fa." in said.err) == (

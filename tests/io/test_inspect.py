@@ -161,7 +161,7 @@ def test_plots_are_one_picture(tmp_path):
         "lengths",
         "quality by position, read as phred33",
         "mean quality of a sequence",
-        "composition by position",
+        "letters",
     ]
 
 

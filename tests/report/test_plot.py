@@ -52,8 +52,8 @@ def test_the_points_of_a_line_stand_where_the_ticks_say():
 
 def test_ticks_are_round_numbers():
     plot = Plot("t", [Trace("", [0, 37], [0.013, 0.094], shape="points")])
-    assert ticks(plot)[:5] == ["0.02", "0.04", "0.06", "0.08", "0"]
-    assert ticks(plot)[4:8] == ["0", "10", "20", "30"]
+    assert ticks(plot)[:5] == ["0.02", "0.04", "0.06", "0.08", "0.1"]
+    assert ticks(plot)[5:10] == ["0", "10", "20", "30", "40"]
 
 
 def test_epochs_are_counted_in_whole_numbers():

@@ -48,8 +48,7 @@ def compare(
         shown: What is printed, and how.
     """
     from seqloom.report import make_page
-    from seqloom.train._compare import report_of
-    from seqloom.train._compare_values import values_of
+    from seqloom.train._compare import report_of, values_of
     from seqloom.train._compared import open_runs
     from seqloom.train._mcnemar import set_beside_best
 

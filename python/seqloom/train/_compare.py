@@ -3,33 +3,27 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import takewhile
 from math import nan
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from seqloom._arguments import as_flag, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
-from seqloom.report import Plot, Report, Section, Trace, make_page
+from seqloom.report import Plot, Report, Section, Table, Trace, make_page
 from seqloom.report._plot import COLOURS
 from seqloom.report._sections import trace_epochs
-from seqloom.train._compare_tables import (
-    BESIDE,
-    paired_table,
-    results_table,
-    settings_table,
-    shorten,
-    title_of,
-)
 from seqloom.train._compared import (
     Compared,
     are_alike,
     choose_parts,
     find_ranking_metric,
     open_runs,
+    parts_of,
     rank,
+    settings_that_differ,
 )
 from seqloom.train._mcnemar import PairedTests, set_beside_best
 from seqloom.train._run import Run
@@ -37,6 +31,12 @@ from seqloom.train._run import Run
 FilePath: TypeAlias = str | os.PathLike[str]
 # A third of a terminal of 80 columns.
 _LONGEST_NAME = 26
+# The version of what `seqloom compare --json` prints.
+_VERSION = 2
+BESIDE = "Beside the best run"
+_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
+_NONE = "\N{EN DASH}"
+_LEAST_P = 0.0001
 
 
 def compare(
@@ -193,3 +193,130 @@ def _trace(run: Compared, key: str) -> Trace:
     """Traces one run."""
     values = [row.get(key) for row in run.history]
     return trace_epochs(run.name, [nan if it is None else it for it in values])
+
+
+def results_table(runs: list[Compared]) -> Table:
+    """Lists metrics, size and time, a row a run."""
+    parts = parts_of(runs)
+    names = dict.fromkeys(name for part in parts for name in part.get("metrics", {}))
+    metrics = [it for it in names if it != "n"]
+    last = ("records", "parameters", "epochs", "seconds")
+    rows = [
+        (
+            run.name,
+            *(_spell(part, it) for it in metrics),
+            _whole(part.get("metrics", {}).get("n")),
+            _whole(run.results.get("parameters")),
+            _epochs(run.results),
+            f"{run.results['seconds']:,.1f}",
+        )
+        for run, part in zip(runs, parts, strict=True)
+    ]
+    return Table("Results", ("run", *map(title_of, metrics), *last), rows)
+
+
+def paired_table(tests: PairedTests, prefix: str) -> Table:
+    """Lists the tests, a row a run."""
+    corrected = ("p (Holm)",) if tests.pairs > 1 else ()
+    counts = ("only this one right", "only the best right")
+    rows = [
+        (
+            shorten(name, prefix),
+            f"{it.difference:+.4f}",
+            f"{it.only_this:,}",
+            f"{it.only_best:,}",
+            *map(_spell_p, (it.p, it.p_holm)[: 1 + len(corrected)]),
+        )
+        for name, it in tests.by_name.items()
+    ]
+    columns = ("run", "difference of accuracy", *counts, "p", *corrected)
+    return Table(BESIDE, columns, rows)
+
+
+def _spell_p(value: float) -> str:
+    """Spells a p-value."""
+    return f"{value:.4f}" if value >= _LEAST_P else f"<{_LEAST_P}"
+
+
+def title_of(name: str) -> str:
+    """Spells a metric's name."""
+    return _TITLES.get(name, name.replace("_", " "))
+
+
+def _whole(number: float | None) -> str:
+    """Spells a count; a dash where there is none."""
+    return _NONE if number is None else f"{int(number):,}"
+
+
+def _spell(part: dict[str, Any], name: str) -> str:
+    """Spells a metric with its interval, if it has one."""
+    value = part.get("metrics", {}).get(name)
+    if value is None:
+        return _NONE
+    ends = part.get("intervals", {}).get(name)
+    return f"{value:.4f}" + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else "")
+
+
+def _epochs(results: dict[str, Any]) -> str:
+    """Says how many epochs there were, and which one was kept."""
+    best = results.get("best_epoch")
+    return f"{results['epochs']:,}" + (f" (kept {best:,})" if best else "")
+
+
+def settings_table(runs: list[Compared]) -> Table | None:
+    """Lists the settings in which the runs differ, a row a run."""
+    names = settings_that_differ(runs)
+    rows = [(run.name, *(str(run.settings.get(it, _NONE)) for it in names)) for run in runs]
+    return Table("Settings that differ", ("run", *names), rows) if names else None
+
+
+def shorten(name: str, prefix: str) -> str:
+    """Leaves out what all names begin with."""
+    return f"...{name.removeprefix(prefix)}" if prefix else name
+
+
+def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
+    """Gives what the page shows as plain values; runs are in the order given."""
+    chosen = zip(runs, choose_parts(runs), parts_of(runs), strict=True)
+    return {
+        "version": _VERSION,
+        "comparable": are_alike(runs),
+        "ranked_by": find_ranking_metric(runs),
+        "ranking": [run.name for run in rank(runs)],
+        "tests": _tests(tests),
+        "settings_that_differ": settings_that_differ(runs),
+        "runs": [
+            _values(run, name, part)
+            | {"beside_best": (it := tests.by_name.get(run.name)) and asdict(it)}
+            for run, name, part in chosen
+        ],
+    }
+
+
+def _tests(tests: PairedTests) -> dict[str, Any]:
+    """Says which test was made, and why of some runs it was not."""
+    return {
+        "name": "McNemar, exact, two-sided",
+        "best": tests.best,
+        "pairs": tests.pairs,
+        "notes": list(tests.notes),
+    }
+
+
+def _values(run: Compared, name: str | None, part: dict[str, Any]) -> dict[str, Any]:
+    """Gives the values of one run, and of the part on which it is compared."""
+    found = run.results
+    return {
+        "name": run.name,
+        "folder": run.place,
+        "part": name,
+        "records": part.get("records"),
+        "metrics": part.get("metrics", {}),
+        "intervals": part.get("intervals", {}),
+        "parameters": found.get("parameters"),
+        "epochs": found["epochs"],
+        "best_epoch": found.get("best_epoch"),
+        "seconds": found["seconds"],
+        "settings": run.settings,
+        "history": run.history,
+    }

@@ -16,12 +16,11 @@ from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
 from seqloom.report._values import Fact
 from seqloom.train._arrays import count_samples
-from seqloom.train._baseline import no_better
 from seqloom.train._card import limits_of, write_card
 from seqloom.train._checkpoint import State
 from seqloom.train._class_logos import class_logos
 from seqloom.train._describe import describe_conflicts
-from seqloom.train._judged import Part
+from seqloom.train._judged import Part, no_better
 from seqloom.train._mistakes import mistakes_section
 from seqloom.train._parts import Parts
 from seqloom.train._report import left_out, make_report

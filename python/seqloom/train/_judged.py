@@ -1,16 +1,20 @@
-"""A part of the data that a trained model was judged on."""
+"""A part of the data that a trained model was judged on: how well it does, and labels."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom._files import reading, write_atomic
+from seqloom.errors import FormatError
 from seqloom.infer import Scores
 from seqloom.infer._predict import measure, score
 from seqloom.infer._scores import values_of
-from seqloom.models import Classify, Examples, Regress, Task, Trained
+from seqloom.models import Classify, Custom, Examples, Regress, Task, Trained
 from seqloom.models._known_letters import find_known
 from seqloom.report import (
     auprc_interval,
@@ -21,6 +25,8 @@ from seqloom.report import (
 from seqloom.train._metrics import Metric, measure_all
 
 _TWO = 2
+# From so many records on, chance alone seldom makes a good model look like none.
+_ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +99,57 @@ def _areas(
         "auroc": auroc_interval(metrics["auroc"], positives, negatives),
         "auprc": auprc_interval(metrics["auprc"], positives),
     }
+
+
+def no_better(task: Task, name: str, part: Part) -> str | None:
+    """Says so where a model has learned nothing that holds for a part."""
+    metrics = part.metrics
+    if metrics["n"] < _ENOUGH or isinstance(task, Custom):
+        return None
+    if isinstance(task, Regress):
+        # A constant part has no r2, and NaN is not at most 0.
+        is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
+    else:
+        # A class that the part does not hold counts neither in the measure nor for chance.
+        there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
+        chance = 1 / max(there, 1)
+        is_poor, figure = metrics["balanced_accuracy"] <= chance, _shares(metrics)
+        beside = "always the most frequent answer"
+    if not is_poor:
+        return None
+    return (
+        f"the model is no better than {beside} on the {name} part ({figure}): check that "
+        "the labels belong to these records, or give more records, epochs or another lr"
+    )
+
+
+def _shares(metrics: dict[str, float]) -> str:
+    """Spells how often a classifier is right."""
+    names = ("accuracy", "balanced_accuracy")
+    return ", ".join(f"{name.replace('_', ' ')} {metrics[name]:.2f}" for name in names)
+
+
+def write_labels(path: Path, task: Task, part: Part) -> None:
+    """Writes a line for each record, in the order of its scores, whole or not at all."""
+    if isinstance(task, Classify):
+        write_atomic(path, "".join(_lines(task, part)).encode())
+    else:
+        values = np.reshape(part.labels, (len(part.scores), -1))
+        Scores(part.scores.ids, task.columns, values).to_tsv(path)
+
+
+def read_classes(path: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+    """Reads the ids and the classes that `write_labels` wrote of a classifier."""
+    with reading(Path(path)):
+        text = Path(path).read_bytes().decode("utf-8", "replace")
+    head, *rows = [line.split("\t") for line in text.split("\n")[:-1]] or [[]]
+    if head != ["id", "label"] or any(len(row) != len(head) for row in rows):
+        raise FormatError(f"{path}: not a table of ids and labels", path=str(path))
+    return [row[0] for row in rows], [row[1] for row in rows]
+
+
+def _lines(task: Classify, part: Part) -> Iterator[str]:
+    """Gives the table's lines: an id and the name of its class."""
+    yield "id\tlabel\n"
+    for name, label in zip(part.scores.ids, np.asarray(part.labels), strict=True):
+        yield f"{name}\t{task.columns[label]}\n"

@@ -12,8 +12,7 @@ from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.train._card import write_card
-from seqloom.train._judged import Part, headline
-from seqloom.train._labels_file import write_labels
+from seqloom.train._judged import Part, headline, write_labels
 from seqloom.train._results import write_results
 
 # So many names of classes fit into a line.
