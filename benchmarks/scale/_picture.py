@@ -33,9 +33,7 @@ def draw(sweep: Sweep, points: Points) -> str:
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     """Draws both panels under one title, and what the lines are below them."""
-    from matplotlib import figure
-
-    whole = figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
+    whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)
     left, right = whole.subplots(1, 2)
@@ -55,6 +53,13 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     legend.get_title().set_color(FAINT_TEXT)
     legend.set_alignment("left")
     return whole
+
+
+def _empty_figure() -> Figure:
+    """Makes a figure without a display or global state."""
+    from matplotlib import figure
+
+    return figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
 
 
 def _style(axes: Axes, title: str) -> None:
