@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import seqloom as sl
 from seqloom.report import Logo, Report, Section, make_page
-from seqloom.train._class_logos import class_logos
+from seqloom.train._letters import class_logos
 
 
 def data(sequences, labels, alphabet="dna", classes=None):

@@ -11,7 +11,7 @@ from seqloom.cli._linear import Logistic
 from seqloom.models import Classify, Trained
 from seqloom.report import Report, make_page
 from seqloom.train import Part
-from seqloom.train._mistakes import mistakes_section, weigh_letters
+from seqloom.train._letters import mistakes_section, weigh_letters
 
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.train._rounds import ends_of_rounds, most_epochs
+from seqloom.train._schedule import ends_of_rounds, most_epochs
 
 
 def falling(count, last=0.5):

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from seqloom.train import Plan, Step, _watching
-from seqloom.train._epoch_lines import EpochLines
 from seqloom.train._watch import Watch
+from seqloom.train._watchers import EpochLines
 
 PLAN = Plan(
     first_epoch=1,

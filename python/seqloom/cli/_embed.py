@@ -141,7 +141,7 @@ def embed(
 
 def list_devices(backend: str, count: int) -> list[str]:
     """Names the device of each process: GPUs by number, a processor so many times."""
-    from seqloom.train._torchrun import are_started
+    from seqloom.train._ranks import are_started
 
     if are_started():
         raise ArgumentError(
@@ -155,7 +155,7 @@ def list_devices(backend: str, count: int) -> list[str]:
 
 def _choose_device(backend: str) -> str:
     """Gives each process that torchrun has started the GPU of its number."""
-    from seqloom.train._torchrun import choose_device
+    from seqloom.train._ranks import choose_device
 
     return choose_device(backend)
 

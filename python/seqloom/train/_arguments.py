@@ -8,7 +8,7 @@ from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.nn import Config, Module
-from seqloom.train._rates import check_schedule
+from seqloom.train._schedule import check_schedule
 
 LR = 1e-3  # the learning rate by default
 # What other libraries call an argument of `fit`.

@@ -13,8 +13,7 @@ from seqloom._files import reading
 from seqloom.errors import ArgumentError, ConfigError
 from seqloom.models._folder import HISTORY, RESULTS
 from seqloom.models._trained import describe, read_config
-from seqloom.train._results import results_of
-from seqloom.train._run import Run
+from seqloom.train._run import Run, results_of
 
 _FEWEST = 2
 # Of the parts that all runs were judged on, the first of these is compared.

@@ -14,8 +14,8 @@ from seqloom.models._examples import count_positions
 from seqloom.nn import value_and_grad
 from seqloom.tensor import compile as compile_step
 from seqloom.tensor._compile._contents import list_objects
-from seqloom.train._arrays import Arrays, LoaderBatches
 from seqloom.train._objective import Objective
+from seqloom.train._parts import Arrays, LoaderBatches
 
 # From so many steps on, a compiled step saves more time than it takes to compile it. torch
 # is missing: its compiler takes a minute, which a run seldom saves.

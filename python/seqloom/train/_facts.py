@@ -9,7 +9,7 @@ import numpy as np
 from seqloom.optim import Optimizer
 from seqloom.report._values import Fact
 from seqloom.train._prepare import spell_augment
-from seqloom.train._rates import ScheduleLike
+from seqloom.train._schedule import ScheduleLike
 from seqloom.train._settings import Settings
 
 

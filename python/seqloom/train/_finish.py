@@ -15,17 +15,14 @@ from seqloom.models._trained_on import files_of, names_of
 from seqloom.nn import Module
 from seqloom.report import Report, Section, write_report
 from seqloom.report._values import Fact
-from seqloom.train._arrays import count_samples
 from seqloom.train._card import limits_of, write_card
 from seqloom.train._checkpoint import State
-from seqloom.train._class_logos import class_logos
-from seqloom.train._describe import describe_conflicts
 from seqloom.train._judged import Part, no_better
-from seqloom.train._mistakes import mistakes_section
-from seqloom.train._parts import Parts
+from seqloom.train._letters import class_logos, mistakes_section
+from seqloom.train._parts import Parts, count_samples
 from seqloom.train._report import left_out, make_report
-from seqloom.train._results import write_results
-from seqloom.train._run import Run, write_scores
+from seqloom.train._run import Run, write_results, write_scores
+from seqloom.train._task import describe_conflicts
 
 # To colour letters, a run scores at most one record for each so many that it learned from.
 _SHARE = 20

@@ -18,22 +18,21 @@ from seqloom.train._arguments import (
     check_optimizer,
     check_step,
 )
-from seqloom.train._arrays import as_part
 from seqloom.train._checkpoints import Interval
 from seqloom.train._compiling import check_compile
-from seqloom.train._given_task import choose_task, names_for
 from seqloom.train._job import Job
-from seqloom.train._metrics import Metrics, list_metrics
+from seqloom.train._judged import Metrics, list_metrics
 from seqloom.train._names import name_of
-from seqloom.train._parts import Parts
+from seqloom.train._parts import Parts, as_part
 from seqloom.train._precision import check_precision
 from seqloom.train._progress import Progress
-from seqloom.train._rates import describe_schedule
+from seqloom.train._ranks import choose_device, find_ranks
 from seqloom.train._run import Run
+from seqloom.train._schedule import describe_schedule
 from seqloom.train._settings import Settings
-from seqloom.train._torchrun import choose_device, find_ranks
+from seqloom.train._task import choose_task, names_for
 from seqloom.train._update import check_average
-from seqloom.train._watching import check_callbacks, watching
+from seqloom.train._watchers import check_callbacks, watching
 
 
 def fit(

@@ -21,31 +21,28 @@ from seqloom.optim import AdamW, Optimizer
 from seqloom.record import load
 from seqloom.report._values import Fact
 from seqloom.tensor import Backend
-from seqloom.train._arrays import count_batches, count_samples
 from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoint import State, load_checkpoint
 from seqloom.train._checkpoints import Checkpoints, Interval, how_to_resume
 from seqloom.train._compiling import Compiling, find_user_object, is_worth_compiling
-from seqloom.train._describe import ClassWeight
 from seqloom.train._facts import changes_of, machine_facts, name_settings
 from seqloom.train._finish import Ended
-from seqloom.train._metrics import Metric
+from seqloom.train._judged import Metric
 from seqloom.train._objective import Objective
-from seqloom.train._parts import Parts
+from seqloom.train._parts import Parts, count_batches, count_samples
 from seqloom.train._precision import scale_of
 from seqloom.train._prepare import identity_of, prepare
 from seqloom.train._progress import Plan
 from seqloom.train._ranks import Ranks
-from seqloom.train._rates import Rates, ScheduleLike
-from seqloom.train._rounds import FIRST, ends_of_rounds, most_epochs
 from seqloom.train._run import Run, aim_of
+from seqloom.train._schedule import FIRST, Rates, ScheduleLike, ends_of_rounds, most_epochs
 from seqloom.train._settings import Settings
 from seqloom.train._step_maker import StepMaker
+from seqloom.train._task import ClassWeight
 from seqloom.train._trainer import Trainer
-from seqloom.train._update import make_accumulation, make_average
+from seqloom.train._update import list_undecayed, make_accumulation, make_average
 from seqloom.train._validation import Validation
-from seqloom.train._watching import Watchers
-from seqloom.train._weight_decay import list_undecayed
+from seqloom.train._watchers import Watchers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

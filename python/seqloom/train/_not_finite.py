@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.models._reads import as_plain
-from seqloom.train._arrays import Arrays, LoaderBatches
+from seqloom.train._parts import Arrays, LoaderBatches
 
 # Rows of a part that are read at once.
 _ROWS = 256

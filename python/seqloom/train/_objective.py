@@ -17,7 +17,7 @@ from seqloom.models._reads import as_plain
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
 from seqloom.tensor import Tensor
-from seqloom.train._metrics import LOSS
+from seqloom.train._judged import LOSS
 from seqloom.train._precision import FULL, computing, widen
 
 Loss: TypeAlias = Callable[[Any, Any], Any]

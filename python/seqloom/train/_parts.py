@@ -1,11 +1,27 @@
-"""The parts of the data that a run uses."""
+"""The parts of the data: datasets, arrays in memory or a loader, and their batches."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias, cast
 
-from seqloom.data import Dataset
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom._arguments import check_rows, quote
+from seqloom.data import DataLoader, Dataset, PadCollator
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.infer._forward import label_name
+from seqloom.models import Examples
+from seqloom.models._examples import count_positions
 from seqloom.models._learned import LearnedEncoder, seen_by
+from seqloom.tensor import Tensor
+from seqloom.train._ranks import Ranks
+from seqloom.train._settings import Settings
+
+# From the number of arrays of a tuple to their names.
+Names: TypeAlias = Callable[[int], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +54,271 @@ def _seen(encoder: Any, part: Any, wholes: dict[int, Any]) -> Any:
         wholes[id(whole)] = seen_by(encoder, whole)
     seen = wholes[id(whole)]
     return seen if whole is part else seen.select(part.indices)
+
+
+class Arrays:
+    """Arrays in memory by name; a row of each belongs to one record."""
+
+    noun = "records"
+    encoder = None
+
+    def __init__(self, columns: dict[str, NDArray[Any]]) -> None:
+        self.columns = columns
+        self.task: str | None = None
+        self.classes: tuple[str, ...] = ()
+        sizes = {name: len(column) for name, column in columns.items()}
+        if len(set(sizes.values())) != 1:
+            raise ShapeError(
+                f"the arrays must have as many rows, got {sizes}; a row is a record"
+            )
+
+    @property
+    def ids(self) -> list[str]:
+        """The records' positions."""
+        return [str(position) for position in range(len(self))]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """One for each record: rows of an array are of one length."""
+        return np.ones(len(self), np.int64)
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The array that has the name of labels."""
+        name = label_name(self.columns)
+        return None if name is None else self.columns[name]
+
+    def batch(self, indices: Any) -> dict[str, Any]:
+        """Takes the rows at some positions."""
+        rows = np.asarray(indices)
+        return {name: column[rows] for name, column in self.columns.items()}
+
+    def __getitems__(self, indices: Any) -> dict[str, Any]:
+        """Takes rows for a loader, which are a batch already."""
+        return self.batch(list(indices))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """Takes one row."""
+        return {name: column[index] for name, column in self.columns.items()}
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def fingerprint(self) -> str:
+        """Identifies the content by a hash."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name, column in self.columns.items():
+            digest.update(f"{name} {column.dtype} {column.shape}".encode())
+            digest.update(np.ascontiguousarray(column).data)
+        return digest.hexdigest()
+
+
+class LoaderBatches:
+    """The batches of a user's loader, or of another iterable, read anew in each epoch."""
+
+    noun = "records"
+    encoder = None
+    labels = None
+    task = None
+    classes = ()
+
+    def __init__(self, loader: Any, names: Names) -> None:
+        self.loader, self._names = loader, names
+
+    def epoch(self, number: int, *, done: int = 0) -> Iterator[dict[str, Any]]:
+        """Yields the batches of an epoch after the first `done` ones."""
+        parts = (getattr(self.loader, it, None) for it in ("sampler", "batch_sampler"))
+        for part in (self.loader, *parts):
+            set_epoch: Any = getattr(part, "set_epoch", None)
+            if set_epoch is not None:
+                set_epoch(number)
+        return (
+            name_arrays(batch, self._names) for batch in islice(self.loader, done, None)
+        )
+
+    def __len__(self) -> int:
+        """Counts the batches of an epoch."""
+        if not hasattr(self.loader, "__len__"):
+            raise ArgumentError(
+                "the default schedule needs the number of batches, but "
+                f"{quote(self.loader)} has no length; give schedule=, such as "
+                "sl.optim.Constant(1e-3)"
+            )
+        return len(self.loader)
+
+    @property
+    def samples(self) -> int:
+        """How many records there are; 0 where the loader does not know."""
+        dataset: Any = getattr(self.loader, "dataset", None)
+        return len(dataset) if hasattr(dataset, "__len__") else 0
+
+    def fingerprint(self) -> Any:
+        """Identifies the data: by the fingerprint of the dataset, else by the class."""
+        dataset: Any = getattr(self.loader, "dataset", None)
+        if hasattr(dataset, "fingerprint"):
+            return dataset.fingerprint()
+        return type(self.loader).__qualname__
+
+
+def as_part(given: object, names: Names) -> Any:
+    """Brings data into one of three forms: a dataset, `Arrays` or `LoaderBatches`."""
+    value = cast("Any", given)
+    if value is None or (hasattr(value, "batch") and hasattr(value, "lengths")):
+        return value
+    is_array = hasattr(value, "shape") and hasattr(value, "__getitem__")
+    is_tuple = isinstance(given, tuple) and all(map(_is_array, value))
+    if is_array or is_tuple or _is_table(value):
+        named = name_arrays(value, names)
+        check_rows(named)
+        return Arrays({it: _to_numpy(it, named[it]) for it in named})
+    is_text = isinstance(given, (str, bytes, Mapping, type))
+    if is_text or not hasattr(value, "__iter__"):
+        return value  # `check_examples` says how to make a dataset of it
+    if iter(value) is value:
+        raise ArgumentError(
+            f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "
+            "a loader, or an object whose __iter__ begins anew"
+        )
+    return LoaderBatches(value, names)
+
+
+def count_samples(part: Any) -> int:
+    """Counts the records of a part; 0 where a loader does not know."""
+    return part.samples if isinstance(part, LoaderBatches) else len(part)
+
+
+def count_batches(part: Any, batch_size: int, *, drop_last: bool) -> int:
+    """Counts the batches of an epoch; 0 where a loader does not know."""
+    if isinstance(part, LoaderBatches):
+        return len(part) if hasattr(part.loader, "__len__") else 0
+    return len(part) // batch_size if drop_last else -(-len(part) // batch_size)
+
+
+def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
+    """Gives the arrays of a batch by name; those of a tuple take the names in order."""
+    if isinstance(batch, Mapping):
+        return dict(cast("Mapping[str, Any]", batch))
+    if isinstance(batch, (tuple, list)):
+        arrays = cast("list[Any]", batch)
+        return dict(zip(names(len(arrays)), arrays, strict=True))
+    if hasattr(batch, "shape"):
+        return {"inputs": batch}
+    raise ArgumentError(
+        f"a batch must be a dict, a tuple or a list of arrays, got {quote(batch)}"
+    )
+
+
+def _is_table(value: object) -> bool:
+    """Says whether a value is a dict of arrays or lists by name."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    columns = cast("Mapping[Any, Any]", value)
+    is_named = all(isinstance(name, str) for name in columns)
+    return is_named and all(
+        _is_array(it) or isinstance(it, list) for it in columns.values()
+    )
+
+
+def _is_array(value: object) -> bool:
+    """Says whether a value is an array of NumPy, torch or another library, with rows."""
+    return len(getattr(value, "shape", ())) > 0
+
+
+def _to_numpy(name: str, values: Any) -> NDArray[Any]:
+    """Gives a column as NumPy's array."""
+    if hasattr(values, "detach") and not isinstance(values, Tensor):
+        values = values.detach().cpu()
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufc" and "float" not in str(array.dtype):
+        raise ArgumentError(
+            f"the array {name!r} must hold numbers, got elements of {array.dtype}"
+        )
+    return array
+
+
+def make_loader(train: Any, settings: Settings, ranks: Ranks) -> DataLoader | LoaderBatches:
+    """Makes the loader, whose order depends on the seed and the epoch alone."""
+    if isinstance(train, LoaderBatches):
+        return train
+    # Not sorted by length: where lengths tell classes apart, such batches are of one class,
+    # and batch normalisation then learns other averages than evaluation uses.
+    whole = DataLoader(
+        train,
+        batch_size=settings.batch_size,
+        shuffle=True,
+        drop_last=settings.drop_last,
+        seed=settings.seed,
+        collate_fn=_collator_of(train),
+        rank=0,
+        world_size=1,
+    )
+    return share_out(whole, ranks)
+
+
+def _collator_of(part: Examples) -> Callable[[Any], Any] | None:
+    """Chooses how records become a batch: padded, where they differ in length."""
+    if isinstance(part, Arrays):
+        return _keep_rows
+    is_last = getattr(part.encoder, "channels", None) == "last"
+    axis = 0 if is_last else -1  # of the positions in one record
+    return PadCollator(axis=axis) if np.ptp(count_positions(part)) else None
+
+
+def _keep_rows(rows: dict[str, Any]) -> dict[str, Any]:
+    """Returns rows of arrays as they are, because they are a batch already."""
+    return rows
+
+
+def read_batches(
+    loader: DataLoader | LoaderBatches,
+    settings: Settings,
+    ranks: Ranks,
+    *,
+    epoch: int,
+    done: int,
+) -> Iterator[dict[str, Any]]:
+    """Reads the batches of an epoch after the first `done` ones."""
+    if isinstance(loader, LoaderBatches):
+        return loader.epoch(epoch, done=done)
+    loader.set_epoch(epoch)
+    if done >= len(loader):
+        return iter(())
+    if done:
+        # The position in a loader is a number of records; among several processes the
+        # loader has a batch sampler, and its position is a number of batches.
+        records = min(done * settings.batch_size, len(loader.dataset))
+        position = done if ranks.are_several else records
+        loader.load_state_dict({**loader.state_dict(), "position": position})
+    return iter(loader)
+
+
+@dataclass(slots=True)
+class Shares:
+    """The batches of a loader, of which a process takes every so-many-th record."""
+
+    # All batches together are those of one process: a run goes on with another number of
+    # processes, from any step.
+    whole: DataLoader
+    ranks: Ranks
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for rows in self.whole.batch_sampler:
+            # Each process makes each step: one without a record takes another's, which
+            # does not count.
+            yield rows[self.ranks.number :: self.ranks.world] or rows[:1]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next pass this epoch."""
+        self.whole.set_epoch(epoch)
+
+
+def share_out(whole: DataLoader, ranks: Ranks) -> DataLoader:
+    """Makes the loader of one process among several."""
+    if not ranks.are_several:
+        return whole
+    return DataLoader(
+        whole.dataset, batch_sampler=Shares(whole, ranks), collate_fn=whole.collate_fn
+    )

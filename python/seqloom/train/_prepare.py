@@ -27,10 +27,9 @@ from seqloom.models._trained import config_of
 from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
 from seqloom.tensor import Backend
-from seqloom.train._arrays import Arrays, LoaderBatches
-from seqloom.train._describe import ClassWeight, describe, describe_conflicts
-from seqloom.train._parts import Parts
+from seqloom.train._parts import Arrays, LoaderBatches, Parts
 from seqloom.train._settings import Settings
+from seqloom.train._task import ClassWeight, describe, describe_conflicts
 
 
 def prepare(

@@ -12,7 +12,6 @@ from seqloom.errors import GradientError
 from seqloom.infer._forward import label_name
 from seqloom.models import Task, TorchModule
 from seqloom.optim import WeightAverage
-from seqloom.train._arrays import LoaderBatches
 from seqloom.train._checkpoint import State
 from seqloom.train._compiling import Compiling
 from seqloom.train._joint_step import JointStep
@@ -24,6 +23,7 @@ from seqloom.train._objective import (
     differentiate,
     numbers_of,
 )
+from seqloom.train._parts import LoaderBatches
 from seqloom.train._precision import FULL, scaled, unscale
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks

@@ -15,19 +15,17 @@ from seqloom.errors import GradientError
 from seqloom.models._folder import write_history
 from seqloom.nn import Module
 from seqloom.tensor import scope
-from seqloom.train._arrays import LoaderBatches, count_batches
-from seqloom.train._batches import make_loader, read_batches
 from seqloom.train._checkpoint import State
 from seqloom.train._checkpoints import Checkpoints
 from seqloom.train._not_finite import describe_part
+from seqloom.train._parts import LoaderBatches, count_batches, make_loader, read_batches
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
-from seqloom.train._rates import Rates, Round
-from seqloom.train._rounds import ends_of_rounds
+from seqloom.train._schedule import Rates, Round, ends_of_rounds
 from seqloom.train._settings import Settings
 from seqloom.train._step_maker import StepMaker, advise
 from seqloom.train._validation import Validation
-from seqloom.train._watching import Watchers
+from seqloom.train._watchers import Watchers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,26 @@
-"""Updates of the weights: gradient clipping, accumulation and the weight average."""
+"""Updates of the weights: clipping, accumulation, the weight average and weight decay."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn import Module
+from seqloom.models import TorchModule
+from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
+from seqloom.nn._batch_norm import BatchNorm
 from seqloom.optim import GradientsAccumulator, Optimizer, WeightAverage
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
 
 # The weight average in which all updates count the same.
 EQUAL = "equal"
+_NORMS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
+# Names of classes such as LlamaRMSNorm and BatchNorm3d; not of PreNorm, whose parameters
+# belong to its parts.
+_NORM_NAME = re.compile(r"Norm([123]d)?$")
+# Torch names biases of attention and of recurrent layers bias_k, in_proj_bias, bias_ih_l0.
+_BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +128,30 @@ def make_average(weight_average: float | str | None) -> dict[str, WeightAverage]
 def make_accumulation(size: int) -> dict[str, Accumulation]:
     """Makes the sums of gradients, if a step uses several batches."""
     return {"accumulation": Accumulation(size)} if size > 1 else {}
+
+
+def list_undecayed(model: Module) -> tuple[str, ...]:
+    """Lists vectors, biases and the parameters of normalisation layers, by path."""
+    norms = {id(part) for part in _list_norm_parts(model)}
+    return tuple(
+        path
+        for path, param in model.parameters()
+        if len(param.shape) <= 1
+        or _BIAS_NAME.search(path.rpartition(".")[2])
+        or id(param) in norms
+    )
+
+
+def _list_norm_parts(model: Module) -> Iterator[Any]:
+    """Yields the parameters that belong to a normalisation layer itself."""
+    if isinstance(model, TorchModule):
+        # The parameters of ours, by torch's names.
+        for prefix, module in model.module.named_modules():
+            if _NORM_NAME.search(type(module).__name__):
+                names = (name for name, _ in module.named_parameters(recurse=False))
+                paths = (f"{prefix}.{name}" if prefix else name for name in names)
+                yield from (part for path in paths if (part := model.stored.get(path)))
+        return
+    for _, part in [("", model), *model.named(Module)]:
+        if isinstance(part, _NORMS) or _NORM_NAME.search(type(part).__name__):
+            yield from (value for value in vars(part).values() if isinstance(value, Param))

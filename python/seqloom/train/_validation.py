@@ -19,10 +19,9 @@ from seqloom.infer._loop import run_model
 from seqloom.models import Examples, TorchModule, Trained
 from seqloom.nn import Module
 from seqloom.tensor import scope
-from seqloom.train._arrays import LoaderBatches
-from seqloom.train._judged import Part, judge
-from seqloom.train._metrics import Metric, measure_all
+from seqloom.train._judged import Metric, Part, judge, measure_all
 from seqloom.train._objective import Objective, as_array, count_records, numbers_of
+from seqloom.train._parts import LoaderBatches
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
 

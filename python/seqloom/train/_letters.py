@@ -1,0 +1,286 @@
+"""The letters that a model went by, and those in which the classes differ."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.data._letter_hashes import letters_of
+from seqloom.infer._attributions import mark_sequence
+from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
+from seqloom.infer._scores import order_of
+from seqloom.models import Classify, Trained
+from seqloom.report import Letters, Logo, Section, Table, percent
+from seqloom.train._judged import Part
+
+_LISTED = 10
+_SHOWN = 8
+# Each sequence is cut into so many windows at most, and each is hidden once.
+_WINDOWS = 60
+# Of a longer sequence the part is shown where most is at stake.
+_LONGEST = 200
+
+Floats = NDArray[np.floating[Any]]
+Rows = NDArray[np.int64]
+# What is counted: so many records, evenly over the part, with so many letters in all, and
+# of these the letters about the middle.
+_RECORDS = 4096
+_LETTERS = 1 << 23
+_POSITIONS = 100
+_DRAWN = 6
+_TWO = 2
+_MEMBERS = {
+    "dna": "ACGT",
+    "iupac": "ACGT",
+    "rna": "ACGU",
+    "protein": "ACDEFGHIKLMNPQRSTVWY",
+}
+# How often one letter or more is drawn by chance alone, in a logo of nothing.
+_CHANCE = 0.05
+_NOTHING = (
+    "At no position do the letters of the classes differ by more than chance may explain. "
+    "A motif at a varying position does not show here."
+)
+
+Counts = NDArray[np.int64]
+Frequencies = NDArray[np.float64]
+
+
+def mistakes_section(
+    trained: Trained, examples: Any, part: Part, *, name: str, most: int
+) -> Section | None:
+    """Lists the surest wrong answers and colours their letters.
+
+    Occlusion (Zeiler and Fergus, 2014): a window of letters is hidden behind N (X in a
+    protein), and the sequence is scored anew. What its letters count is by how much that
+    lowers the logarithm of the probability of the class that was called over that of the
+    true class.
+
+    Args:
+        trained: The model.
+        examples: The records that were scored.
+        part: Their scores and labels.
+        name: What they are called, such as ``"test"``.
+        most: How many records may be scored for this.
+
+    Returns:
+        The section; None where there are no wrong answers, or no classes.
+    """
+    if not isinstance(trained.task, Classify):
+        return None
+    wrong = find_wrong(trained.task, part)
+    if not wrong.size:
+        return None
+    table = list_mistakes(part, wrong)
+    note = f"Of {wrong.size:,} wrong answers on the {name} part, the surest."
+    rows = wrong[: max(1, min(_SHOWN, most // (_WINDOWS + 1)))]
+    letters = letters_to_change(examples, rows)
+    if (reason := _why_not(trained, letters)) is not None:
+        note = f"{note} Their letters are not shown, because {reason}."
+        return Section(title="Worst mistakes", note=note, table=table)
+    shown = letters or []
+    return Section(
+        title="Worst mistakes",
+        note=f"{note} {_explain(trained, shown)}",
+        drawings=(_draw(trained, shown, part=part, rows=rows),),
+        details=table,
+    )
+
+
+def find_wrong(task: Classify, part: Part) -> Rows:
+    """Finds the wrong answers, the surest first."""
+    called = task.decide(part.scores.to_numpy())
+    wrong = np.flatnonzero(called != part.labels)
+    surest = order_of(task, part.scores)[wrong, called[wrong]]
+    return wrong[np.argsort(-surest, kind="stable")]
+
+
+def list_mistakes(part: Part, wrong: Rows) -> Table:
+    """Lists the first wrong answers."""
+    scores, ids, classes = part.scores.to_numpy(), part.scores.ids, part.scores.classes
+    first: list[int] = wrong[:_LISTED].tolist()
+    rows = [
+        (
+            ids[i],
+            classes[int(part.labels[i])],
+            classes[int(scores[i].argmax())],
+            float(scores[i].max()),
+        )
+        for i in first
+    ]
+    return Table("Worst mistakes", ("id", "true", "predicted", "probability"), rows)
+
+
+def _why_not(trained: Trained, letters: list[bytes] | None) -> str | None:
+    """Says why letters cannot be hidden; None if they can."""
+    if letters is None:
+        return "these records are no sequences of letters"
+    return why_not_hidden(trained.encoder)
+
+
+def _explain(trained: Trained, letters: list[bytes]) -> str:
+    """Says how letters were coloured."""
+    neutral = (neutral_of(trained.encoder) or b"").decode()
+    is_short = max(map(len, letters)) <= _WINDOWS
+    each = "each letter" if is_short else f"each of up to {_WINDOWS} pieces"
+    first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
+    return (
+        f"In {first} {each} was replaced by {neutral} in turn, and the sequence was scored "
+        "again (occlusion). The darker a letter, the more this changed the logarithm of "
+        "the ratio of the two probabilities. Positions count from 0."
+    )
+
+
+def _draw(trained: Trained, letters: list[bytes], *, part: Part, rows: Rows) -> Letters:
+    """Colours the letters of some sequences."""
+    called = part.scores.to_numpy()[rows].argmax(axis=1)
+    pairs = np.column_stack([called, np.asarray(part.labels)[rows]])
+    weights = weigh_letters(trained, letters, pairs)
+    texts = [it.decode("ascii", "replace") for it in letters]
+    mark = partial(mark_sequence, longest=_LONGEST)
+    return Letters(
+        list(map(mark, _titles(part, rows), texts, weights)),
+        toward="spoke for the class that was called",
+        away="spoke for the true class",
+    )
+
+
+def weigh_letters(trained: Trained, letters: list[bytes], pairs: Rows) -> list[Floats]:
+    """Weighs each letter of sequences for a class (first of a pair) against another one."""
+
+    def margin(outputs: NDArray[np.float32], records: Rows) -> Floats:
+        one, other = np.take_along_axis(outputs, pairs[records], axis=1).T
+        return one - other
+
+    windows = [-(-len(it) // _WINDOWS) for it in letters]
+    return Probe(trained, letters).hide(margin, windows)
+
+
+def _titles(part: Part, rows: Rows) -> Iterator[str]:
+    """Says of each sequence what it is, and what it was called."""
+    scores, classes = part.scores.to_numpy(), part.scores.classes
+    for row in rows.tolist():
+        called, true = int(scores[row].argmax()), classes[int(part.labels[row])]
+        share = percent(float(scores[row, called]))
+        yield f"{part.scores.ids[row]}: {true}, called {classes[called]} ({share})"
+
+
+def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
+    """Draws where the letters of a class differ from those of all others.
+
+    The height of a letter is the difference of two frequencies: its share at this position
+    among the records of the class, minus its share among the others. It is drawn where
+    chance alone would draw no letter of the logo in 95 of 100 cases (by the normal
+    distribution, with Bonferroni's correction for the number of letters and positions).
+
+    Args:
+        examples: The records to learn from, with labels.
+        classes: The classes' names.
+
+    Returns:
+        The section; None where records have no letters, or there is one class.
+    """
+    members = _MEMBERS.get(getattr(examples.encoder, "alphabet", ""))
+    rows = _choose(examples.lengths)
+    letters = letters_of(examples, rows) if members and len(classes) >= _TWO else None
+    if letters is None or members is None:
+        return None
+    labels = np.asarray(examples.labels)[rows]
+    logos = list(_draw_logos(letters, labels, classes, members=members))
+    if not logos:
+        return None
+    drawn = [logo for logo in logos if np.any(logo.heights)]
+    return Section(
+        title="How the letters of the classes differ",
+        note=_note_logos(len(letters), len(examples)) if drawn else _NOTHING,
+        drawings=drawn,
+    )
+
+
+def _choose(lengths: Counts) -> Counts:
+    """Chooses records evenly; of long sequences fewer."""
+    most = min(_RECORDS, int(_LETTERS // lengths.mean()) + 1)
+    return np.arange(0, len(lengths), -(-len(lengths) // most))
+
+
+def _draw_logos(
+    letters: list[bytes], labels: Counts, classes: Sequence[str], *, members: str
+) -> Iterator[Logo]:
+    """Draws the logos, from the first position or, where lengths differ, the middle."""
+    sizes = {len(it) for it in letters}
+    width = min(_POSITIONS, max(sizes))
+    counts = count_letters(letters, labels, members=members, width=width)
+    is_even = len(sizes) == 1
+    place: dict[str, Any] = {
+        "first": max(sizes) // 2 - width // 2 if is_even else -(width // 2),
+        "axis": "position, from 0" if is_even else "position from each sequence's middle",
+    }
+    for title, heights in _differences(counts, labels, classes):
+        yield Logo(title, members, heights, unit="difference of frequencies", **place)
+
+
+def count_letters(
+    letters: Sequence[bytes], labels: Counts, *, members: str, width: int
+) -> Counts:
+    """Counts letters about the middle, ``(classes, positions, letters)``."""
+    codes = np.full(256, len(members))
+    for number, member in enumerate(members):
+        codes[[ord(member), ord(member.lower())]] = number
+    if "T" in members and "U" not in members:
+        codes[[ord("U"), ord("u")]] = (
+            members.index("T") if members == "ACGT" else len(members)
+        )
+    rows = np.full((len(letters), width), len(members))
+    for row, sequence in zip(rows, letters, strict=True):
+        _centre(row, codes[np.frombuffer(sequence, np.uint8)])
+    shape = int(labels.max()) + 1, width, len(members) + 1
+    counts = np.zeros(shape, np.int64)
+    np.add.at(counts, (labels[:, None], np.arange(width), rows), 1)
+    return counts[..., :-1]
+
+
+def _centre(row: Counts, codes: Counts) -> None:
+    """Writes a sequence into a row, middle on middle."""
+    shift = len(row) // 2 - len(codes) // 2
+    first, stop = max(shift, 0), min(shift + len(codes), len(row))
+    row[first:stop] = codes[first - shift : stop - shift]
+
+
+def _differences(
+    counts: Counts, labels: Counts, classes: Sequence[str]
+) -> Iterator[tuple[str, Frequencies]]:
+    """Gives a title and heights for each class that is drawn."""
+    sizes = np.bincount(labels, minlength=len(classes))
+    there = np.flatnonzero(sizes)
+    if len(there) < _TWO:
+        return
+    if len(classes) == _TWO:
+        yield f"{classes[1]} minus {classes[0]}", _heights(counts[1], counts[0])
+        return
+    for number in sorted(np.argsort(-sizes, kind="stable")[:_DRAWN].tolist()):
+        if sizes[number]:
+            others = counts.sum(axis=0) - counts[number]
+            yield f"{classes[number]} minus all others", _heights(counts[number], others)
+
+
+def _heights(one: Counts, other: Counts) -> Frequencies:
+    """Subtracts frequencies; a difference that chance may explain is 0."""
+    totals = [np.maximum(it.sum(axis=1, keepdims=True), 1) for it in (one, other)]
+    shares = [it / total for it, total in zip((one, other), totals, strict=True)]
+    spread = sum(p * (1 - p) / n for p, n in zip(shares, totals, strict=True))
+    gap = shares[0] - shares[1]
+    least = NormalDist().inv_cdf(1 - _CHANCE / (2 * gap.size))
+    return np.where(np.abs(gap) > least * np.sqrt(spread), gap, 0.0)
+
+
+def _note_logos(counted: int, there: int) -> str:
+    """Says what the heights are."""
+    of = "" if counted == there else f" ({counted:,} of them, evenly taken)"
+    return (
+        "Height: the share of a letter at this position among the training records of the "
+        f"class{of}, minus its share among the others. Drawn where chance alone would draw "
+        "no letter in 95 of 100 cases. A motif at a varying position does not show here."
+    )
