@@ -3,18 +3,28 @@
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from seqloom._arguments import as_integer, quote
+from seqloom._signals import HeldSignals
 from seqloom._system import sync
 from seqloom._text import count_of
 from seqloom.errors import ArgumentError, FileError
-from seqloom.models._folder import checkpoint_path, list_steps, step_path
+from seqloom.models._folder import (
+    checkpoint_path,
+    list_steps,
+    make_checkpoint_folder,
+    opened_folder,
+    step_path,
+    write_history,
+)
 from seqloom.record import load
-from seqloom.train._checkpoint import STEPS, State, save_checkpoint
+from seqloom.train._checkpoint import STEPS, State, load_checkpoint, save_checkpoint
+from seqloom.train._ranks import Ranks
 
 # By default a checkpoint is written a minute after the last one, or later where writing
 # took more than this share of the time.
@@ -55,18 +65,82 @@ class Interval:
         return elapsed >= max(self.seconds, rest)
 
 
+@dataclass(frozen=True, slots=True)
+class FolderSettings:
+    """Where a run goes, what it keeps there, and what may be there already."""
+
+    path: Path | None
+    interval: Interval
+    keep: int
+    resume: bool
+    overwrite: bool
+    draws: bool  # whether pictures and the report are written
+
+    @contextmanager
+    def opened(self) -> Generator[None]:
+        """Makes the folder ready, and locks it against other runs."""
+        if self.path is None:
+            yield
+            return
+        with opened_folder(self.path, resume=self.resume, overwrite=self.overwrite):
+            make_checkpoint_folder(self.path)
+            yield
+
+
 @dataclass(slots=True)
 class Checkpoints:
-    """The checkpoints of one run; without a folder there are none."""
+    """The checkpoints of one run, and the signals that wait for them.
+
+    Without a folder there are none.
+    """
 
     folder: Path | None
     identity: Mapping[str, Any]
     interval: Interval
     keep: int
+    ranks: Ranks
+    signals: HeldSignals
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
     _step: int = 0  # of the run, after the last batch
+
+    @property
+    def writable_folder(self) -> Path | None:
+        """The run folder in the process that writes to it; None in the other ones."""
+        return self.folder if self.ranks.is_first else None
+
+    def resume(self, state: State) -> None:
+        """Loads the last checkpoint of the folder, if there is one."""
+        if self.folder is None:
+            return
+        checkpoint = checkpoint_path(self.folder)
+        self.ranks.require_same(self.identity)
+        # The first process decides for all, because a disk may show others another folder:
+        # the sum is 1 if the first one sees a checkpoint.
+        (is_there,) = self.ranks.sum_numbers(self.ranks.is_first and checkpoint.exists())
+        if is_there:
+            load_checkpoint(checkpoint, state, self.identity)
+
+    def stopping_between_steps(self) -> AbstractContextManager[None]:
+        """Lets a signal stop the block after a whole step; without a folder at once."""
+        return nullcontext() if self.folder is None else self.signals.listening()
+
+    @contextmanager
+    def changing(self, state: State) -> Generator[None]:
+        """Lets a signal wait while a block changes the parts of the state one by one."""
+        with self.signals.hold():
+            state.is_whole = False
+            yield
+            state.is_whole = True
+
+    def take_signal(self) -> KeyboardInterrupt | None:
+        """Returns the exception of a signal that has arrived meanwhile, if any."""
+        try:
+            self.signals.deliver()
+        except KeyboardInterrupt as stop:
+            return stop
+        return None
 
     def after_step(self, state: State) -> None:
         """Writes a checkpoint in the middle of an epoch, if it is due."""
@@ -78,6 +152,16 @@ class Checkpoints:
         if not is_between and self.interval.is_over(step, elapsed, self._cost):
             self.write(state)
 
+    def after_epoch(self, state: State) -> None:
+        """Writes a checkpoint, the history, and the weights if they are the best."""
+        folder = self.writable_folder
+        if folder is None:
+            return
+        self.write(state)
+        write_history(folder, state.history)
+        if state.best_epoch == state.epoch:
+            state.best.save(folder / "model.safetensors")
+
     def after_stop(self, state: State) -> None:
         """Writes what a stopped run has reached, unless it was stopped within a step."""
         if state.is_whole and (state.steps or state.history):
@@ -85,11 +169,11 @@ class Checkpoints:
 
     def write(self, state: State) -> None:
         """Writes a checkpoint, then removes those that are not kept."""
-        place = state.epoch, len(state.steps)
-        if self.folder is None or place == self._written:
+        place, folder = (state.epoch, len(state.steps)), self.writable_folder
+        if folder is None or place == self._written:
             return
         start = time.monotonic()
-        self._save(self.folder, state)
+        self._save(folder, state)
         self._written, self._time = place, time.monotonic()
         self._cost = self._time - start
 

@@ -2,43 +2,82 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from traceback import clear_frames
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from seqloom._arguments import quote
-from seqloom.errors import ArgumentError, CaptureError
+from seqloom.errors import CaptureError
+from seqloom.models import Trained
 from seqloom.models._examples import count_positions
+from seqloom.models._folder import checkpoint_path
 from seqloom.nn import value_and_grad
+from seqloom.record import load
 from seqloom.tensor import compile as compile_step
 from seqloom.tensor._compile._contents import list_objects
-from seqloom.train._objective import Objective
-from seqloom.train._parts import Arrays, LoaderBatches
+from seqloom.train._batch_loss import BatchLoss
+from seqloom.train._parts import Arrays, LoaderBatches, count_batches
+from seqloom.train._schedule import ends_of_rounds
+from seqloom.train._settings import Settings
 
 # From so many steps on, a compiled step saves more time than it takes to compile it. torch
 # is missing: its compiler takes a minute, which a run seldom saves.
 _ENOUGH = {"numpy": 200, "jax": 2}
 
 
-def check_compile(value: object) -> None:
-    """Refuses what is neither a boolean nor ``"auto"``."""
-    if not (value == "auto" or isinstance(value, bool)):
-        raise ArgumentError(f'compile must be True, False or "auto", got {quote(value)}')
+def is_to_compile(
+    settings: Settings, trained: Trained, train: Any, *, folder: Path | None
+) -> bool:
+    """Says whether the step is to be compiled; a resumed run does as it did before."""
+    if isinstance(settings.compile, bool):
+        return settings.compile
+    if folder is not None and (path := checkpoint_path(folder)).exists():
+        return bool(load(path).metadata.get("identity", {}).get("compiled"))
+    if settings.step is not None or _explain_user_object(settings, trained):
+        return False
+    return _is_worth_compiling(train, settings)
 
 
-def is_worth_compiling(train: Any, backend: str, *, steps: int) -> bool:
+def _is_worth_compiling(train: Any, settings: Settings) -> bool:
     """Returns True if compiling the step saves more time than it takes."""
     # The answer depends on nothing that may differ when the run is resumed.
     if isinstance(train, LoaderBatches):
         return False
-    is_enough = steps >= _ENOUGH.get(backend.partition(":")[0], steps + 1)
+    batches = count_batches(train, settings.batch_size, drop_last=settings.drop_last)
+    steps = batches * ends_of_rounds(settings.epochs, [])[0]
+    is_enough = steps >= _ENOUGH.get(settings.target.name.partition(":")[0], steps + 1)
     # Batches of many lengths would make many programs.
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
 
 
-def find_user_object(model: Any, optimizer: Any, loss: object) -> str:
+def make_compiling(
+    settings: Settings,
+    trained: Trained,
+    objective: BatchLoss,
+    *,
+    is_compiled: bool,
+    is_alone: bool,
+) -> "Compiling":
+    """Makes what compiles the step, turned off where the step cannot be compiled."""
+    # A compiled step cannot wait for other processes.
+    is_on, refusal = is_compiled and is_alone, ""
+    if is_on and settings.precision == "float16":
+        is_on, refusal = False, "a step in float16 may be skipped"
+    if settings.compile == "auto" and not is_compiled:
+        refusal = _explain_user_object(settings, trained)
+    is_asked = settings.compile is True
+    return Compiling(objective, is_on, is_asked=is_asked, refusal=refusal)
+
+
+def _explain_user_object(settings: Settings, trained: Trained) -> str:
+    """Names the user's object in the step, which is then compiled on request only."""
+    name = _find_user_object(trained.model, settings.optimizer, settings.loss)
+    return f"{name} is no part of seqloom; compile=True compiles the step" if name else ""
+
+
+def _find_user_object(model: Any, optimizer: Any, loss: object) -> str:
     """Names a loss, a class or a function of the step that is no part of seqloom."""
     if loss is not None:
         return f"the loss {getattr(loss, '__name__', type(loss).__name__)}"
@@ -59,7 +98,7 @@ def _name(part: Any) -> str:
 class Compiling:
     """Compiles the step of a run when it is first needed, and runs it."""
 
-    objective: Objective
+    objective: BatchLoss
     is_on: bool
     is_asked: bool = False  # whether the user insists
     refusal: str = ""
@@ -99,7 +138,7 @@ def _forget_tensors(error: BaseException | None) -> None:
         error.__traceback__, error = None, error.__cause__ or error.__context__
 
 
-def _compile(objective: Objective) -> Callable[..., Any]:
+def _compile(objective: BatchLoss) -> Callable[..., Any]:
     """Compiles forward, backward and update as one program."""
     # A variable of its own, so that `compile` finds the user's function, and compiles again
     # when a value that the function reads has changed.

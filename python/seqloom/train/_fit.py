@@ -1,38 +1,35 @@
 """fit: trains a model on labelled records, in one call."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from inspect import signature
 from typing import Any, Never
 
 from seqloom._arguments import as_flag, as_integer, as_path
 from seqloom._threads import limit_blas
 from seqloom.models._torch_module import as_module
+from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
-from seqloom.train._arguments import (
+from seqloom.train._checkpoints import FolderSettings, Interval, how_to_resume
+from seqloom.train._judged import Metrics, list_metrics
+from seqloom.train._parts import Parts, as_part
+from seqloom.train._prepare import make_training, prepare
+from seqloom.train._progress import Progress
+from seqloom.train._ranks import Ranks, choose_device, find_ranks
+from seqloom.train._run import Run
+from seqloom.train._settings import (
     LR,
+    Settings,
     check_compiled_step,
     check_kinds,
     check_known,
-    check_optimizer,
-    check_step,
+    check_settings,
 )
-from seqloom.train._checkpoints import Interval
-from seqloom.train._compiling import check_compile
-from seqloom.train._job import Job
-from seqloom.train._judged import Metrics, list_metrics
-from seqloom.train._names import name_of
-from seqloom.train._parts import Parts, as_part
-from seqloom.train._precision import check_precision
-from seqloom.train._progress import Progress
-from seqloom.train._ranks import choose_device, find_ranks
-from seqloom.train._run import Run
-from seqloom.train._schedule import describe_schedule
-from seqloom.train._settings import Settings
 from seqloom.train._task import choose_task, names_for
-from seqloom.train._update import check_average
-from seqloom.train._watchers import check_callbacks, watching
+from seqloom.train._watchers import Watchers, check_callbacks, watching
 
 
 def fit(
@@ -210,16 +207,7 @@ def fit(
     check_known(unknown, [*signature(fit).parameters][:-1])
     model = as_module(model)
     check_kinds(model, loss, resume=resume, has_folder=out is not None)
-    check_optimizer(optimizer, schedule, lr=lr, weight_decay=weight_decay)
-    check_average(optimizer, weight_average)
-    check_step(step, loss)
-    check_compile(compile)
     callbacks = check_callbacks(callbacks)
-    overwrite, report = as_flag("overwrite", overwrite), as_flag("report", report)
-    chosen_backend = find_backend(choose_device(backend), num_threads=num_threads)
-    check_precision(precision, model, chosen_backend)
-    ranks = find_ranks()
-    check_compiled_step(compile, model, precision=precision, processes=ranks.world)
     settings = Settings(
         epochs=epochs,
         batch_size=batch_size,
@@ -232,34 +220,74 @@ def fit(
         drop_last=drop_last,
         seed=seed,
         backend=backend if isinstance(backend, str) else backend.name,
-        loss=None if loss is None else name_of(loss),
-        step=None if step is None else name_of(step),
-        optimizer=None if optimizer is None else optimizer.to_dict(),
-        schedule=describe_schedule(schedule),
-        precision=precision,
-    )
-    names = names_for(model, has_step=step is not None)
-    parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
-    job = Job(
-        settings=settings,
-        parts=parts,
-        task=choose_task(task, parts, has_step=step is not None, has_loss=loss is not None),
-        class_weight=class_weight,
+        target=find_backend(choose_device(backend), num_threads=num_threads),
+        task=task,
         loss=loss,
         step=step,
-        backend=chosen_backend,
-        folder=None if out is None else as_path("out", out, expected="a folder's path"),
-        report=report,
-        interval=Interval.of(checkpoint_every),
-        keep=as_integer("keep (--keep)", keep, least=1),
         optimizer=optimizer,
         schedule=schedule,
+        precision=precision,
+        compile=compile,
+        class_weight=class_weight,
         metrics=list_metrics(metrics),
-        compiles=compile,
-        ranks=ranks,
+    )
+    check_settings(settings, model)
+    ranks = find_ranks()
+    check_compiled_step(compile, model, precision=precision, processes=ranks.world)
+    names = names_for(model, has_step=step is not None)
+    parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
+    chosen = choose_task(task, parts, has_step=step is not None, has_loss=loss is not None)
+    settings = replace(settings, task=chosen)
+    folder = FolderSettings(
+        None if out is None else as_path("out", out, expected="a folder's path"),
+        interval=Interval.of(checkpoint_every),
+        keep=as_integer("keep (--keep)", keep, least=1),
+        resume=resume,
+        overwrite=as_flag("overwrite", overwrite),
+        draws=as_flag("report", report),
     )
     # Of several processes only the first one reports its progress.
     if not ranks.is_first:
         progress, callbacks = False, []
-    with limit_blas(job.threads), watching(progress, callbacks) as watchers:
-        return job.run(model, watchers, resume=resume, overwrite=overwrite)
+    with (
+        limit_blas(settings.target.threads),
+        watching(progress, callbacks) as watchers,
+    ):
+        return _run(model, parts, settings, folder=folder, watchers=watchers, ranks=ranks)
+
+
+def _run(
+    model: Config | Module,
+    parts: Parts,
+    settings: Settings,
+    *,
+    folder: FolderSettings,
+    watchers: Watchers,
+    ranks: Ranks,
+) -> Run:
+    """Checks that network and data fit, then trains in the run folder."""
+    trained, parts = prepare(model, parts, settings)
+    with ExitStack() as stack:
+        # Only the first of several processes opens the folder; the stack closes it.
+        ranks.on_first(lambda: stack.enter_context(folder.opened()))
+        with _reporting_errors(watchers, folder, ranks):
+            training = make_training(
+                trained, parts, settings, folder=folder, watchers=watchers, ranks=ranks
+            )
+            return training.run(draws=folder.draws)
+
+
+@contextmanager
+def _reporting_errors(
+    watchers: Watchers, folder: FolderSettings, ranks: Ranks
+) -> Generator[None]:
+    """Tells the watchers of an exception, and a stopped user how to resume."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        watchers.on_error(error)
+        advice = how_to_resume(folder.path) if ranks.is_first else "stopped"
+        raise KeyboardInterrupt(advice) from None
+    except BaseException as error:
+        watchers.on_error(error)
+        raise

@@ -1,16 +1,62 @@
-"""Which record is not finite, once a loss is not: its inputs or its labels."""
+"""Losses and weights that are not finite end a run, with the record that is to blame."""
 
+import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from seqloom.errors import GradientError
 from seqloom.models._reads import as_plain
+from seqloom.nn import Module
 from seqloom.train._parts import Arrays, LoaderBatches
 
 # Rows of a part that are read at once.
 _ROWS = 256
+
+
+def require_finite_loss(
+    loss: float,
+    place: tuple[int, int],
+    *,
+    train: Any,
+    batch: Mapping[str, Any],
+    folder: Path | None,
+) -> None:
+    """Refuses a loss of NaN or infinity; `place` is the epoch and the batch in it."""
+    if math.isfinite(loss):
+        return
+    epoch, number = place
+    advice = _advise(epoch, folder, describe_batch(train, batch))
+    raise GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
+
+
+def check_finite_epoch(
+    model: Module, row: dict[str, Any], valid: Any, *, folder: Path | None
+) -> None:
+    """Refuses to save a network whose weights or validation loss are not finite."""
+    weights, epoch = model.to_record().values(), row["epoch"]
+    cause = ""
+    if all(np.isfinite(array).all() for array in weights):
+        if row.get("valid_loss", 0.0) is not None:
+            return
+        cause = describe_part(valid)
+        cause = cause and f"in the validation part {cause}"
+    what = "the validation loss is" if cause else "the network's numbers are no longer"
+    raise GradientError(
+        f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
+        f"{_advise(epoch, folder, cause)}"
+    )
+
+
+def _advise(epoch: int, folder: Path | None, cause: str) -> str:
+    """Says what may help a run that diverged, and which checkpoint is left."""
+    saved = "nothing was saved"
+    if folder is not None and epoch > 1:
+        saved = f"the checkpoint of epoch {epoch - 1} is good"
+    return f"{saved}; {cause or 'a lower lr (--lr) may help'}"
 
 
 def describe_batch(part: Any, batch: Mapping[str, Any]) -> str:

@@ -1,9 +1,12 @@
-"""Checks of a run's network and data, before any work."""
+"""From the arguments of `fit` to a training: network and data are checked first."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from seqloom._key import Key
+from seqloom._signals import HeldSignals
 from seqloom._warning import warn_user
 from seqloom.errors import (
     ArgumentError,
@@ -22,27 +25,36 @@ from seqloom.infer._loop import (
 from seqloom.infer._predict import check_labels
 from seqloom.models import Custom, Examples, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
+from seqloom.models._folder import write_history
 from seqloom.models._known_letters import learn_letters
-from seqloom.models._trained import config_of
+from seqloom.models._trained import config_of, save_config
 from seqloom.models._trained_on import TrainedOn
 from seqloom.nn import Config, Module
-from seqloom.tensor import Backend
+from seqloom.train._batch_loss import BatchLoss
+from seqloom.train._card import write_card_of_unfinished
+from seqloom.train._checkpoint import State
+from seqloom.train._checkpoints import Checkpoints, FolderSettings
+from seqloom.train._compiling import is_to_compile, make_compiling
+from seqloom.train._facts import spell_augment
 from seqloom.train._parts import Arrays, LoaderBatches, Parts
+from seqloom.train._precision import scale_of
+from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
-from seqloom.train._task import ClassWeight, describe, describe_conflicts
+from seqloom.train._step import StepMaker
+from seqloom.train._task import describe, describe_conflicts
+from seqloom.train._training import Training
+from seqloom.train._update import make_accumulation, make_average, make_optimizer
+from seqloom.train._validation import Validation
+from seqloom.train._watchers import Watchers
 
 
 def prepare(
     model: Config | Module,
     parts: Parts,
     settings: Settings,
-    *,
-    task: str,
-    class_weight: ClassWeight,
-    backend: Backend,
 ) -> tuple[Trained, Parts]:
     """Makes the network and checks that the data fit it."""
-    is_custom = task == Custom.name
+    is_custom = settings.task == Custom.name
     for name, part in (("training", parts.train), *parts.list_named()):
         if not (isinstance(part, LoaderBatches) and is_custom):
             check_examples(f"the {name} part", part)
@@ -54,12 +66,14 @@ def prepare(
             "--valid or --valid-share"
         )
     if is_custom:
-        if class_weight is not None:
+        if settings.class_weight is not None:
             raise ArgumentError("class_weight is for classes, but the task is custom")
-        return _prepare_custom(model, parts, settings, backend=backend)
+        return _prepare_custom(model, parts, settings)
     _check_encoder(parts.train)
-    described = describe(parts.train, task=task, class_weight=class_weight)
-    network = _network(model, settings, backend)
+    described = describe(
+        parts.train, task=settings.task, class_weight=settings.class_weight
+    )
+    network = _network(model, settings)
     _check_outputs(network, described)
     parts = parts.fit_encoder()
     size = evaluation_batch_size(parts.train)
@@ -88,8 +102,6 @@ def _prepare_custom(
     model: Config | Module,
     parts: Parts,
     settings: Settings,
-    *,
-    backend: Backend,
 ) -> tuple[Trained, Parts]:
     """Makes the network for a loss or a step that alone knows what the labels are."""
     if settings.loss is None and settings.step is None:
@@ -98,7 +110,7 @@ def _prepare_custom(
             'batch, key); or say what the labels are: task="classify", "regress" or '
             '"multilabel"'
         )
-    network = _network(model, settings, backend)
+    network = _network(model, settings)
     if settings.step is None:
         Forward.of(network)
     parts = parts.fit_encoder()
@@ -123,7 +135,92 @@ def _check_encoder(train: Any) -> None:
         )
 
 
-def identity_of(
+def make_training(
+    trained: Trained,
+    parts: Parts,
+    settings: Settings,
+    *,
+    folder: FolderSettings,
+    watchers: Watchers,
+    ranks: Ranks,
+) -> Training:
+    """Makes what trains, at the last checkpoint of the folder if there is one."""
+    settings = settings.for_network(trained.model)
+    state = _make_state(settings, trained.model)
+    objective = BatchLoss(
+        loss=settings.loss or trained.task.loss,
+        step=settings.step,
+        encoder=trained.encoder,
+        task=trained.task if settings.loss is None else None,
+        is_custom=isinstance(trained.task, Custom),
+        precision=settings.precision,
+    )
+    is_compiled = is_to_compile(settings, trained, parts.train, folder=folder.path)
+    checkpoints = Checkpoints(
+        folder.path,
+        _identity_of(trained, parts, settings, compiled=is_compiled),
+        folder.interval,
+        folder.keep,
+        ranks,
+        HeldSignals(waits=ranks.are_several),
+    )
+    steps = StepMaker(
+        train=parts.train,
+        task=trained.task,
+        objective=objective,
+        compiling=make_compiling(
+            settings,
+            trained,
+            objective,
+            is_compiled=is_compiled,
+            is_alone=not ranks.are_several,
+        ),
+        settings=settings,
+        ranks=ranks,
+        folder=checkpoints.writable_folder,
+    )
+    validation = Validation(
+        part=parts.valid,
+        trained=trained,
+        objective=objective,
+        settings=settings,
+        ranks=ranks,
+    )
+    checkpoints.resume(state)
+    ranks.on_first(lambda: _write_begin(folder.path, state, trained))
+    ranks.take_first(state.model)
+    return Training(
+        settings=settings,
+        parts=parts,
+        trained=trained,
+        state=state,
+        steps=steps,
+        validation=validation,
+        checkpoints=checkpoints,
+        watchers=watchers,
+        ranks=ranks,
+    )
+
+
+def _make_state(settings: Settings, model: Module) -> State:
+    """Makes the state of a run before its first step."""
+    decay = settings.weight_decay or 0.0
+    state = State(model, settings.optimizer or make_optimizer(model, decay))
+    state.others |= scale_of(settings.precision)
+    state.others |= make_average(settings.weight_average)
+    state.others |= make_accumulation(settings.accumulate)
+    return state
+
+
+def _write_begin(folder: Path | None, state: State, trained: Trained) -> None:
+    """Writes the settings, and the history without the epochs after the checkpoint."""
+    if folder is not None:
+        save_config(folder, replace(trained, is_finished=False))
+        write_history(folder, state.history)
+        write_card_of_unfinished(folder)
+
+
+def _identity_of(
     trained: Trained, parts: Parts, settings: Settings, *, compiled: bool
 ) -> dict[str, Any]:
     """Names everything that a resumed run must share with the one it goes on from."""
@@ -141,13 +238,6 @@ def identity_of(
         "compiled": compiled or None,
     }
     return json.loads(json.dumps(facts))
-
-
-def spell_augment(augment: Any) -> Any:
-    """Names what changes the training sequences."""
-    if augment is None or hasattr(augment, "to_dict"):
-        return augment and augment.to_dict()
-    return getattr(augment, "__qualname__", type(augment).__qualname__)
 
 
 def _check_filled(name: str, part: Any) -> None:
@@ -176,11 +266,12 @@ def _check_batches(train: Any, settings: Settings) -> None:
         )
 
 
-def _network(model: Config | Module, settings: Settings, backend: Backend) -> Module:
+def _network(model: Config | Module, settings: Settings) -> Module:
     """Makes the network, or takes the one that is given."""
+    backend, key = settings.target, Key(settings.seed)
     if isinstance(model, Config):
-        return model.init(backend, Key(settings.seed))
-    return model if _is_bound(model) else model.bind(backend, Key(settings.seed))
+        return model.init(backend, key)
+    return model if _is_bound(model) else model.bind(backend, key)
 
 
 def _is_bound(model: Module) -> bool:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError
 from seqloom.optim import Schedule, WarmupCosine
-from seqloom.train._names import name_of
 
 ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
 # The share of the steps in which the learning rate rises.
@@ -39,27 +38,22 @@ class Round:
         return next((found for found in rounds if epoch < found.end), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """The learning rates of a run."""
-
-    lr: float
-    schedule: ScheduleLike | None
-
-    def of(
-        self,
-        current: Round,
-        count_steps: Callable[[], int],
-        history: list[dict[str, Any]],
-    ) -> Callable[[int], float]:
-        """Gives the rates of the next epoch, as a function of the step of the run."""
-        if self.schedule is not None:
-            return _observe(self.schedule, history)
-        # Counted here only: a loader without a length needs a schedule.
-        count = count_steps()  # of an epoch
-        start, steps = current.start * count, (current.end - current.start) * count
-        rates = WarmupCosine(self.lr, round(_WARMUP * steps), steps)
-        return lambda step: rates(step - start)
+def make_rates(
+    lr: float,
+    schedule: ScheduleLike | None,
+    *,
+    current: Round,
+    count_steps: Callable[[], int],
+    history: list[dict[str, Any]],
+) -> Callable[[int], float]:
+    """Makes the learning rates of the next epoch, as a function of the step of the run."""
+    if schedule is not None:
+        return _observe(schedule, history)
+    # Counted here only: a loader without a length needs a schedule.
+    count = count_steps()  # of an epoch
+    start, steps = current.start * count, (current.end - current.start) * count
+    rates = WarmupCosine(lr, round(_WARMUP * steps), steps)
+    return lambda step: rates(step - start)
 
 
 def check_schedule(schedule: object) -> None:
@@ -116,3 +110,9 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     if before:
         return min(here) < _HELPED * min(before)
     return losses.index(min(here)) + 1 > _LATE * ends[-1]
+
+
+def name_of(value: Any) -> str:
+    """Gives module and name of a function, or of the class of another object."""
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{value.__module__}.{name}"

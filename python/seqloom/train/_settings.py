@@ -1,20 +1,60 @@
-"""The numbers that decide a training run, checked before any work."""
+"""The settings of a run and the arguments of `fit`, checked before any work."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, Self, TypeAlias
 
+from seqloom import optim
 from seqloom._arguments import as_flag, as_integer, as_number, as_seed, quote
 from seqloom.errors import ArgumentError
-from seqloom.train._update import EQUAL
+from seqloom.models import TorchModule
+from seqloom.nn import Config, Module
+from seqloom.optim import Optimizer
+from seqloom.tensor import Backend
+from seqloom.train._judged import Metric
+from seqloom.train._precision import check_precision
+from seqloom.train._schedule import ScheduleLike, check_schedule, describe_schedule, name_of
+from seqloom.train._update import EQUAL, check_average
 
+ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
+
+LR = 1e-3  # the learning rate by default
+# What other libraries call an argument of `fit`.
+_NAMES = {
+    "accumulate_grad_batches": "accumulate",
+    "ema_decay": "weight_average",
+    "gradient_accumulation_steps": "accumulate",
+    "gradient_clip_val": "clip_norm",
+    "max_grad_norm": "clip_norm",
+    "criterion": "loss",
+    "device": "backend",
+    "learning_rate": "lr",
+    "loss_fn": "loss",
+    "max_epochs": "epochs",
+    "num_epochs": "epochs",
+    "output_dir": "out",
+    "patience": "early_stop",
+    "random_state": "seed",
+    "threads": "num_threads",
+    "val": "valid",
+    "validation_data": "valid",
+    "verbose": "progress",
+}
 _NEEDED = {"batch_size", "lr", "accumulate"}
 # The weight decay of a network that has no wish of its own.
 _DECAY = 0.01
+# What a checkpoint names by plain values, in the order in which a report lists it.
+_PLAIN = (
+    *("epochs", "batch_size", "lr", "weight_decay", "early_stop", "seed", "backend"),
+    *("loss", "optimizer", "schedule", "step", "precision", "clip_norm", "accumulate"),
+    *("weight_average", "drop_last"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `fit` was asked for, as plain values."""
+    """What `fit` was asked for: numbers, and the objects that compute."""
 
     epochs: int | None
     batch_size: int
@@ -23,15 +63,20 @@ class Settings:
     early_stop: int | None
     seed: int
     backend: str
-    loss: str | None
-    optimizer: dict[str, Any] | None = None
-    schedule: dict[str, Any] | str | None = None
-    step: str | None = None
-    precision: str = "float32"
-    clip_norm: float | None = None
-    accumulate: int = 1
-    weight_average: float | str | None = None
-    drop_last: bool = False
+    target: Backend  # the backend of that name
+    task: str
+    loss: Callable[[Any, Any], Any] | None
+    optimizer: Optimizer | None
+    schedule: ScheduleLike | None
+    step: Callable[..., Any] | None
+    precision: str
+    compile: bool | str
+    clip_norm: float | None
+    accumulate: int
+    weight_average: float | str | None
+    drop_last: bool
+    class_weight: ClassWeight
+    metrics: Mapping[str, Metric]
 
     def __post_init__(self) -> None:
         # NumPy's numbers become Python's, because a checkpoint holds them as JSON.
@@ -90,8 +135,17 @@ class Settings:
         return chosen
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives the fields by name."""
-        return asdict(self)
+        """Describes the settings by plain values, for a resumed run to compare."""
+        objects = {
+            "loss": None if self.loss is None else name_of(self.loss),
+            "step": None if self.step is None else name_of(self.step),
+            "optimizer": None if self.optimizer is None else self.optimizer.to_dict(),
+            "schedule": describe_schedule(self.schedule),
+        }
+        return {
+            name: objects[name] if name in objects else getattr(self, name)
+            for name in _PLAIN
+        }
 
     def _set(self, name: str, value: float | str) -> None:
         """Replaces a field while the settings are made."""
@@ -101,3 +155,109 @@ class Settings:
 def _spell(name: str) -> str:
     """Names an argument as Python and the command line know it."""
     return f"{name} (--{name.replace('_', '-')})"
+
+
+def check_known(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses an argument that `fit` does not have, and names the nearest one."""
+    names = [*known]
+    for name in given:
+        near = [_NAMES[name]] if name in _NAMES else get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
+        raise TypeError(f"fit() has no argument {name}=; {hint}")
+
+
+def check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
+    """Refuses arguments of the wrong kind."""
+    if not isinstance(model, (Config, Module)):
+        raise ArgumentError(
+            f"model must be a Config or a Module, got {quote(model)}; "
+            "SequenceCNNConfig.for_data(train) makes one, and run.model is a trained one"
+        )
+    if not (loss is None or callable(loss)):
+        raise ArgumentError(
+            f"loss must be a function loss(logits, labels), got {quote(loss)}; "
+            "omit it to use the loss of the task"
+        )
+    if resume and not (resume is True and has_folder):
+        raise ArgumentError(
+            f"resume must be True, together with out= (the folder of the run to resume), "
+            f"got resume={quote(resume)}" + ("" if has_folder else " without out=")
+        )
+
+
+def check_settings(settings: Settings, model: Config | Module) -> None:
+    """Refuses settings that do not go together, or do not fit the network."""
+    _check_optimizer(settings)
+    check_average(settings.optimizer, settings.weight_average)
+    _check_step(settings.step, settings.loss)
+    if not (settings.compile == "auto" or isinstance(settings.compile, bool)):
+        raise ArgumentError(
+            f'compile must be True, False or "auto", got {quote(settings.compile)}'
+        )
+    check_precision(settings.precision, model, settings.target)
+
+
+def _check_optimizer(settings: Settings) -> None:
+    """Refuses an optimiser or a schedule of another kind, and what they make useless."""
+    optimizer: Any = settings.optimizer
+    weight_decay = settings.weight_decay
+    if not (optimizer is None or isinstance(optimizer, optim.Optimizer)):
+        raise ArgumentError(
+            f"optimizer must be an optimiser such as sl.optim.SGD(momentum=0.9), got "
+            f"{quote(optimizer)}{_instead_of(optimizer)}"
+        )
+    check_schedule(settings.schedule)
+    if optimizer is not None and weight_decay is not None:
+        raise ArgumentError(
+            "weight_decay is a setting of the default optimiser; give it to yours instead: "
+            f"{type(optimizer).__name__}(weight_decay={weight_decay})"
+        )
+    if settings.schedule is not None and settings.lr != LR:
+        raise ArgumentError(
+            "lr and schedule both give the learning rate: leave out lr (--lr), or schedule"
+        )
+
+
+def _instead_of(optimizer: object) -> str:
+    """Says what to pass instead of an optimiser of torch, and of a class."""
+    kind = optimizer if isinstance(optimizer, type) else type(optimizer)
+    is_ours = issubclass(kind, optim.Optimizer)
+    if not (is_ours or any(it.__module__.startswith("torch.optim") for it in kind.__mro__)):
+        return ""
+    name = {"RMSprop": "RMSProp", "Adagrad": "AdaGrad"}.get(kind.__name__, kind.__name__)
+    made = f"sl.optim.{name}()" if hasattr(optim, name) else "one of seqloom.optim"
+    return f"; pass optimizer={made} with its settings, and the learning rate as lr= of fit"
+
+
+def _check_step(step: object, loss: object) -> None:
+    """Refuses a step that is no function, and a loss beside it."""
+    if step is None:
+        return
+    if isinstance(step, type) or not callable(step):
+        raise ArgumentError(
+            f"step must be a function step(model, batch, key) -> loss, got {quote(step)}"
+        )
+    if loss is not None:
+        raise ArgumentError("step computes the loss itself: leave out loss, or step")
+
+
+def check_compiled_step(
+    value: object, model: object, *, precision: str, processes: int
+) -> None:
+    """Refuses ``compile=True`` where the step cannot be compiled."""
+    if value is not True:
+        return
+    if isinstance(model, TorchModule):
+        raise ArgumentError(
+            "compile=True compiles networks of ours; give torch.compile(module) instead"
+        )
+    if precision == "float16":
+        raise ArgumentError(
+            "compile=True: a step in float16 may be skipped; leave compile out, or take "
+            'precision="bfloat16"'
+        )
+    if processes > 1:
+        raise ArgumentError(
+            f"compile=True: a compiled step cannot wait for the other {processes - 1} "
+            "processes; leave compile out"
+        )

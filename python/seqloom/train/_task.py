@@ -1,7 +1,7 @@
 """The task of a run: chosen before any record is read, then described by the labels."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from seqloom.models import Classify, Custom, Examples, Multilabel, Regress, Task
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.nn import Config
 from seqloom.train._parts import Arrays, LoaderBatches, Names, Parts
+from seqloom.train._settings import ClassWeight
 
 _KNOWN = (Classify.name, Regress.name, Multilabel.name)
-ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
 
 
 def names_for(model: Any, *, has_step: bool) -> Names:

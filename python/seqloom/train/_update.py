@@ -9,7 +9,7 @@ from seqloom.errors import ArgumentError, RecordError
 from seqloom.models import TorchModule
 from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
 from seqloom.nn._batch_norm import BatchNorm
-from seqloom.optim import GradientsAccumulator, Optimizer, WeightAverage
+from seqloom.optim import AdamW, GradientsAccumulator, Optimizer, WeightAverage
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
 
@@ -117,6 +117,14 @@ def check_average(optimizer: object, weight_average: object) -> None:
         )
 
 
+def make_optimizer(model: Module, weight_decay: float) -> AdamW:
+    """Makes the default optimiser; biases and normalisation have no weight decay."""
+    with_one_scale: tuple[str, ...] = getattr(model, "one_scale", ())
+    optimizer = AdamW(weight_decay=weight_decay)
+    optimizer = optimizer.group(_list_undecayed(model), weight_decay=0.0)
+    return optimizer.group(with_one_scale, one_scale=True)
+
+
 def make_average(weight_average: float | str | None) -> dict[str, WeightAverage]:
     """Makes the weight average as an entry of the training state; empty without one."""
     if weight_average is None:
@@ -130,7 +138,7 @@ def make_accumulation(size: int) -> dict[str, Accumulation]:
     return {"accumulation": Accumulation(size)} if size > 1 else {}
 
 
-def list_undecayed(model: Module) -> tuple[str, ...]:
+def _list_undecayed(model: Module) -> tuple[str, ...]:
     """Lists vectors, biases and the parameters of normalisation layers, by path."""
     norms = {id(part) for part in _list_norm_parts(model)}
     return tuple(

@@ -19,8 +19,8 @@ from seqloom.infer._loop import run_model
 from seqloom.models import Examples, TorchModule, Trained
 from seqloom.nn import Module
 from seqloom.tensor import scope
+from seqloom.train._batch_loss import BatchLoss, as_array, count_records, numbers_of
 from seqloom.train._judged import Metric, Part, judge, measure_all
-from seqloom.train._objective import Objective, as_array, count_records, numbers_of
 from seqloom.train._parts import LoaderBatches
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import Settings
@@ -32,9 +32,8 @@ class Validation:
 
     part: Any | None  # the validation part: Examples, LoaderBatches, or None
     trained: Trained
-    objective: Objective
+    objective: BatchLoss
     settings: Settings
-    metrics: Mapping[str, Metric]
     ranks: Ranks
 
     def measure(self, model: Module) -> dict[str, Any]:
@@ -51,7 +50,7 @@ class Validation:
     def judge(self, part: Any) -> Part | None:
         """Judges the trained model on a part."""
         if part is None or not self.objective.is_custom:
-            return judge(self.trained, part, self.metrics)
+            return judge(self.trained, part, self.settings.metrics)
         found, count = self._measure_batches(self.trained.model, part)
         no_values = np.empty((0, 0), np.float32)
         return Part(Scores([], [], no_values), no_values, {"n": count, **found})
@@ -63,7 +62,9 @@ class Validation:
             logits = run_model(model, part, batch_size=trained.batch_size)
         loss = self.objective.loss_of(model, logits, labels)
         found = {"loss": loss, **trained.task.measure_outputs(labels, logits)}
-        return found | measure_all(self.metrics, labels, trained.task.activate(logits))
+        return found | measure_all(
+            self.settings.metrics, labels, trained.task.activate(logits)
+        )
 
     def _measure_batches(
         self, model: Module, part: Examples | LoaderBatches
@@ -73,7 +74,7 @@ class Validation:
             objective=self.objective,
             model=model.eval(),
             key=Key(self.settings.seed).fold("validation"),
-            metrics=self.metrics if self.objective.is_custom else {},
+            metrics=self.settings.metrics if self.objective.is_custom else {},
         )
         if not isinstance(part, LoaderBatches):
             found = measurement.measure(_cut(part, self.settings.batch_size))
@@ -98,7 +99,7 @@ def _to_json(value: float) -> float | None:
 class _BatchMeasurement:
     """Collects the losses, further numbers and outputs of batches, to average them."""
 
-    objective: Objective
+    objective: BatchLoss
     model: Any
     key: Key
     metrics: Mapping[str, Metric]

@@ -1,6 +1,7 @@
 """One training step: from a batch to a loss, its gradients and an update of the weights."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,21 +9,21 @@ from typing import Any
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.errors import GradientError
 from seqloom.infer._forward import label_name
 from seqloom.models import Task, TorchModule
+from seqloom.nn import Buffer, Module
 from seqloom.optim import WeightAverage
-from seqloom.train._checkpoint import State
-from seqloom.train._compiling import Compiling
-from seqloom.train._joint_step import JointStep
-from seqloom.train._not_finite import describe_batch
-from seqloom.train._objective import (
-    Objective,
+from seqloom.tensor import Gradients
+from seqloom.train._batch_loss import (
+    BatchLoss,
     as_array,
     count_records,
     differentiate,
     numbers_of,
 )
+from seqloom.train._checkpoint import State
+from seqloom.train._compiling import Compiling
+from seqloom.train._not_finite import require_finite_loss
 from seqloom.train._parts import LoaderBatches
 from seqloom.train._precision import FULL, scaled, unscale
 from seqloom.train._progress import Step
@@ -37,7 +38,7 @@ class StepMaker:
 
     train: Any  # Examples, or LoaderBatches
     task: Task
-    objective: Objective
+    objective: BatchLoss
     compiling: Compiling
     settings: Settings
     ranks: Ranks
@@ -49,25 +50,19 @@ class StepMaker:
         arrays = self.objective.prepare(state.model, batch)
         if self.ranks.are_several:
             return self._make_jointly(state, batch, arrays, key=key)
-        return self._make_alone(state, batch, arrays, key=key)
-
-    def _make_alone(
-        self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
-    ) -> Step:
-        """Makes a step of the only process: compiled, or operation by operation."""
         records = count_records(batch)
-        weight, sums = self._weigh(batch, records), _accumulation_of(state)
-        made = self._run_compiled(state, arrays, weight=weight, key=key)
-        if made is None:
+        weight = self._weigh(batch, records)
+        compiled = self._run_compiled(state, arrays, weight=weight, key=key)
+        if compiled is None:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
-            value = self._require_finite(float(loss.item()), state, batch)
-            self._use(state, grads, weight=weight)
         else:
-            # The compiled step has updated the weights, or has added the gradients.
-            loss, extra = made
-            value = self._require_finite(float(loss.item()), state, batch)
-            if sums is not None:
-                self._count(state, sums, weight)
+            (loss, extra), grads = compiled, None
+        value = float(loss.item())
+        self._require_finite(value, state, batch)
+        if compiled is None:
+            self._use(state, grads, weight=weight)
+        elif (sums := _accumulation_of(state)) is not None:
+            self._count(state, sums, weight)
         return _describe(
             state,
             records=records,
@@ -76,27 +71,46 @@ class StepMaker:
             numbers=numbers_of(extra),
         )
 
+    def finish_epoch(self, state: State) -> None:
+        """Updates the weights by the batches that are left, fewer than a step takes."""
+        sums = _accumulation_of(state)
+        if sums is not None and sums.batches:
+            self._update(state, sums.take(state.model))
+
     def _make_jointly(
         self, state: State, batch: dict[str, Any], arrays: dict[str, Any], *, key: Key
     ) -> Step:
-        """Makes a step together with the other processes, which share the batch."""
-        joint = JointStep(self.ranks, self._count_own(batch, len(state.steps)))
-        own = self._weigh(batch, joint.own)
-        weighted, total = joint.weigh(self.objective, own)
-        with joint.computing():
-            # Each process draws its own dropout.
-            own_key = key.fold(self.ranks.number)
-            loss, extra, grads = _differentiate(state, weighted, arrays, key=own_key)
-        sums = joint.sum_up(loss, self._accuracy(extra, batch), numbers_of(extra))
-        value = self._require_finite(sums.loss, state, batch)
-        self._use(state, joint.reduce(state.model, grads), weight=total)
+        """Makes a step with the other processes; it equals that of one process alone."""
+        ranks, own = self.ranks, self._count_own(batch, len(state.steps))
+        # The mean over all records is the weighted mean of the means of the processes.
+        share, total = self._share_of(self._weigh(batch, own))
+        # Statistics, as of batch normalisation, are computed over the whole batch.
+        with ranks.sharing(has_records=own > 0):
+            loss, extra, grads = _differentiate(
+                state,
+                _scale(self.objective, share),
+                arrays,
+                key=key.fold(ranks.number),  # each process draws its own dropout
+            )
+        (value,) = ranks.sum_numbers(float(loss.item()))
+        accuracy = self._accuracy(extra, batch)
+        means = {f"number {name}": it for name, it in numbers_of(extra).items()}
+        means |= {} if accuracy is None else {"accuracy": accuracy}
+        means, records = ranks.average(means, own)
+        self._require_finite(value, state, batch)
+        self._use(state, _reduce(ranks, state.model, grads), weight=total)
         return _describe(
             state,
-            records=sums.records,
+            records=records,
             loss=value,
-            accuracy=sums.right,
-            numbers=sums.numbers,
+            accuracy=means.pop("accuracy", None),
+            numbers={name.removeprefix("number "): it for name, it in means.items()},
         )
+
+    def _share_of(self, weight: float) -> tuple[float, float]:
+        """Returns this process's share of the weights of all processes, and their sum."""
+        (total,) = self.ranks.sum_numbers(weight)
+        return weight / total if total else math.nan, total
 
     def _run_compiled(
         self, state: State, arrays: dict[str, Any], *, weight: float, key: Key
@@ -122,12 +136,6 @@ class StepMaker:
         """Counts a batch whose gradients were added; the last of a step updates."""
         sums.count(weight)
         if sums.is_full:
-            self._update(state, sums.take(state.model))
-
-    def finish_epoch(self, state: State) -> None:
-        """Updates the weights by the batches that are left, fewer than a step takes."""
-        sums = _accumulation_of(state)
-        if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
 
     def _update(self, state: State, grads: Any | None) -> None:
@@ -164,16 +172,10 @@ class StepMaker:
         # With class weights the loss is a weighted mean: its weight is the sum of these.
         return float(np.asarray(weights)[np.asarray(batch[name])].sum())
 
-    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
-        """Returns a loss; NaN or infinity ends the run, before its gradients are used."""
-        if not math.isfinite(loss):
-            epoch, number = state.epoch + 1, len(state.steps) + 1
-            cause = describe_batch(self.train, batch)
-            raise GradientError(
-                f"epoch {epoch}, batch {number}: the loss is {loss}; "
-                f"{advise(epoch, self.folder, cause)}"
-            )
-        return loss
+    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> None:
+        """Ends the run at a loss of NaN or infinity, before its gradients are used."""
+        place = state.epoch + 1, len(state.steps) + 1
+        require_finite_loss(loss, place, train=self.train, batch=batch, folder=self.folder)
 
     def _accuracy(self, outputs: Any, batch: dict[str, Any]) -> float | None:
         """Computes the share of right answers in a batch; None for other tasks."""
@@ -188,7 +190,7 @@ class StepMaker:
 
 
 def _differentiate(
-    state: State, objective: Any, arrays: dict[str, Any], *, key: Key
+    state: State, objective: Callable[..., Any], arrays: dict[str, Any], *, key: Key
 ) -> tuple[Any, Any, Any]:
     """Computes loss, extra value and gradients; the gradients stay scaled in float16."""
     scale: Any = state.others.get("loss_scale")
@@ -197,6 +199,29 @@ def _differentiate(
     objective = scaled(objective, scale)
     loss, extra, grads = differentiate(objective, state.model, arrays, key=key)
     return loss / scale.value, extra, grads
+
+
+def _scale(objective: BatchLoss, share: float) -> Callable[..., tuple[Any, Any]]:
+    """Multiplies the loss of an objective by this process's share of the batch."""
+
+    def compute(*args: Any) -> tuple[Any, Any]:
+        loss, extra = objective(*args)
+        return loss * share, extra
+
+    return compute
+
+
+def _reduce(ranks: Ranks, model: Module, grads: Gradients) -> Gradients:
+    """Sums the gradients of all processes, and copies the buffers of the first one."""
+    backend = grads.backend
+    ids = [p.id for _, p in model.parameters() if grads.get(p.id) is not None]
+    arrays = [grads.get(number) for number in ids]
+    buffers = [part for _, part in model.named(Buffer)]
+    own = ranks.mask_others([it.value.raw for it in buffers], backend)
+    summed = ranks.sum_arrays([*arrays, *own], backend)
+    for buffer, array in zip(buffers, summed[len(ids) :], strict=True):
+        buffer.put(array)
+    return Gradients(dict(zip(ids, summed, strict=False)), backend)
 
 
 def _accumulation_of(state: State) -> Accumulation | None:
@@ -226,11 +251,3 @@ def _describe(
         lr=state.lr,
         numbers=numbers,
     )
-
-
-def advise(epoch: int, folder: Path | None, cause: str) -> str:
-    """Says what may help a run that diverged, and which checkpoint is left."""
-    saved = "nothing was saved"
-    if folder is not None and epoch > 1:
-        saved = f"the checkpoint of epoch {epoch - 1} is good"
-    return f"{saved}; {cause or 'a lower lr (--lr) may help'}"

@@ -1,4 +1,4 @@
-"""The objective of training: the loss of a batch, by a loss function or a user's step."""
+"""The loss of a batch, by a loss function or a user's step, and its gradients."""
 
 import inspect
 from collections.abc import Callable, Generator, Mapping
@@ -30,7 +30,7 @@ _LABELS = "labels of the loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+class BatchLoss:
     """Computes the loss of a batch, and what else there is to report of it.
 
     A call returns the loss and an extra value: the network's outputs, or the dict of
