@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import seqloom as sl
-from seqloom.train import _batches
+from seqloom.train import _parts
 from seqloom.train._checkpoint import STEPS
 
 DEMO = Path(sl.__file__).parent / "_demo"
@@ -40,7 +40,7 @@ CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(4,), kernel_
 def train(folder, keep, workers):
     """Trains three epochs of nine steps, each with a checkpoint."""
     loader = functools.partial(sl.data.DataLoader, num_workers=workers)
-    _batches.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
+    _parts.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
     sl.train.fit(
         CONFIG,
         TRAIN,

@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, RecordError, RunFolderError
-from seqloom.train import _batches, _checkpoint, _trainer
+from seqloom.train import _checkpoint, _parts, _training
 from seqloom.train._checkpoints import Interval
 from seqloom.train._progress import Step
 
@@ -118,10 +118,10 @@ def test_an_epoch_goes_on_with_another_number_of_workers(
     loader = sl.data.DataLoader
     for workers, place in ((2, (1, 2)), (3, (2, 1))):
         made = functools.partial(loader, num_workers=workers)
-        monkeypatch.setattr(_batches, "DataLoader", made)
+        monkeypatch.setattr(_parts, "DataLoader", made)
         with pytest.raises(Killed):
             start(resume=True, progress=Watch(place, kill), checkpoint_every=1)
-    monkeypatch.setattr(_batches, "DataLoader", loader)
+    monkeypatch.setattr(_parts, "DataLoader", loader)
     start(resume=True)
     assert (tmp_path / "run/model.safetensors").read_bytes() == weights
 
@@ -190,7 +190,7 @@ def test_another_thread_trains_without_signals(start):
 
 
 def test_keep_leaves_the_newest_checkpoints_and_the_best(start, tmp_path, monkeypatch):
-    monkeypatch.setattr(_trainer, "_is_best", lambda history: len(history) == 1)
+    monkeypatch.setattr(_training, "_is_best", lambda history: len(history) == 1)
     start(keep=2, checkpoint_every=1)
     best, *newest = [f"step-{step:08}.safetensors" for step in (3, 8, 9)]
     assert names_in(tmp_path) == ["last.safetensors", best, *newest]

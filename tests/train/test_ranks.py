@@ -16,7 +16,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError
-from seqloom.train import _fit, _torchrun
+from seqloom.train import _fit, _ranks
 from threads_as_ranks import Threads
 
 SCRIPT = Path(__file__).with_name("train_by_ranks.py")
@@ -297,12 +297,12 @@ def test_the_variables_of_torchrun_must_be_numbers(toy, monkeypatch):
 
 
 def test_a_gpu_is_chosen_by_the_local_rank(monkeypatch):
-    assert _torchrun.choose_device("torch:cuda") == "torch:cuda"
+    assert _ranks.choose_device("torch:cuda") == "torch:cuda"
     for name, value in {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
-    assert _torchrun.choose_device("torch:cuda") == "torch:cuda:1"
-    assert _torchrun.choose_device("torch:cuda:0") == "torch:cuda:0"
-    assert _torchrun.choose_device("numpy") == "numpy"
+    assert _ranks.choose_device("torch:cuda") == "torch:cuda:1"
+    assert _ranks.choose_device("torch:cuda:0") == "torch:cuda:0"
+    assert _ranks.choose_device("numpy") == "numpy"
 
 
 def start(folder, world, backend="numpy", what="train", place="", *, torchrun=False):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from seqloom.train import Plan, Step, _watching
+from seqloom.train import Plan, Step, _watchers
 from seqloom.train._watch import Watch
 from seqloom.train._watchers import EpochLines
 
@@ -150,6 +150,6 @@ def test_a_short_run_of_a_script_prints_nothing():
 def test_what_reports_depends_on_progress_where_there_is_no_terminal(
     monkeypatch, progress, kinds
 ):
-    monkeypatch.setattr(_watching, "is_watched", lambda: False)
-    with _watching.watching(progress) as watchers:
+    monkeypatch.setattr(_watchers, "is_watched", lambda: False)
+    with _watchers.watching(progress) as watchers:
         assert [type(it) for it in watchers._watchers] == kinds  # noqa: SLF001 - nothing else shows it
