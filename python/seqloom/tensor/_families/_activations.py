@@ -18,13 +18,7 @@ from seqloom.tensor._families._numpy_arrays import (
     widen,
     write_to,
 )
-from seqloom.tensor._families._rule import (
-    Parts,
-    Rule,
-    by_input,
-    by_output,
-    restore_axes,
-)
+from seqloom.tensor._families._rule import Parts, Rule, by_input, by_output, restore_axes
 from seqloom.tensor._families._shape_rule import (
     ShapeRule,
     along_axis,
@@ -36,7 +30,7 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -157,15 +151,13 @@ def _normal_share(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _silu(b: ArrayFunctions, grad: Array, x: Array) -> Array:
+def _silu(b: Functions, grad: Array, x: Array) -> Array:
     gate = b.sigmoid(x)
     rest = b.multiply(x, b.subtract(1, gate))
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
 
 
-def _pull_sigmoid_grad(
-    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
-) -> Parts:
+def _pull_sigmoid_grad(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
     if not needs[1]:
@@ -174,21 +166,17 @@ def _pull_sigmoid_grad(
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
-def _pull_softmax(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-def _pull_log_softmax(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_log_softmax(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-def _pull_logsumexp(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_logsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))
@@ -230,7 +218,7 @@ def _by_element(kernel: Any) -> Callable[..., Floats]:
     """Makes NumPy's function of a kernel of one array."""
 
     @widen
-    def call(b: ArrayFunctions, x: Floats, *, out: Floats | None = None) -> Floats:
+    def call(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
         return fill(kernel, x, threads=b.threads, out=out)
 
     return call
@@ -241,7 +229,7 @@ def _by_element_of_two(kernel: Any) -> Callable[..., Floats]:
 
     @widen
     def call(
-        b: ArrayFunctions, grad: Floats, x: Floats, /, *, out: Floats | None = None
+        b: Functions, grad: Floats, x: Floats, /, *, out: Floats | None = None
     ) -> Floats:
         return fill(kernel, grad, to_contiguous(x), threads=b.threads, out=out)
 
@@ -253,7 +241,7 @@ def _by_row(kernel: Any) -> Callable[..., Floats]:
 
     @widen
     def call(
-        b: ArrayFunctions, x: Floats, *, axis: int = -1, out: Floats | None = None
+        b: Functions, x: Floats, *, axis: int = -1, out: Floats | None = None
     ) -> Floats:
         return _along(b, kernel, axis, out, x)
 
@@ -265,7 +253,7 @@ def _by_row_of_two(kernel: Any) -> Callable[..., Floats]:
 
     @widen
     def call(
-        b: ArrayFunctions,
+        b: Functions,
         grad: Floats,
         output: Floats,
         /,
@@ -279,7 +267,7 @@ def _by_row_of_two(kernel: Any) -> Callable[..., Floats]:
 
 
 def _along(
-    b: ArrayFunctions, kernel: Any, axis: int, out: Floats | None, *arrays: Floats
+    b: Functions, kernel: Any, axis: int, out: Floats | None, *arrays: Floats
 ) -> Floats:
     """Runs a kernel over the rows of an axis, which a copy makes the last."""
     axis = normalize_axis_index(axis, arrays[0].ndim or 1)
@@ -313,7 +301,7 @@ numpy_log_softmax_grad = _by_row_of_two(_native.log_softmax_grad)
 
 @widen
 def numpy_logsumexp(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     *,
     axis: Any = None,

@@ -38,7 +38,7 @@ from seqloom.tensor._families._shape_rule import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _keep_all(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> 
     return (*args[:3], mask, key, *out), options
 
 
-def _pull_attention(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_attention(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
     parts = [None, None, None]
@@ -162,7 +162,7 @@ def _pull_attention(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Need
     return parts
 
 
-def _by_mask(b: ArrayFunctions, arrays: Any, grad: Array, options: keep.Options) -> Array:
+def _by_mask(b: Functions, arrays: Any, grad: Array, options: keep.Options) -> Array:
     """The gradient by what is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
@@ -210,7 +210,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_attention(
-    b: ArrayFunctions,
+    b: Functions,
     q: Floats,
     k: Floats,
     v: Floats,
@@ -234,7 +234,7 @@ def numpy_attention(
 
 @widen
 def numpy_attention_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     q: Floats,
     k: Floats,
@@ -267,7 +267,7 @@ def numpy_attention_grad(
     return write_each(made, out)
 
 
-def _compute_joined_grad(b: ArrayFunctions, given: tuple[Any, ...], q: Floats) -> Triple:
+def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
     """The derivatives as parts of one array, as q, k and v are."""
     n, h, rows, d = q.shape
     made = fresh((n, rows, 3, h, d), q.dtype)

@@ -17,7 +17,7 @@ from seqloom.tensor._families._rule import Parts, Rule
 from seqloom.tensor._families._shape_rule import ShapeRule, like_first
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -104,9 +104,7 @@ def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_batch_norm(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_batch_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
@@ -119,9 +117,7 @@ def _keep_scaled(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, mask[0] if mask else None
 
 
-def _pull_scale_shift(
-    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
-) -> Parts:
+def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
         mask = b.expand_dims(mask, axis=1)
@@ -153,7 +149,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_batch_norm(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats,
@@ -176,7 +172,7 @@ def numpy_batch_norm(
 
 @widen
 def numpy_batch_norm_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     x: Floats,
     weight: Floats,
@@ -197,7 +193,7 @@ def numpy_batch_norm_grad(
 
 @widen
 def numpy_scale_shift(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     scale: Floats,
     shift: Floats,

@@ -19,10 +19,10 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
     # Of the backend, the gradient, both inputs and the output.
-    Slope = Callable[[ArrayFunctions, Array, Any, Any, Any], Array]
+    Slope = Callable[[Functions, Array, Any, Any, Any], Array]
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def _beside(b: Functions, x: Array, y: Any) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_add(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_add(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -76,7 +76,7 @@ def _pull_add(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) ->
     )
 
 
-def _pull_subtract(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_subtract(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -84,7 +84,7 @@ def _pull_subtract(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Need
     )
 
 
-def _pull_multiply(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_multiply(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
         as_input(b, b.multiply(grad, right), left_like) if left_like else None,
@@ -97,7 +97,7 @@ def _keep_quotient(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
-def _pull_divide(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
     return (
@@ -124,7 +124,7 @@ def _keep_power(args: keep.Args, out: Any, needs: keep.Needs, options: Any) -> A
 def _by_slopes(save: Save, *slopes: Slope) -> Rule:
     """The rule of a function whose derivative by each input is a factor."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         args, out, likes = saved
         return [
             as_input(b, slope(b, grad, args[0], args[1], out), like) if like else None
@@ -134,16 +134,14 @@ def _by_slopes(save: Save, *slopes: Slope) -> Rule:
     return Rule(save, pull)
 
 
-def _power_by_base(
-    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, _out: Any
-) -> Array:
+def _power_by_base(b: Functions, grad: Array, base: Any, exponent: Any, _out: Any) -> Array:
     if isinstance(exponent, (int, float)):  # stays a number: it takes the array's type
         return b.multiply(grad, _slope_of_power(b, base, exponent))
     slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
     return b.where(b.equal(exponent, 0), 0.0, b.multiply(grad, slope))
 
 
-def _slope_of_power(b: ArrayFunctions, base: Array, exponent: float) -> Array:
+def _slope_of_power(b: Functions, base: Array, exponent: float) -> Array:
     """``exponent * base ** (exponent - 1)`` for a number as the exponent."""
     if exponent == 0:
         return b.zeros(tuple(base.shape), dtype=base.dtype)
@@ -152,7 +150,7 @@ def _slope_of_power(b: ArrayFunctions, base: Array, exponent: float) -> Array:
 
 
 def _power_by_exponent(
-    b: ArrayFunctions, grad: Array, base: Any, exponent: Any, out: Any
+    b: Functions, grad: Array, base: Any, exponent: Any, out: Any
 ) -> Array:
     """Of 0 to an exponent from 0 on, 0; to one below it, an infinity, as the power is."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
@@ -161,7 +159,7 @@ def _power_by_exponent(
     return b.multiply(grad, b.where(flat, 0.0, b.multiply(out, growth)))
 
 
-def _over_square_of_radius(b: ArrayFunctions, grad: Array, part: Any, other: Any) -> Array:
+def _over_square_of_radius(b: Functions, grad: Array, part: Any, other: Any) -> Array:
     """The gradient times ``part / (part² + other²)``; 0 where both are 0, as torch's."""
     square = b.add(b.multiply(part, part), b.multiply(other, other))
     none = b.equal(square, 0)
@@ -172,7 +170,7 @@ def _rule_of_choice(left_loses: str, right_loses: str) -> Pull:
     """The rule of maximum and minimum: to the chosen input, to equal ones half each."""
     # Where one of them is NaN neither loses, and both get all of it, as torch's do.
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
@@ -190,7 +188,7 @@ def _keep_condition(args: keep.Args, out: Any, needs: keep.Needs, options: Any) 
     return args[0], keep.likes(args, out, needs, options)
 
 
-def _pull_where(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_where(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
         None,
@@ -199,7 +197,7 @@ def _pull_where(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) 
     )
 
 
-def _pull_clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_clip(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
     under = None if low is None else b.less(x, low)
@@ -222,13 +220,13 @@ def _pull_clip(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -
     ]
 
 
-def _is_fixed(b: ArrayFunctions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
+def _is_fixed(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
     """Where x does not move the result: beyond a bound; of a number, at it and at NaN."""
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
-def _are_crossed(b: ArrayFunctions, low: Any, high: Any) -> Array:
+def _are_crossed(b: Functions, low: Any, high: Any) -> Array:
     """Where the lower bound lies above the upper one."""
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         return b.asarray(low > high)

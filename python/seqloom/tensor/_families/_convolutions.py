@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
     Steps = tuple[int, ...]
 
@@ -169,7 +169,7 @@ def _keep_factors(args: keep.Args, _out: Any, needs: keep.Needs, options: Any) -
 def _conv_rule(name: str) -> Rule:
     """The rule of a convolution."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
         # Of the class: a level has all names of the backend that it is over.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
@@ -204,7 +204,7 @@ def _pull_together(
 def _conv_input_grad_rule(name: str) -> Rule:
     """The rule of a convolution's gradient by its input, of (gradient, weight, shape)."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
         by_slope = by_weight = None
         if needs[0]:
@@ -220,7 +220,7 @@ def _conv_input_grad_rule(name: str) -> Rule:
 def _conv_weight_grad_rule(name: str) -> Rule:
     """The rule of its gradients by weight and bias, of (input, gradient, shape)."""
 
-    def pull(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
         by_weight, by_bias = grads
         by_x = by_slope = None
@@ -284,7 +284,7 @@ _ONE_AXIS = 3  # axes of (n, c, l)
 
 @widen
 def numpy_conv(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats | None = None,
@@ -305,7 +305,7 @@ def numpy_conv(
 
 @widen
 def numpy_conv_input_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     weight: Floats,
     shape: Sequence[int],
@@ -324,7 +324,7 @@ def numpy_conv_input_grad(
 
 @widen
 def numpy_conv_weight_grad(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     grad: Floats,
     shape: Sequence[int],
@@ -344,7 +344,7 @@ def numpy_conv_weight_grad(
 
 @widen
 def numpy_conv_transpose(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats | None = None,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import _keep as keep
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _like(b: Functions, x: Array, dtype: Any) -> Any:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_astype(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     before, after = saved
     steps = b.isdtype(after, ("bool", "integral"))
     return (None if steps else b.astype(grad, before),)
@@ -150,7 +150,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 
 def numpy_asarray(
-    b: ArrayFunctions, data: Any, dtype: Any = None, *, copy: bool | None = None
+    b: Functions, data: Any, dtype: Any = None, *, copy: bool | None = None
 ) -> Floats:
     """An array of the data; Python's floats become `float_dtype`."""
     # Not every library's arrays know the word copy.
@@ -171,25 +171,23 @@ def numpy_asarray(
     return array
 
 
-def numpy_empty(
-    b: ArrayFunctions, shape: Sequence[int] | int, *, dtype: Any = None
-) -> Floats:
+def numpy_empty(b: Functions, shape: Sequence[int] | int, *, dtype: Any = None) -> Floats:
     """Memory that holds anything."""
     return np.empty(shape, to_dtype(dtype) or b.float_dtype)
 
 
-def numpy_zeros(b: ArrayFunctions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+def numpy_zeros(b: Functions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
     """Zeros."""
     return np.zeros(shape, to_dtype(dtype) or b.float_dtype)
 
 
-def numpy_ones(b: ArrayFunctions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
+def numpy_ones(b: Functions, shape: Sequence[int] | int, dtype: Any = None) -> Floats:
     """Ones."""
     return np.ones(shape, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_full(
-    b: ArrayFunctions, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
+    b: Functions, shape: Sequence[int] | int, value: Any, *, dtype: Any = None
 ) -> Floats:
     """One value everywhere."""
     if dtype is None and isinstance(value, float):
@@ -200,19 +198,14 @@ def numpy_full(
 
 
 def numpy_eye(
-    b: ArrayFunctions,
-    rows: int,
-    columns: int | None = None,
-    *,
-    k: int = 0,
-    dtype: Any = None,
+    b: Functions, rows: int, columns: int | None = None, *, k: int = 0, dtype: Any = None
 ) -> Floats:
     """Ones on a diagonal."""
     return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
 
 
 def numpy_arange(
-    b: ArrayFunctions, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
+    b: Functions, start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None
 ) -> Floats:
     """Numbers at equal distances."""
     if dtype is None and float in {type(start), type(stop), type(step)}:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def _keep(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -> Any:
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
-def _pull_einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse(formula, tuple(len(shape) for shape in shapes))
     sizes = _letter_sizes(terms, shapes)
@@ -197,7 +197,7 @@ def _pull_einsum(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) 
 
 
 def _by_factor(
-    b: ArrayFunctions, wanted: str, known: list[tuple[str, Any]], sizes: Any
+    b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
     """The sum over all but the wanted letters; a letter known nowhere is repeated."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)

@@ -29,7 +29,7 @@ from seqloom.tensor._families._rule import Rule, by_input
 from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _polynomial(b: Functions, coefficients: tuple[float, ...], x: Array) -> Arra
 _ERF_SLOPE = 2 / math.sqrt(math.pi)
 
 
-def _slope_of_erf(b: ArrayFunctions, grad: Array, x: Array) -> Array:
+def _slope_of_erf(b: Functions, grad: Array, x: Array) -> Array:
     bell = b.exp(b.negative(b.square(x)))
     return b.multiply(grad, b.multiply(bell, _ERF_SLOPE))
 
@@ -196,7 +196,7 @@ _ERF = {"f": _of_erf(double=False), "d": _of_erf(double=True)}
 
 
 @widen
-def numpy_erf(b: ArrayFunctions, x: Floats, *, out: Floats | None = None) -> Floats:
+def numpy_erf(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
     """The error function."""
     x = to_contiguous(to_floats(x))
     made = make_out(out, x.shape, x.dtype)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -123,12 +123,12 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_index(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_index(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
-def _pull_take(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_take(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
@@ -136,7 +136,7 @@ def _pull_take(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -
 
 
 def _pull_take_along_axis(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
@@ -149,9 +149,7 @@ def _pull_take_along_axis(
     return (unbroadcast(b, added, shape),)
 
 
-def _pull_embedding(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_embedding(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 
@@ -271,12 +269,7 @@ def numpy_embedding(
 
 @widen
 def numpy_embedding_grad(
-    b: ArrayFunctions,
-    grad: Floats,
-    ids: NDArray[Any],
-    *,
-    rows: int,
-    out: Floats | None = None,
+    b: Functions, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
 ) -> Floats:
     """The derivative of ``embedding`` by its weight, of so many rows."""
     width = grad.shape[-1]

@@ -25,7 +25,7 @@ from seqloom.tensor._families._shapes import along
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def _keep_shapes(args: keep.Args, _out: Any, _needs: Any, options: keep.Options)
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
-def _pull_concat(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_concat(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
     axis = 0 if flat else axis % len(shapes[0])
@@ -95,12 +95,12 @@ def _pull_concat(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) 
     return parts
 
 
-def _slice(b: ArrayFunctions, grad: Array, axis: int, which: Any) -> Array:
+def _slice(b: Functions, grad: Array, axis: int, which: Any) -> Array:
     """A part along one axis."""
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
-def _pull_stack(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_stack(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     shapes, axis = saved
     axis %= len(shapes[0]) + 1
     return [
@@ -114,7 +114,7 @@ def _keep_pieces(args: keep.Args, _out: Any, _needs: Any, options: keep.Options)
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
-def _pull_unstack(b: ArrayFunctions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
+def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: keep.Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
     rest = shape[:axis] + shape[axis + 1 :]
@@ -122,7 +122,7 @@ def _pull_unstack(b: ArrayFunctions, saved: Any, grads: Any, _needs: keep.Needs)
     return (b.stack(pieces, axis=axis),)
 
 
-def _pull_repeat(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_repeat(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -137,7 +137,7 @@ def _pull_repeat(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs)
     return (b.reshape(back, shape) if flat else back,)
 
 
-def _pull_tile(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_tile(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
@@ -147,7 +147,7 @@ def _pull_tile(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -
     return (b.reshape(total, shape),)
 
 
-def _pull_pad(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_pad(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
     # What was added is cut off; what a negative width had cut gets zeros.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -211,11 +211,7 @@ def numpy_split(key: Any, n: int) -> NDArray[np.uint32]:
 
 @widen
 def numpy_random_bits(
-    b: ArrayFunctions,
-    key: Any,
-    shape: Sequence[int],
-    *,
-    out: NDArray[np.uint32] | None = None,
+    b: Functions, key: Any, shape: Sequence[int], *, out: NDArray[np.uint32] | None = None
 ) -> NDArray[np.uint32]:
     """Words of 32 random bits."""
     made = make_out(out, to_shape(shape), np.uint32)

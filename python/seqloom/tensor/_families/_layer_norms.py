@@ -25,7 +25,7 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -107,14 +107,12 @@ def _eps(b: Functions, variance: Array, rstd: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_layer_norm(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_layer_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
-def _pull_rms_norm(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_rms_norm(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
@@ -130,7 +128,7 @@ RULES: dict[str, Rule] = {
 
 @widen
 def numpy_layer_norm(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats | None,
     bias: Floats | None,
@@ -147,7 +145,7 @@ def numpy_layer_norm(
 
 @widen
 def numpy_layer_norm_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     x: Floats,
     weight: Floats | None,
@@ -165,12 +163,7 @@ def numpy_layer_norm_grad(
 
 @widen
 def numpy_rms_norm(
-    b: ArrayFunctions,
-    x: Floats,
-    weight: Floats | None,
-    *,
-    eps: float,
-    out: Pair | None = None,
+    b: Functions, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
 ) -> Pair:
     """The result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     if x.size == 0:
@@ -182,7 +175,7 @@ def numpy_rms_norm(
 
 @widen
 def numpy_rms_norm_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     x: Floats,
     weight: Floats | None,
@@ -199,13 +192,7 @@ def numpy_rms_norm_grad(
 
 
 def _rows_grad(
-    b: ArrayFunctions,
-    grad: Floats,
-    x: Floats,
-    weight: Any,
-    mean: Any,
-    rstd: Floats,
-    out: Any,
+    b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
 ) -> Triple:
     """The derivatives by input, weight and bias, of either norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
@@ -220,7 +207,7 @@ def _rows_grad(
 
 
 def _normalise(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats | None,
     bias: Floats | None,

@@ -30,7 +30,7 @@ from seqloom.tensor._families._products import is_ours
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def _restore_layer(
 
 @widen
 def numpy_linear_by_row(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats | None = None,
@@ -199,7 +199,7 @@ def numpy_linear_by_row(
 
 @widen
 def numpy_rotary_linear(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats | None,
@@ -220,7 +220,7 @@ def numpy_rotary_linear(
 
 @widen
 def numpy_feed_forward(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     norm_weight: Floats,
     norm_bias: Floats,
@@ -251,7 +251,7 @@ _TYPES_OF_INT8 = (np.dtype(np.float32), np.dtype(np.int8))
 
 @widen
 def numpy_linear_int8(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: NDArray[np.int8],
     scale: Floats,
@@ -273,7 +273,7 @@ def numpy_linear_int8(
 
 @widen
 def numpy_rotary_linear_int8(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: NDArray[np.int8],
     scale: Floats,
@@ -300,7 +300,7 @@ def numpy_rotary_linear_int8(
 
 @widen
 def numpy_feed_forward_int8(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     norm_weight: Floats,
     norm_bias: Floats,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -84,7 +84,7 @@ RULES: dict[str, Rule] = {
 
 @widen
 def numpy_cross_entropy(
-    b: ArrayFunctions,
+    b: Functions,
     logits: Floats,
     labels: NDArray[np.int64],
     weights: Floats | None = None,

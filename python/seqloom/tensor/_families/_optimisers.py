@@ -27,7 +27,7 @@ from seqloom.tensor._graph import Value, values_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._families._table import ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -97,12 +97,7 @@ def _blend(b: Functions, old: Array, new: Array, share: float) -> Array:
 
 
 def _update(
-    b: Functions,
-    *given: Any,
-    lr: Any,
-    step: Any,
-    betas: tuple[float, float],
-    eps: float,
+    b: Functions, *given: Any, lr: Any, step: Any, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
     """AdamW of one parameter, given with its gradient, moments and decay."""
     # In half precision eps would be 0, and 1 - betas[1] inexact.
@@ -181,7 +176,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_adamw(
-    b: ArrayFunctions,
+    b: Functions,
     params: list[Floats],
     grads: list[Floats],
     first: list[Floats],

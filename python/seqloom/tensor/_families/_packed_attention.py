@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import _keep as keep
     from seqloom.tensor._families._shape_rule import ShapeRule
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def _lengths(b: Functions, cu_seqlens: Array) -> Array:
 
 
 def _pull_attention_varlen(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, **options}
@@ -233,7 +233,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_attention_varlen(
-    b: ArrayFunctions,
+    b: Functions,
     q: Floats,
     k: Floats,
     v: Floats,
@@ -260,7 +260,7 @@ def numpy_attention_varlen(
 
 @widen
 def numpy_attention_varlen_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     q: Floats,
     k: Floats,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _keep_indices(args: keep.Args, out: Any, _needs: Any, _options: Any) -> Any:
 def _max_pool_rule(name: str) -> Rule:
     """The rule of a max pool: gradients go back to the maxima."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         return (getattr(b, f"{name}_grad")(grad, *saved),)
 
     return Rule(_keep_indices, pull)
@@ -182,7 +182,7 @@ def _max_pool_rule(name: str) -> Rule:
 def _max_pool_grad_rule(_name: str) -> Rule:
     """The rule of its gradient: the values at the indices, which count positions."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         indices, _ = saved
         shape = tuple(indices.shape)
         rows = b.reshape(grad, (*shape[:2], math.prod(grad.shape[2:])))
@@ -195,7 +195,7 @@ def _max_pool_grad_rule(_name: str) -> Rule:
 def _avg_pool_rule(name: str) -> Rule:
     """The rule of a mean pool."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         shape, _, options = saved
         return (getattr(b, f"{name}_grad")(grad, shape, **options),)
 
@@ -205,7 +205,7 @@ def _avg_pool_rule(name: str) -> Rule:
 def _avg_pool_grad_rule(name: str) -> Rule:
     """The rule of its gradient, which is linear too."""
 
-    def pull(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+    def pull(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
         _, options = saved
         return (getattr(b, name)(grad, **options),)
 
@@ -252,7 +252,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_max_pool1d(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     *,
     kernel: Size,
@@ -283,7 +283,7 @@ def numpy_max_pool1d(
 
 @widen
 def numpy_max_pool_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     indices: NDArray[np.int64],
     shape: Sequence[int],

@@ -28,7 +28,7 @@ from seqloom.tensor._families._unary import is_complex
 from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -89,7 +89,7 @@ def _keep_factors(args: keep.Args, out: Any, needs: keep.Needs, options: Any) ->
     )
 
 
-def _pull_matmul(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
     by_left = by_right = None
@@ -104,9 +104,7 @@ def _pull_matmul(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) 
     return by_left, by_right
 
 
-def _with_unit_axes(
-    b: ArrayFunctions, arrays: Any, left_shape: Any, right_shape: Any
-) -> Any:
+def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
     """A product with a vector as one of matrices: an axis of length 1 put in."""
     left, right, grad = arrays
     if len(left_shape) == 1:
@@ -125,7 +123,7 @@ def _keep_linear(args: keep.Args, _out: Any, needs: keep.Needs, _options: Any) -
     return *kept, tuple(x.shape)
 
 
-def _pull_linear(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_linear(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
     rows = b.reshape(grad, (count, grad.shape[-1]))
@@ -139,7 +137,7 @@ def _pull_linear(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) 
     return by_x, by_weight, by_bias
 
 
-def _pull_tensordot(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
@@ -173,7 +171,7 @@ def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], 
     return list(axes_of(ours, left)), list(axes_of(theirs, right))
 
 
-def _in_order(b: ArrayFunctions, part: Array, axes: list[int]) -> Array:
+def _in_order(b: Functions, part: Array, axes: list[int]) -> Array:
     """An array whose axes stand in another order, put right."""
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 
@@ -243,7 +241,7 @@ _SMALL = 1 << 21
 
 @widen
 def numpy_matmul(
-    b: ArrayFunctions, x: Floats, y: Floats, *, out: Floats | None = None
+    b: Functions, x: Floats, y: Floats, *, out: Floats | None = None
 ) -> Floats:
     """The product of matrices, of as many pairs as there are."""
     return _product(b, x, y, None, out)
@@ -251,7 +249,7 @@ def numpy_matmul(
 
 @widen
 def numpy_linear(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     weight: Floats,
     bias: Floats | None = None,
@@ -267,13 +265,13 @@ def numpy_linear(
     return _product(b, rows, weight.T, bias, into).reshape(shape)
 
 
-def is_ours(b: ArrayFunctions) -> bool:
+def is_ours(b: Functions) -> bool:
     """Whether Rust multiplies large matrices on this machine."""
     return _OURS or b.deterministic
 
 
 def _product(
-    b: ArrayFunctions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+    b: Functions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
     """``x @ y + bias``, by whom it suits."""
     if _suits_rust(b, x, y) and (bias is None or bias.dtype == x.dtype):
@@ -289,7 +287,7 @@ def _product(
 
 
 @widen
-def numpy_tensordot(b: ArrayFunctions, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
+def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     """The sum of products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
     x, y = promote_all((x, y))
@@ -305,7 +303,7 @@ def numpy_tensordot(b: ArrayFunctions, x: Floats, y: Floats, *, axes: Any = 2) -
     return b.einsum("{},{}->{}".format(*names), x, y)
 
 
-def _suits_rust(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
+def _suits_rust(b: Functions, x: Floats, y: Floats) -> bool:
     """Whether both are matrices of one type that Rust knows, and it may multiply them."""
     if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
         return False
@@ -318,7 +316,7 @@ def _suits_rust(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
 
 
 def _by_rust(
-    b: ArrayFunctions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
+    b: Functions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
     """``x @ y + bias`` for a pair of matrices, or for as many as there are."""
     if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
@@ -332,7 +330,7 @@ def _by_rust(
     return into if out is None or out is into else write_to(into, out)
 
 
-def _many(b: ArrayFunctions, x: Floats, y: Floats, out: Floats | None) -> Floats:
+def _many(b: Functions, x: Floats, y: Floats, out: Floats | None) -> Floats:
     """``x @ y`` for each pair of matrices."""
     batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     shape = (*batch, x.shape[-2], y.shape[-1])
@@ -342,7 +340,7 @@ def _many(b: ArrayFunctions, x: Floats, y: Floats, out: Floats | None) -> Floats
     return into if out is None or out is into else write_to(into, out)
 
 
-def _is_for_matrices(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
+def _is_for_matrices(b: Functions, x: Floats, y: Floats) -> bool:
     """Whether BLAS would multiply vectors or two float types, where it must not."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
     if not are_floats or not is_ours(b):
@@ -350,7 +348,7 @@ def _is_for_matrices(b: ArrayFunctions, x: Floats, y: Floats) -> bool:
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 
 
-def _as_matrices(b: ArrayFunctions, x: Floats, y: Floats) -> Floats:
+def _as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
     """The product of vectors or of two float types, as one of matrices."""
     dtype = np.result_type(x, y)
     row, column = x.ndim == 1, y.ndim == 1

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -178,7 +178,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_uniform(
-    b: ArrayFunctions,
+    b: Functions,
     key: Any,
     shape: Sequence[int],
     *,
@@ -195,7 +195,7 @@ def numpy_uniform(
 
 @widen
 def numpy_normal(
-    b: ArrayFunctions,
+    b: Functions,
     key: Any,
     shape: Sequence[int],
     *,
@@ -208,7 +208,7 @@ def numpy_normal(
 
 @widen
 def numpy_truncated_normal(
-    b: ArrayFunctions,
+    b: Functions,
     key: Any,
     lower: float,
     upper: float,
@@ -233,7 +233,7 @@ def numpy_truncated_normal(
 
 @widen
 def numpy_bernoulli(
-    b: ArrayFunctions,
+    b: Functions,
     key: Any,
     p: Any,
     shape: Sequence[int],
@@ -250,7 +250,7 @@ def numpy_bernoulli(
 
 @widen
 def numpy_randint(
-    b: ArrayFunctions,
+    b: Functions,
     key: Any,
     low: int,
     high: int,
@@ -266,7 +266,7 @@ def numpy_randint(
 
 
 @widen
-def numpy_permutation(b: ArrayFunctions, key: Any, n: int) -> NDArray[np.int32]:
+def numpy_permutation(b: Functions, key: Any, n: int) -> NDArray[np.int32]:
     """The numbers (int32) from 0 to n - 1 in random order."""
     made = np.empty(to_count(n), np.int32)
     _native.shuffled(*words_of(key), made, b.threads)
@@ -275,7 +275,7 @@ def numpy_permutation(b: ArrayFunctions, key: Any, n: int) -> NDArray[np.int32]:
 
 @widen
 def numpy_dropout(
-    b: ArrayFunctions, x: Floats, key: Any, rate: float, *, out: Floats | None = None
+    b: Functions, x: Floats, key: Any, rate: float, *, out: Floats | None = None
 ) -> Floats:
     """Zeros a share `rate` of the values by the key and scales up the others."""
     kernel, words = _native.dropout, words_of(key)

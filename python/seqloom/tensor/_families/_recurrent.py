@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
     from seqloom.tensor._graph import Value
 
 
@@ -152,7 +152,7 @@ def _keep_gru(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -> 
     return (*args, *(None,) * (7 - len(args))), out[0], out[2], options
 
 
-def _pull_gru(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+def _pull_gru(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0 = inputs[:2]
     given = (*_fill(b, grads, (states, h0)), *inputs, states, kept)
@@ -167,7 +167,7 @@ def _keep_lstm(args: keep.Args, out: Any, _needs: Any, options: keep.Options) ->
     return (*args, *(None,) * (8 - len(args))), out[0], out[3], options
 
 
-def _pull_lstm(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
+def _pull_lstm(b: Functions, saved: Any, grads: Any, needs: keep.Needs) -> Parts:
     inputs, states, kept, options = saved
     x, h0, c0 = inputs[:3]
     given = (*_fill(b, grads, (states, h0, c0)), *inputs, states, kept)
@@ -178,10 +178,7 @@ def _pull_lstm(b: ArrayFunctions, saved: Any, grads: Any, needs: keep.Needs) -> 
 
 
 def _pull_by_inputs(
-    b: ArrayFunctions,
-    pairs: Sequence[tuple[Array, Array]],
-    w_ih: Array,
-    needs: keep.Needs,
+    b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: keep.Needs
 ) -> list[Array | None]:
     """The gradients by the inputs, by both weights and by both biases."""
     # Each pair is the gradient by a sum, and what a weight multiplied in it.
@@ -198,7 +195,7 @@ def _pull_by_inputs(
 
 
 def _fill(
-    b: ArrayFunctions, grads: Sequence[Array | None], like: Sequence[Array]
+    b: Functions, grads: Sequence[Array | None], like: Sequence[Array]
 ) -> list[Array]:
     """The gradients by the results, zeros where none arrived."""
     pairs = zip(grads, like, strict=False)
@@ -208,14 +205,14 @@ def _fill(
     ]
 
 
-def _by_input(b: ArrayFunctions, by_gates: Array, weight: Array) -> Array:
+def _by_input(b: Functions, by_gates: Array, weight: Array) -> Array:
     """The gradient by the inputs: one product over all positions of all sequences."""
     rows, length, gates = by_gates.shape
     flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)
     return b.reshape(flat, (rows, length, weight.shape[1]))
 
 
-def _by_weight(b: ArrayFunctions, by_gates: Array, x: Array) -> Array:
+def _by_weight(b: Functions, by_gates: Array, x: Array) -> Array:
     """The gradient by a weight, likewise."""
     rows, length, gates = by_gates.shape
     flat = b.reshape(by_gates, (rows * length, gates))
@@ -264,7 +261,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_gru(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     h0: Floats,
     w_ih: Floats,
@@ -285,7 +282,7 @@ def numpy_gru(
 
 @widen
 def numpy_lstm(
-    b: ArrayFunctions,
+    b: Functions,
     x: Floats,
     h0: Floats,
     c0: Floats,
@@ -308,7 +305,7 @@ def numpy_lstm(
 
 
 def _run(
-    b: ArrayFunctions,
+    b: Functions,
     inputs: tuple[Floats, Floats, Floats | None],
     firsts: tuple[Floats, Floats | None],
     weights: tuple[Floats, Floats | None],

@@ -22,7 +22,7 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, kind_of
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -247,7 +247,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_gru_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     by_last: Floats,
     x: Floats,
@@ -280,7 +280,7 @@ def numpy_gru_grad(
 
 @widen
 def numpy_lstm_grad(
-    b: ArrayFunctions,
+    b: Functions,
     grad: Floats,
     by_last: Floats,
     by_cell: Floats,

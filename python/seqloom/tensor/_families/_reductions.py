@@ -36,7 +36,7 @@ from seqloom.tensor._families._shapes import along
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -130,13 +130,13 @@ def _keep_like(args: keep.Args, _out: Any, _needs: Any, options: keep.Options) -
     return tuple(args[0].shape), args[0].dtype, options
 
 
-def _pull_sum(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_sum(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
-def _pull_mean(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_mean(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (
         broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
@@ -149,7 +149,7 @@ def _count(shape: tuple[int, ...], options: keep.Options) -> int:
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
-def _pull_var(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_var(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
@@ -161,7 +161,7 @@ def _pull_var(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) ->
     return (b.multiply(distance, share),)
 
 
-def _pull_std(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_std(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Of equal values, which have no slope, 0."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -174,7 +174,7 @@ def _pull_std(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) ->
     return (b.multiply(distance, share),)
 
 
-def _pull_extreme(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_extreme(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """To the largest or smallest; equal ones share."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -184,7 +184,7 @@ def _pull_extreme(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
     return (b.multiply(best, share),)
 
 
-def _pull_prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_prod(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """The product of all others, without a division, so that zeros are right."""
     x, options = saved
     shape = tuple(x.shape)
@@ -201,7 +201,7 @@ def _pull_prod(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -
     return (b.multiply(others, restore_axes(b, grad, shape, options)),)
 
 
-def _before(b: ArrayFunctions, rows: Array) -> Array:
+def _before(b: Functions, rows: Array) -> Array:
     """The product of all before each position of a row, by doubling."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
@@ -211,7 +211,7 @@ def _before(b: ArrayFunctions, rows: Array) -> Array:
     return found
 
 
-def _shift_right(b: ArrayFunctions, rows: Array, positions: int) -> Array:
+def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
     """Rows moved to the right, ones coming in."""
     shape = (*rows.shape[:-1], positions)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
@@ -219,7 +219,7 @@ def _shift_right(b: ArrayFunctions, rows: Array, positions: int) -> Array:
 
 
 def _pull_cumulative_sum(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
+    b: Functions, saved: Any, grad: Array, _needs: keep.Needs
 ) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
@@ -230,9 +230,7 @@ def _pull_cumulative_sum(
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
-def _pull_logcumsumexp(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_logcumsumexp(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     """Sums from the end of weighted shares; positive and negative weights apart."""
     (x,), out, options = saved
     axis = options["axis"]

@@ -15,11 +15,11 @@ from seqloom.tensor._element_types import Array
 from seqloom.tensor._families import _keep as keep
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import ArrayFunctions
+    from seqloom.tensor._families._table import Functions
 
 Save: TypeAlias = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
 Parts: TypeAlias = Sequence[Array | None]
-Pull: TypeAlias = "Callable[[ArrayFunctions, Any, Any, keep.Needs], Parts]"
+Pull: TypeAlias = "Callable[[Functions, Any, Any, keep.Needs], Parts]"
 
 ALL = 1 << 30
 
@@ -45,12 +45,12 @@ class Rule:
     name: str = ""
 
 
-def by_output(slope: Callable[[ArrayFunctions, Array, Array], Array]) -> Rule:
+def by_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """The rule of a function of one input whose derivative needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
-def by_input(slope: Callable[[ArrayFunctions, Array, Array], Array]) -> Rule:
+def by_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """The rule of a function of one input whose derivative needs only that input."""
     return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))
 
@@ -63,7 +63,7 @@ def of_each_rank(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[
 # Gradients through broadcasting and reductions: summed where an input was repeated.
 
 
-def unbroadcast(b: ArrayFunctions, grad: Array, shape: tuple[int, ...]) -> Array:
+def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
     """Sums a gradient, at once, over the axes along which its input was repeated."""
     found = tuple(grad.shape)
     if found == shape:
@@ -77,7 +77,7 @@ def unbroadcast(b: ArrayFunctions, grad: Array, shape: tuple[int, ...]) -> Array
     return b.reshape(total, shape) if repeated else total
 
 
-def as_input(b: ArrayFunctions, grad: Array, like: keep.Like) -> Array:
+def as_input(b: Functions, grad: Array, like: keep.Like) -> Array:
     """A gradient in the shape and the element type of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))
@@ -93,14 +93,14 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def broadcast_reduced(
-    b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
+    b: Functions, reduced: Array, shape: tuple[int, ...], options: Any
 ) -> Array:
     """What a reduction gave, over the axes that it removed."""
     return b.broadcast_to(restore_axes(b, reduced, shape, options), shape)
 
 
 def restore_axes(
-    b: ArrayFunctions, reduced: Array, shape: tuple[int, ...], options: Any
+    b: Functions, reduced: Array, shape: tuple[int, ...], options: Any
 ) -> Array:
     """What a reduction gave, with the reduced axes of length 1 put back."""
     if options.get("keepdims", False):

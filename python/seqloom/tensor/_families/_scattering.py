@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -161,16 +161,14 @@ def _keep_positions(args: keep.Args, _out: Any, needs: keep.Needs, options: Any)
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
-def _pull_scatter_add(
-    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
-) -> Parts:
+def _pull_scatter_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
     by_source = _gather(b, grad, positions, axis) if like else None
     return grad if needs[0] else None, None, by_source
 
 
-def _gather(b: ArrayFunctions, grad: Array, positions: Array, axis: int) -> Array:
+def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
     """The values at the indices, which may be fewer than the array has on other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
@@ -179,9 +177,7 @@ def _gather(b: ArrayFunctions, grad: Array, positions: Array, axis: int) -> Arra
     return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
-def _pull_put_along_axis(
-    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
-) -> Parts:
+def _pull_put_along_axis(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
     if needs[0]:
@@ -192,9 +188,7 @@ def _pull_put_along_axis(
     return by_x, None, by_values
 
 
-def _pull_slice_update(
-    b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs
-) -> Parts:
+def _pull_slice_update(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
@@ -204,7 +198,7 @@ def _pull_slice_update(
     return by_x, None, by_values
 
 
-def _pull_slice_add(b: ArrayFunctions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
+def _pull_slice_add(b: Functions, saved: Any, grad: Array, needs: keep.Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values
@@ -244,12 +238,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @widen
 def numpy_scatter_add(
-    x: Floats,
-    index: NDArray[Any],
-    src: Floats,
-    *,
-    axis: int,
-    out: Floats | None = None,
+    x: Floats, index: NDArray[Any], src: Floats, *, axis: int, out: Floats | None = None
 ) -> Floats:
     """``out[index[i], j] = x[...] + src[i, j]`` along an axis, as torch's."""
     require_covered(index, src)
@@ -291,12 +280,7 @@ def numpy_slice_add(
 
 @widen
 def numpy_put_along_axis(
-    x: Floats,
-    indices: NDArray[Any],
-    values: Any,
-    *,
-    axis: int,
-    out: Floats | None = None,
+    x: Floats, indices: NDArray[Any], values: Any, *, axis: int, out: Floats | None = None
 ) -> Floats:
     """`x` with the values along an axis put at the indices."""
     made = _copy(x, out)

@@ -14,7 +14,7 @@ from seqloom.tensor._index import broadcast_shapes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, ArrayFunctions
+    from seqloom.tensor._families._table import Array, Functions
 
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]]
@@ -25,7 +25,7 @@ _CHOOSING = frozenset({"max", "min", "argmax", "argmin"})
 class Call(NamedTuple):
     """A call of a backend's function, with a `Value` instead of each array."""
 
-    target: ArrayFunctions
+    target: Functions
     name: str
     args: tuple[Any, ...]
     options: dict[str, Any]
@@ -57,7 +57,7 @@ def find_dtype(call: Call) -> np.dtype[Any]:
     return _dtypes[key]
 
 
-def promote(target: ArrayFunctions, *values: Any) -> np.dtype[Any]:
+def promote(target: Functions, *values: Any) -> np.dtype[Any]:
     """Finds the dtype of a product or sum of values."""
     return find_dtype(Call(target, "multiply", values, {}))
 
@@ -71,7 +71,7 @@ def run_on_ones(call: Call) -> Kind | list[Kind]:
     return kinds if isinstance(result, (list, tuple)) else kinds[0]
 
 
-def to_numpy_dtype(target: ArrayFunctions, dtype: Any) -> np.dtype[Any]:
+def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[Any]:
     """Returns an element type as NumPy's, for each way to name it."""
     if dtype in {float, int}:  # the backend has its own default for these
         return target.dtype(target.zeros((), dtype=dtype))
@@ -96,9 +96,7 @@ def make_bare(shape: Shape, dtype: type[Any] = bool) -> NDArray[Any]:
     return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
 
 
-def _make_ones(
-    target: ArrayFunctions, arg: Any, shape_of: Callable[[Value], Shape]
-) -> Array:
+def _make_ones(target: Functions, arg: Any, shape_of: Callable[[Value], Shape]) -> Array:
     """Replaces each value in an argument by ones."""
     if isinstance(arg, Value):
         return 1.0 if arg.weak else target.ones(shape_of(arg), dtype=arg.dtype)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -68,19 +68,17 @@ def along(axis: int, part: Any) -> tuple[Any, ...]:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_reshape(b: ArrayFunctions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_reshape(b: Functions, shape: Any, grad: Array, _needs: keep.Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
-def _pull_permute_dims(
-    b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs
-) -> Parts:
+def _pull_permute_dims(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
-def _pull_roll(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     (shift,), options = saved
     back = (
         tuple(-distance for distance in cast("Any", shift))

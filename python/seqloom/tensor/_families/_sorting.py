@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _sizes(b: Functions, firsts: Array, row: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_sort(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_sort(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     x, options = saved
     axis = axes_of(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)
@@ -114,7 +114,7 @@ def _keep_found(args: keep.Args, out: Any, _needs: Any, options: keep.Options) -
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
-def _pull_topk(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
     return (b.put_along_axis(zeros, positions, grad, axis=axis),)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Array"]
 
-# A backend, to the default bodies: every operation by its name.
-Functions: TypeAlias = Any
 _NONE: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 FAMILIES = {
@@ -82,6 +80,9 @@ class ArrayFunctions:
         def __getattr__(self, name: str) -> Any:
             """Any operation of the table."""
 
+
+# Short, because each function of a family has it first.
+Functions: TypeAlias = ArrayFunctions
 
 for _name in EXTENSION | {"index"}:
     setattr(ArrayFunctions, _name, vars(FAMILIES[OPERATIONS[_name].family])[_name])

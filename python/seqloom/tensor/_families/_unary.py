@@ -15,7 +15,7 @@ from seqloom.tensor._operations import list_family
 
 if TYPE_CHECKING:
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -165,13 +165,13 @@ def _other_side(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def flat(b: ArrayFunctions, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
+def flat(b: Functions, saved: Any, _grad: Array, _needs: keep.Needs) -> Parts:
     """A function of steps: zero wherever it has a derivative."""
     shape, dtype = saved
     return (b.zeros(tuple(shape), dtype=dtype),)
 
 
-def _asin(b: ArrayFunctions, grad: Array, x: Array) -> Array:
+def _asin(b: Functions, grad: Array, x: Array) -> Array:
     left = b.multiply(b.subtract(1.0, x), b.add(x, 1.0))
     return b.multiply(grad, b.rsqrt(left))
 
@@ -181,7 +181,7 @@ def _logarithm(base: float) -> Rule:
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
-def _pull_imag(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_imag(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
         return (b.zeros(tuple(shape), dtype=dtype),)

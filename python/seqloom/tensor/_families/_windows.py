@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from seqloom.tensor._families._shape_rule import Call, Kind, Shape, ShapeRule
-    from seqloom.tensor._families._table import Array, ArrayFunctions, Functions
+    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
@@ -40,11 +40,7 @@ class Windows(NamedTuple):
 
     @staticmethod
     def of(
-        kernel: Sequence[int],
-        *,
-        stride: Size = 1,
-        padding: Size = 0,
-        dilation: Size = 1,
+        kernel: Sequence[int], *, stride: Size = 1, padding: Size = 0, dilation: Size = 1
     ) -> Windows:
         """Makes windows of sizes that are a number, or one for each axis."""
         axes = len(kernel)
@@ -212,12 +208,12 @@ def fold(
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_unfold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_unfold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
-def _pull_fold(b: ArrayFunctions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
+def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: keep.Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 
