@@ -133,13 +133,9 @@ class GRU(Recurrent, init=False):
                 `mask`, `lengths` and `cu_seqlens`.
             ShapeError: The shapes do not fit.
         """
-        given = {
-            "mask": mask,
-            "lengths": lengths,
-            "cu_seqlens": cu_seqlens,
-            "max_seqlen": max_seqlen,
-        }
-        out, (last,) = self._run_any_form(x, None if hx is None else [hx], given, key)
+        given = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
+        first = None if hx is None else [hx]
+        out, (last,) = self._run_any_form(x, first, given, max_seqlen, key)
         return out, last
 
     def _run_direction(
@@ -270,15 +266,9 @@ class LSTM(Recurrent, init=False):
                 `mask`, `lengths` and `cu_seqlens`.
             ShapeError: The shapes do not fit.
         """
-        given = {
-            "mask": mask,
-            "lengths": lengths,
-            "cu_seqlens": cu_seqlens,
-            "max_seqlen": max_seqlen,
-        }
-        out, (last, cell) = self._run_any_form(
-            x, None if hx is None else list(hx), given, key
-        )
+        given = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
+        first = None if hx is None else list(hx)
+        out, (last, cell) = self._run_any_form(x, first, given, max_seqlen, key)
         return out, (last, cell)
 
     def _run_direction(

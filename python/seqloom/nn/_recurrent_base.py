@@ -126,12 +126,13 @@ class Recurrent(Module):
         x: Tensor,
         first: list[Tensor] | None,
         given: dict[str, Any],
+        max_seqlen: int | None,
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Brings any form of input to ``(n, l, in)``, and the output back to that form."""
         self._require_input(x, given)
         if given["cu_seqlens"] is not None:
-            packing = find_packing(x, given["cu_seqlens"], given["max_seqlen"])
+            packing = find_packing(x, given["cu_seqlens"], max_seqlen)
             padded, real = pad_packed(x, packing)
             out, last = self._run(padded, first, real, key)
             return pack_padded(out, packing), last
@@ -151,7 +152,7 @@ class Recurrent(Module):
     def _require_input(self, x: Tensor, given: dict[str, Any]) -> None:
         """Refuses inputs of another width, and two ways to say what is real."""
         name = type(self).__name__
-        ways = [way for way in ("mask", "lengths", "cu_seqlens") if given[way] is not None]
+        ways = [way for way, value in given.items() if value is not None]
         if len(ways) > 1:
             raise ArgumentError(f"{name} takes one of {' and '.join(ways)}, got both")
         axes = (_AXES - 1,) if "cu_seqlens" in ways else (_AXES,)
