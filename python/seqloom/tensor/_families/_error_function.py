@@ -187,12 +187,11 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy ---------------------------------------------------------------------------------
 
 
-def _of_erf(*, double: bool) -> _native.ElementwiseProgram:
-    """The program of one step that computes the error function."""
-    return _native.ElementwiseProgram(double, 1, [], [("erf", [0])], [(1, None, [])])
-
-
-_ERF = {"f": _of_erf(double=False), "d": _of_erf(double=True)}
+# Programs of one step, which computes the error function, by the code of the type.
+_ERF = {
+    code: _native.ElementwiseProgram(code == "d", 1, [], [("erf", [0])], [(1, None, [])])
+    for code in "fd"
+}
 
 
 @widen
