@@ -1,4 +1,4 @@
-"""Autocast: products in half precision, whatever sums many numbers in float32."""
+"""Autocast: products in half precision, sums of many numbers in float32."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
 
 @cache
 def _name(dtype: Any) -> str:
-    """The name of an element type, which NumPy makes anew at each request."""
+    """The name of an element type, which NumPy makes again at each request."""
     return dtype.name
 
 

@@ -28,7 +28,7 @@ _OF_SHAPES = frozenset((np.shape, np.ndim, np.size))
 
 
 def to_numpy(tensor: TensorState) -> Any:
-    """Returns the values as an array that nobody can write to."""
+    """Returns the values as an array that cannot be written to."""
     try:
         values = tensor.backend.to_numpy(tensor.raw)
     except Exception as error:

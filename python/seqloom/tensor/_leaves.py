@@ -65,7 +65,7 @@ class Leaf:
         return self.storage()
 
     def make_writable(self) -> Array:
-        """Returns the array, for a writer: nobody else reads it."""
+        """Returns the array, for a writer: it has no other reader."""
         array = self.storage()
         if self.is_shared and self.backend is not None:
             self.array = array = copy_array(array, self.backend)
@@ -73,7 +73,7 @@ class Leaf:
         return array
 
     def put(self, array: Array) -> None:
-        """Replaces the array by a new one, which nobody else may write to."""
+        """Replaces the array by a new one, which has no other writer."""
         self.array, self.is_shared = array, False
         self.version += 1
 

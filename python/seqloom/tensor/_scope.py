@@ -1,4 +1,4 @@
-"""Scopes: a tensor made inside one is released when it ends, whoever refers to it."""
+"""Scopes: a tensor made inside one is released when it ends, even if it is referred to."""
 
 from __future__ import annotations
 

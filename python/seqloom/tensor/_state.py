@@ -32,7 +32,7 @@ class TensorState:
     """
 
     # A tracked array is stored in its two parts, the inner array and the node, which
-    # operators read directly; `raw` joins them when somebody needs the whole.
+    # operators read directly; `raw` joins them when the whole is needed.
     __slots__ = (
         "__weakref__",
         "_code",
@@ -45,11 +45,11 @@ class TensorState:
         "backend",
     )
     backend: Any
-    _raw: Array | None  # None until somebody needs it
+    _raw: Array | None  # None until it is needed
     _value: Array
     _node: Any  # a Node; None, as the table, if no level tracks it
     _table: dict[str, Callable[[Any, Any], Any]] | None  # the level's functions of two
-    _like: Like | None  # shape and element type of the value, once somebody needed them
+    _like: Like | None  # shape and element type of the value, once they were needed
     _code: CodeType
     _offset: int
 

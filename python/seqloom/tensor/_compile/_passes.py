@@ -101,8 +101,8 @@ _VIEWS = frozenset(
 
 def insert_copies(
     graph: Graph,
-    shared: set[int],  # inputs that somebody may write later: state, and NumPy arrays
-    state_count: int,  # so many outputs, the first ones, are the new state
+    shared: set[int],  # inputs that may be written later: state, and NumPy arrays
+    state_count: int,  # the number of outputs, the first ones, that are the new state
     new_value: Callable[..., Value],
 ) -> Graph:
     """Returns the graph with a copy wherever memory would be shared or overwritten."""

@@ -143,7 +143,7 @@ def _run(
     args = map_values(operation.args, lambda value: known[value.number])
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
-    except Exception as error:  # noqa: BLE001  # whatever the library raises
+    except Exception as error:  # noqa: BLE001  # any error of the library
         ours = translate(error, operation.name, args, backend)
         return type(ours)(f"{operation.where}: {ours}")
     pairs = zip(operation.outputs, flatten(result), strict=True)

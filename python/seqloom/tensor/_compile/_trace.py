@@ -69,7 +69,7 @@ def _run(
         with capture.running(), refuse_foreign_calls():
             result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
-    finally:  # whatever happens, the leaves show their own arrays again
+    finally:  # the leaves show their own arrays again, after an error too
         capture.restore()
     raws = [
         symbol.raw if isinstance(symbol, Tensor) else symbol.symbol for symbol in symbols

@@ -98,7 +98,7 @@ def embedding(weight: Array, ids: Array) -> Array:
 
 
 def embedding_grad(grad: Array, ids: Array, *, rows: int) -> Array:
-    """The derivative of ``embedding`` by its weight, of so many rows."""
+    """The derivative of ``embedding`` by its weight, which has `rows` rows."""
     require_positions("embedding_grad", grad, ids, rows=rows)
     return jnp.zeros((rows, grad.shape[-1]), grad.dtype).at[ids].add(grad)
 
@@ -249,7 +249,7 @@ _STEPS = frozenset({
     "stack", "stop_gradient", "subtract", "take", "where",
 })
 # fmt: on
-_WHOLE = "biu"  # kinds of integers and truths
+_WHOLE = "biu"  # kinds of integers and booleans
 
 
 class GivenPositions:
@@ -336,5 +336,5 @@ class GivenPositions:
 
 
 def _is_whole(value: Value) -> bool:
-    """Whether a value is of integers or truths."""
+    """Whether a value is of integers or booleans."""
     return not value.weak and value.dtype.kind in _WHOLE

@@ -65,7 +65,7 @@ _WEIGHT = ("conv1d_weight_grad", "conv2d_weight_grad")
 def join_gradients(graph: Graph) -> Graph:
     """Takes a convolution's derivatives together, and a bias's only where there is one.
 
-    Apart, each call would lay out the gradient anew.
+    In two calls, the gradient would be laid out twice.
 
     Args:
         graph: Any graph.

@@ -234,7 +234,7 @@ def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
 
 
 def to_floats(x: Tensor) -> Tensor:
-    """Integers and truths as floats; anything else as it is."""
+    """Integers and booleans as floats; any other array as it is."""
     is_float = x.is_floating_point() or x.is_complex()
     return x if is_float else x.to(to_torch(Backend.float_dtype))
 

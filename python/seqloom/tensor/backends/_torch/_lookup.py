@@ -85,7 +85,7 @@ def embedding(weight: Tensor, ids: Tensor) -> Tensor:
 
 
 def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
-    """The derivative of ``embedding`` by its weight, of so many rows."""
+    """The derivative of ``embedding`` by its weight, which has `rows` rows."""
     ids = _counting(ids)
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
         _require_below(ids, rows)  # torch would leave them out

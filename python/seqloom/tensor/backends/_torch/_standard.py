@@ -363,7 +363,7 @@ def nonzero(x: Tensor) -> tuple[Tensor, ...]:
 
 
 def _to_comparable(x: Tensor) -> Tensor:
-    """Values that torch can compare; it cannot compare truths."""
+    """Values that torch can compare; it cannot compare booleans."""
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
