@@ -243,13 +243,13 @@ def _others_back(
     if loop.length == 1:
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
-    carry, earlier = b.scan(
-        lambda carry, x: _step_back(b, loop, outer, carry, x),
-        carry,
-        _index(b, reads, rest),
-        length=loop.length - 1,
-        reverse=not loop.reverse,
-    )
+
+    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
+        return _step_back(b, loop, outer, carry, x)
+
+    others = _index(b, reads, rest)
+    options = {"length": loop.length - 1, "reverse": not loop.reverse}
+    carry, earlier = b.scan(step, carry, others, **options)
     joined: Arrays = []  # in the order of steps
     for one, more in zip(by_xs, earlier, strict=True):
         wide = b.expand_dims(one, axis=0)
