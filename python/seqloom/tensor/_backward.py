@@ -248,8 +248,9 @@ def _others_back(
         return _step_back(b, loop, outer, carry, x)
 
     others = _index(b, reads, rest)
-    options = {"length": loop.length - 1, "reverse": not loop.reverse}
-    carry, earlier = b.scan(step, carry, others, **options)
+    carry, earlier = b.scan(
+        step, carry, others, length=loop.length - 1, reverse=not loop.reverse
+    )
     joined: Arrays = []  # in the order of steps
     for one, more in zip(by_xs, earlier, strict=True):
         wide = b.expand_dims(one, axis=0)
