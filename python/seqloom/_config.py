@@ -207,7 +207,7 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
     """Converts one value to the declared type of its field."""
     import msgspec
 
-    items = cast("list[Any]", value) if isinstance(value, list) else []
+    items = _items_of(value)
     holds_configs = any(map(_is_config, items))
     if (_is_config(value) or holds_configs) and _is_plain(declared):
         raise ConfigError(f"{field}: expected a plain value, got settings")
@@ -220,6 +220,11 @@ def _convert(field: str, value: Any, declared: Any) -> Any:
         return msgspec.convert(value, declared)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise ConfigError(f"{field}: {error}") from None
+
+
+def _items_of(value: object) -> list[Any]:
+    """Returns the items of a list; none for any other value."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _encode(value: object) -> None:

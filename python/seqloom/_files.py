@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and how to tell two apart."""
+"""Files that are whole or absent, how to tell two apart, and the folder of the cache."""
 
 from __future__ import annotations
 
@@ -260,3 +260,11 @@ def fingerprint(path: str | os.PathLike[str]) -> str:
         # A fast hash, long enough to be unique.
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16))
     return digest.hexdigest()
+
+
+def cache_home() -> Path:
+    """Finds the folder of this user's cache: ``SEQLOOM_CACHE``, else in ``~/.cache``."""
+    if named := os.environ.get("SEQLOOM_CACHE"):
+        return Path(named).expanduser().absolute()
+    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(home).expanduser().absolute() / "seqloom"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from seqloom._cache_home import cache_home
+from seqloom._files import cache_home
 from seqloom._system import count_cores, load_average, read_fact
 from seqloom._threads import count_threads, threads_variable
 from seqloom.cli._doctor_facts import gpu_names, has_vectors, version_of

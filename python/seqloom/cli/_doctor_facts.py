@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
-from seqloom._cache_home import cache_home
+from seqloom._files import cache_home
 from seqloom._rust import _native
 from seqloom._system import available_memory, count_cores, read_fact, total_memory
 from seqloom._threads import count_threads

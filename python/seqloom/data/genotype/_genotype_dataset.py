@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_choice, as_flag, check_function
-from seqloom._cache_home import cache_home
-from seqloom._files import check_path
+from seqloom._files import cache_home, check_path
 from seqloom.data._dataset import Dataset
 from seqloom.data.genotype._covariates import Covariates, read_covariates
 from seqloom.data.genotype._encoder import GenotypeEncoder
