@@ -69,6 +69,7 @@ def test_a_stop_within_a_sequence_is_taken_where_symbols_says_so(call, folder):
     [
         (("--pool", "cls"), "pool: 'mean' in plan.json, 'cls' now"),
         (("--no-resume",), "holds embeddings already"),
+        (("--part", "3/2"), 'part="2/8" (--part 2/8)'),
         (("--max-tokens", "10"), "--max-length 8 --overlap 1"),
         (("--model", "none"), "none"),
         (("--dtype", "bfloat16"), 'use dtype="int8" or "float32" (--dtype)'),
@@ -83,6 +84,20 @@ def test_what_is_wrong_is_said_in_a_line(call, folder, words, message):
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+def test_a_part_says_what_is_left_to_others_and_the_last_one_that_all_is_there(
+    call, folder, monkeypatch
+):
+    words = ("p.fa", "--model", "small", "--out", "e", "--shard-size", "1")
+    first = call("embed", *words, "--part", "2/2")
+    assert "this part is finished; 2 of 3 shards are left to other parts: e" in first.out
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "3")
+    assert call("embed", *words).code == 0
+    monkeypatch.delenv("RANK")
+    last = call("embed", *words, "--part", "1/2")
+    assert "embeddings of 3 records: e" in last.out
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

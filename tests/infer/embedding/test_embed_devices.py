@@ -172,7 +172,7 @@ def test_a_part_that_the_environment_names_is_noted_while_shards_are_missing(
 ):
     set_environment(monkeypatch, ARRAY.format(5))
     (note,) = embed_part("e").notes
-    assert "part 2/3 of the shards, because SLURM_ARRAY_TASK_ID is set; 8 of 12" in note
+    assert "part 2/3 of the shards, because of SLURM_ARRAY_TASK_ID; 8 of 12" in note
     assert embed_part("e", part="1/1").missing == 0
 
 

@@ -185,7 +185,7 @@ def _with_note(summary: EmbedSummary, settings: Settings) -> EmbedSummary:
     if not summary.missing or not part.variable:
         return summary
     note = (
-        f"this call computed part {part} of the shards, because {part.variable} is set; "
+        f"this call computed part {part} of the shards, because of {part.variable}; "
         f"{summary.missing:,} of {summary.shards:,} shards are left to other parts; "
         'part="1/1" (--part 1/1) computes all'
     )
