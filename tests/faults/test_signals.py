@@ -1,5 +1,6 @@
 """A signal at any moment of a command: a line, its exit code, and nothing half written."""
 
+import itertools
 import os
 import re
 import shutil
@@ -100,8 +101,7 @@ def _run_command(place, words, when, said):
 
 def _send_at(number, sent):
     """Sends a signal to this process at the event of a number, and counts events."""
-    seen = {"when": 0}
-
+    seen, moments = {"when": 0}, itertools.count()
     others = 0
 
     def watch(event, facts):
@@ -113,9 +113,10 @@ def _send_at(number, sent):
             others += 1
             if others % 200:
                 return
-        if seen["when"] == number:
+        moment = next(moments)  # threads that come at once get different numbers
+        seen["when"] = max(seen["when"], moment + 1)
+        if moment == number:
             os.kill(os.getpid(), sent)
-        seen["when"] += 1
 
     sys.addaudithook(watch)
     return seen

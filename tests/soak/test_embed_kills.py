@@ -1,8 +1,8 @@
 """A million sequences through the whole loop under three hundred kills.
 
 Two processes compute a part each, and both are killed together. A kill waits until so many
-shards are published: the numbers are drawn from the whole job, so that it is killed from
-its first shard to its last. Then it waits a random part of the time of two shards. Each
+shards are published: the numbers are drawn from the first 93 % of the job, so that there is
+work left even if the test is slow to see it. Then it waits a random part of the time of two shards. Each
 tenth kill, but for the last ones, comes at any time since the start of the processes
 instead. On Ray one worker is killed.
 """
@@ -112,14 +112,14 @@ class Kills:
     def __init__(self, launch, out, *, seconds, rng):
         self.launch, self.out, self.rng = launch, out, rng
         self.step = seconds / SHARDS
-        self.goals = np.sort(rng.integers(0, 97 * SHARDS // 100, KILLS))
+        self.goals = np.sort(rng.integers(0, 93 * SHARDS // 100, KILLS))
         self.published, self.left = [], dict.fromkeys(("part", "unmarked"), 0)
 
     def run(self):
         """Kills the job again and again while it works."""
         for number, goal in enumerate(self.goals):
             processes = self.launch()
-            if number % 10 or goal > 0.9 * SHARDS:
+            if number % 10 or goal > 0.85 * SHARDS:
                 self.wait_for_work(processes, goal)
             else:
                 time.sleep(self.rng.uniform(0, STARTING))
@@ -188,7 +188,7 @@ def test_a_million_sequences_under_three_hundred_kills_are_those_of_one_run(
     with capsys.disabled():
         line = f"{launch.__name__}: {kills.tell()}. Without kills: {seconds:.0f} s"
         print(f"\n{line}")  # noqa: T201
-    assert kills.published[-1] > 0.95 * SHARDS
+    assert kills.published[-1] > 0.9 * SHARDS
     for process in launch(fasta, out):
         process.communicate()
         assert process.returncode == 0
