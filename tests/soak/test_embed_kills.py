@@ -1,10 +1,10 @@
 """A million sequences through the whole loop under three hundred kills.
 
 Two processes compute a part each, and both are killed together. A kill waits until so many
-shards are published: the numbers are drawn from the first 93 % of the job, so that there is
-work left even if the test is slow to see it. Then it waits a random part of the time of two shards. Each
-tenth kill, but for the last ones, comes at any time since the start of the processes
-instead. On Ray one worker is killed.
+shards are published: the numbers are drawn from the first 93 % of the job, so that work is
+left even if the test is slow to see it. Then it waits a random part of the time of two
+shards. Each tenth kill, but for the last ones, comes at any time since the start of the
+processes instead. On Ray one worker is killed.
 """
 
 import hashlib
