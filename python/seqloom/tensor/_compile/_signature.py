@@ -204,7 +204,7 @@ def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> A
 
 def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
     """Replaces the inputs in a container; returns any other value as it is."""
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         parts = {key: replace_inputs(part, symbols, backend) for key, part in items}
