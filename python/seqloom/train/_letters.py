@@ -40,6 +40,11 @@ _MEMBERS = {
 }
 # How often one letter or more is drawn by chance alone, in a logo of nothing.
 _CHANCE = 0.05
+_NOTE = (
+    "Height: the share of a letter at this position among the training records of the "
+    "class{of}, minus its share among the others. Drawn where chance alone would draw no "
+    "letter in 95 of 100 cases. A motif at a varying position does not show here."
+)
 _NOTHING = (
     "At no position do the letters of the classes differ by more than chance may explain. "
     "A motif at a varying position does not show here."
@@ -78,14 +83,16 @@ def mistakes_section(
     note = f"Of {wrong.size:,} wrong answers on the {name} part, the surest."
     rows = wrong[: max(1, min(_SHOWN, most // (_WINDOWS + 1)))]
     letters = letters_to_change(examples, rows)
-    if (reason := _why_not(trained, letters)) is not None:
+    reason = "these records are no sequences of letters"
+    if letters is not None:
+        reason = why_not_hidden(trained.encoder)
+    if letters is None or reason is not None:
         note = f"{note} Their letters are not shown, because {reason}."
         return Section(title="Worst mistakes", note=note, table=table)
-    shown = letters or []
     return Section(
         title="Worst mistakes",
-        note=f"{note} {_explain(trained, shown)}",
-        drawings=(_draw(trained, shown, part=part, rows=rows),),
+        note=f"{note} {_explain(trained, letters)}",
+        drawings=(_draw(trained, letters, part=part, rows=rows),),
         details=table,
     )
 
@@ -112,13 +119,6 @@ def list_mistakes(part: Part, wrong: Rows) -> Table:
         for i in first
     ]
     return Table("Worst mistakes", ("id", "true", "predicted", "probability"), rows)
-
-
-def _why_not(trained: Trained, letters: list[bytes] | None) -> str | None:
-    """Says why letters cannot be hidden; None if they can."""
-    if letters is None:
-        return "these records are no sequences of letters"
-    return why_not_hidden(trained.encoder)
 
 
 def _explain(trained: Trained, letters: list[bytes]) -> str:
@@ -184,7 +184,8 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
         The section; None where records have no letters, or there is one class.
     """
     members = _MEMBERS.get(getattr(examples.encoder, "alphabet", ""))
-    rows = _choose(examples.lengths)
+    most = min(_RECORDS, int(_LETTERS // examples.lengths.mean()) + 1)
+    rows = np.arange(0, len(examples), -(-len(examples) // most))
     letters = letters_of(examples, rows) if members and len(classes) >= _TWO else None
     if letters is None or members is None:
         return None
@@ -193,17 +194,12 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     if not logos:
         return None
     drawn = [logo for logo in logos if np.any(logo.heights)]
+    of = f" ({len(rows):,} of them, evenly taken)" if len(rows) < len(examples) else ""
     return Section(
         title="How the letters of the classes differ",
-        note=_note_logos(len(letters), len(examples)) if drawn else _NOTHING,
+        note=_NOTE.format(of=of) if drawn else _NOTHING,
         drawings=drawn,
     )
-
-
-def _choose(lengths: Counts) -> Counts:
-    """Chooses records evenly; of long sequences fewer."""
-    most = min(_RECORDS, int(_LETTERS // lengths.mean()) + 1)
-    return np.arange(0, len(lengths), -(-len(lengths) // most))
 
 
 def _draw_logos(
@@ -235,18 +231,14 @@ def count_letters(
         )
     rows = np.full((len(letters), width), len(members))
     for row, sequence in zip(rows, letters, strict=True):
-        _centre(row, codes[np.frombuffer(sequence, np.uint8)])
+        shift = width // 2 - len(sequence) // 2
+        first, stop = max(shift, 0), min(shift + len(sequence), width)
+        places = np.frombuffer(sequence, np.uint8)[first - shift : stop - shift]
+        row[first:stop] = codes[places]
     shape = int(labels.max()) + 1, width, len(members) + 1
     counts = np.zeros(shape, np.int64)
     np.add.at(counts, (labels[:, None], np.arange(width), rows), 1)
     return counts[..., :-1]
-
-
-def _centre(row: Counts, codes: Counts) -> None:
-    """Writes a sequence into a row, middle on middle."""
-    shift = len(row) // 2 - len(codes) // 2
-    first, stop = max(shift, 0), min(shift + len(codes), len(row))
-    row[first:stop] = codes[first - shift : stop - shift]
 
 
 def _differences(
@@ -274,13 +266,3 @@ def _heights(one: Counts, other: Counts) -> Frequencies:
     gap = shares[0] - shares[1]
     least = NormalDist().inv_cdf(1 - _CHANCE / (2 * gap.size))
     return np.where(np.abs(gap) > least * np.sqrt(spread), gap, 0.0)
-
-
-def _note_logos(counted: int, there: int) -> str:
-    """Says what the heights are."""
-    of = "" if counted == there else f" ({counted:,} of them, evenly taken)"
-    return (
-        "Height: the share of a letter at this position among the training records of the "
-        f"class{of}, minus its share among the others. Drawn where chance alone would draw "
-        "no letter in 95 of 100 cases. A motif at a varying position does not show here."
-    )

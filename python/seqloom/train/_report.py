@@ -1,6 +1,7 @@
 """From a run to the plain numbers and names of its report."""
 
 from collections.abc import Iterator
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def make_report(
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """Says in one line each what the datasets did not use, or not as it stands."""
+    """Lists what the datasets left out or changed, a sentence for each kind."""
     # Parts of one dataset share its report, which counts once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
@@ -106,40 +107,30 @@ def left_out(parts: Parts) -> tuple[str, ...]:
 
 
 def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
-    """Gives the key figures of the most telling part."""
+    """Lists the metrics of the first part; an accuracy of classes has an interval."""
     for name, part in list(parts.items())[:1]:
-        for metric, value in part.metrics.items():
-            if metric in _NAMES:
-                yield _tile(f"{name} {_NAMES[metric]}", metric, value, part=part)
-
-
-def _tile(name: str, metric: str, value: float, *, part: Part) -> Tile:
-    """Gives one key figure; an accuracy of classes has an interval."""
-    if metric not in _SHARES:
-        return Tile(name, f"{value:.3f}")
-    if metric != "accuracy" or not len(part.scores) or part.labels.ndim > 1:
-        return Tile(name, percent(value))
-    low, high = wilson_interval(round(value * len(part.labels)), len(part.labels))
-    return Tile(
-        name, percent(value), note=f"95 % interval {100 * low:.1f} to {percent(high)}"
-    )
+        count = len(part.labels) if len(part.scores) and part.labels.ndim == 1 else 0
+        known = [it for it in part.metrics.items() if it[0] in _NAMES]
+        for metric, value in known:
+            note = ""
+            if metric == "accuracy" and count:
+                low, high = wilson_interval(round(value * count), count)
+                note = f"95 % interval {100 * low:.1f} to {percent(high)}"
+            shown = percent(value) if metric in _SHARES else f"{value:.3f}"
+            yield Tile(f"{name} {_NAMES[metric]}", shown, note=note)
 
 
 def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
-    """Gives the loss, and what else a person follows."""
+    """Gives the loss, and the metric of classes or values, by epoch."""
     for metric in ("loss", "accuracy", "r2"):
-        series = {
-            label: [_value(row.get(f"{key}_{metric}")) for row in history]
-            for label, key in (("training", "train"), ("validation", "valid"))
-            if any(f"{key}_{metric}" in row for row in history)
-        }
+        series: dict[str, list[float]] = {}
+        for label, prefix in (("training", "train"), ("validation", "valid")):
+            key = f"{prefix}_{metric}"
+            if any(key in row for row in history):
+                values = [row.get(key) for row in history]
+                series[label] = [nan if it is None else it for it in values]
         if series:
             yield Curve(_NAMES[metric], series)
-
-
-def _value(number: float | None) -> float:
-    """Gives NaN for a number that is not there."""
-    return float("nan") if number is None else number
 
 
 def _confusions(task: Task, parts: dict[str, Part]) -> Iterator[Confusion]:
@@ -153,7 +144,7 @@ def _confusions(task: Task, parts: dict[str, Part]) -> Iterator[Confusion]:
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Sets the values of the most telling part side by side."""
+    """Pairs the true and the predicted values of the first part."""
     if task.name != "regress":
         return
     for part in list(parts.values())[:1]:
@@ -164,7 +155,7 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 
 
 def _sections(task: Task, parts: dict[str, Part]) -> Iterator[Section]:
-    """Draws what the metrics of the most telling part hide."""
+    """Makes the sections about the probabilities of the first part."""
     for name, part in list(parts.items())[:1]:
         if isinstance(task, (Classify, Multilabel)):
             yield from probability_sections(task, name, part)
