@@ -87,7 +87,7 @@ def test_the_page_opens_nothing_but_itself(page, tags):
         "splice &lt;1&gt;",
         "3 &amp; 4",
         "96.2 %",
-        "95.0 to 97.2 %",
+        "95.0\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}97.2\N{NO-BREAK SPACE}%",
         "both parts",
         "&lt;x&gt;",
     ],

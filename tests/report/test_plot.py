@@ -44,10 +44,11 @@ def test_a_plot_is_well_formed_and_says_what_it_shows():
 
 
 def test_the_points_of_a_line_stand_where_the_ticks_say():
-    # The drawing is 340 by 256; the axes run from 52 to 328 and from 214 up to 8.
+    # The drawing is 340 by 256; numbers of one digit leave 33 on the left.
+    # The axes run from there to 328, and from 214 up to 8.
     plot = Plot("t", [Trace("", [0, 5, 10], [0, 1, 4])], x_range=(0, 10), y_range=(0, 4))
     (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
-    assert line.attrib["d"] == "M52 214L190 162.5L328 8"
+    assert line.attrib["d"] == "M33 214L180.5 162.5L328 8"
 
 
 def test_ticks_are_round_numbers():
@@ -97,7 +98,7 @@ def test_a_guide_with_infinite_ends_spans_the_axis():
     guide = Trace("", [1, 1], [-np.inf, np.inf], shape="guide")
     plot = Plot("t", [guide, Trace("", [0, 2], [3, 4])])
     (line,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "line guide")
-    assert line.attrib["d"] == "M190 214L190 8"
+    assert line.attrib["d"] == "M187.5 214L187.5 8"
 
 
 def test_a_logarithmic_axis_has_powers_of_ten():
@@ -110,7 +111,7 @@ def test_bars_stand_on_their_lower_ends():
     plot = Plot("t", [bars], y_range=(0, 1), y_scale="share")
     (path,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "bars c0")
     # From 214 up to 8: a quarter is 162.5, a half 111.
-    assert path.attrib["d"] == "M52.0 162.5V111.0H190.0V162.5ZM190.0 111.0V8.0H328.0V111.0Z"
+    assert path.attrib["d"] == "M61.0 162.5V111.0H194.5V162.5ZM194.5 111.0V8.0H328.0V111.0Z"
     assert ticks(plot)[:3] == ["0 %", "20 %", "40 %"]
 
 

@@ -56,7 +56,7 @@ def show_facts(facts: Mapping[str, Fact]) -> str:
 
 def _show_tile(tile: Tile) -> str:
     """Shows one key figure."""
-    note = f"<span>{show_text(tile.note)}</span>" if tile.note else ""
+    note = f"<span>{_join_intervals(tile.note)}</span>" if tile.note else ""
     name, value = show_text(tile.name), show_text(tile.value)
     return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
 
@@ -78,10 +78,15 @@ def _show_row(tag: str, cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 def _spell(cell: Cell) -> str:
     """Spells a cell: thousands apart, four digits of a fraction, a dash for NaN."""
     if isinstance(cell, str):
-        return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(cell))
+        return _join_intervals(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
     if math.isnan(cell):
         return "\N{EN DASH}"
     plain = cell == 0.0 or PLAIN_FROM <= abs(cell) < PLAIN_TO
     return f"{cell:.4f}" if plain else f"{cell:.4g}"
+
+
+def _join_intervals(text: str) -> str:
+    """Shows text in which no line ends within an interval."""
+    return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(text))

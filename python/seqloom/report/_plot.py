@@ -14,7 +14,9 @@ from seqloom.report._values import Plot, Scale, Trace
 
 # Text of 12 units is legible where a page is as narrow as a telephone.
 _WIDTH, _HEIGHT = 340, 256
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 8, 42
+_RIGHT, _TOP, _BOTTOM = 12, 8, 42
+# The widths of the label of the vertical axis, and of a character of its numbers.
+_LABEL, _CHARACTER = 26, 7
 _TICKS = 5
 # The number of colours in the style sheet.
 COLOURS = 8
@@ -68,6 +70,7 @@ class _Frame:
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
+    left: int
     is_log: bool
 
     @classmethod
@@ -81,13 +84,17 @@ class _Frame:
             y += [[0.0]] if trace.shape == "bars" else []
         has_points = any(trace.shape == "points" for trace in plot.traces)
         x_range = plot.x_range or _find_range(x, is_rounded=has_points)
-        return cls(x_range, plot.y_range or _find_range(y, is_rounded=True), is_log)
+        y_range = plot.y_range or _find_range(y, is_rounded=True)
+        ticks = list_ticks(y_range, scale=plot.y_scale)
+        numbers = [format_tick(it, scale=plot.y_scale) for it in ticks]
+        longest = max(map(len, numbers), default=1)
+        return cls(x_range, y_range, _LABEL + _CHARACTER * longest, is_log)
 
     def x(self, values: ArrayLike) -> Floats:
         """Converts to horizontal positions."""
         low, high = self.x_range
         share = (np.log10(values) if self.is_log else np.asarray(values, float)) - low
-        return _LEFT + share / (high - low) * (_WIDTH - _LEFT - _RIGHT)
+        return self.left + share / (high - low) * (_WIDTH - self.left - _RIGHT)
 
     def y(self, values: ArrayLike) -> Floats:
         """Converts to vertical positions, which are counted from the top."""
@@ -136,18 +143,18 @@ def format_tick(value: float, *, scale: Scale = "linear") -> str:
 
 def _axes(plot: Plot, frame: _Frame) -> Iterator[str]:
     """Draws the grid, the ticks and the labels of the axes."""
-    bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
+    bottom, left, right = _HEIGHT - _BOTTOM, frame.left, _WIDTH - _RIGHT
     for tick in list_ticks(frame.y_range, scale=plot.y_scale):
         y = f"{float(frame.y(tick)):.1f}"
-        yield f'<path class="grid" d="M{_LEFT} {y}H{right}"/>'
-        place = f'x="{_LEFT - 6}" y="{y}" dy="4" text-anchor="end"'
+        yield f'<path class="grid" d="M{left} {y}H{right}"/>'
+        place = f'x="{left - 6}" y="{y}" dy="4" text-anchor="end"'
         yield f"<text {place}>{format_tick(tick, scale=plot.y_scale)}</text>"
     for value, name in _x_ticks(plot, frame):
         x = f"{float(frame.x(value)):.1f}"
         if not plot.x_names:
             yield f'<path class="grid" d="M{x} {_TOP}V{bottom}"/>'
         yield f'<text x="{x}" y="{bottom + 16}" text-anchor="middle">{name}</text>'
-    label = f'x="{(_LEFT + right) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
+    label = f'x="{(left + right) / 2}" y="{_HEIGHT - 6}" text-anchor="middle"'
     yield f"<text {label}>{show_text(plot.x_label)}</text>"
     height = (_TOP + bottom) / 2
     turned = f'transform="translate(11 {height}) rotate(-90)" text-anchor="middle"'
@@ -198,7 +205,7 @@ def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
     """Draws a line, interrupted where a value is missing; a guide may be infinite."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.shape == "guide":
-        x, y = x.clip(_LEFT, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
+        x, y = x.clip(frame.left, _WIDTH - _RIGHT), y.clip(_TOP, _HEIGHT - _BOTTOM)
     holes = np.flatnonzero(~np.isfinite(y))
     pieces = (
         _join(*piece) for piece in zip(np.split(x, holes), np.split(y, holes), strict=True)
