@@ -93,7 +93,7 @@ def learned_and_judged(
         sl.data.Subset(data, list(range(start, end))) for start, end in pairwise(cuts)
     )
     config = sl.models.SequenceCNNConfig.for_data(train, valid, test)
-    return sl.train.fit(config, train, valid, test=test, report=False, **options)
+    return sl.train.fit(config, train, valid, test=test, **options)
 
 
 def ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:

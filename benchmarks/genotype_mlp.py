@@ -18,7 +18,7 @@ from seqloom.data import Dataset, GenotypeDataset, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import GenotypeMLPConfig
 from seqloom.nn import r2
-from seqloom.train import fit
+from seqloom.train import Computation, fit
 
 DATA = HOME / "python/seqloom/_demo/genotypes"
 FOLDS, SEEDS = 5, pick(3, 1)
@@ -93,7 +93,7 @@ def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> floa
     """Trains as `seqloom train` does and judges on what was held out."""
     config = GenotypeMLPConfig.for_data(train)
     # Matrices this small gain nothing by a second thread.
-    run = fit(config, train, valid, seed=seed, report=False, num_threads=1)
+    run = fit(config, train, valid, seed=seed, backend=Computation(num_threads=1))
     return evaluate(run.trained, held, num_threads=1)["r2"]
 
 

@@ -8,11 +8,11 @@ from sklearn.model_selection import StratifiedGroupKFold, cross_val_score
 
 from benchmarks._page import machine, publish, table
 from benchmarks._splice import read, windows_as_groups
-from seqloom.cli._demo import LINEAR
+from seqloom.cli._demo import LINEAR, LINEAR_DECAY
 from seqloom.cli._linear import Logistic
 from seqloom.data import Dataset
 from seqloom.infer import evaluate
-from seqloom.train import fit
+from seqloom.train import Updates, fit
 
 STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0)
 
@@ -46,7 +46,8 @@ def _fit_theirs(train: Dataset, test: Dataset) -> tuple[float, float]:
 def _fit_ours(train: Dataset, test: Dataset) -> float:
     """Trains the demo's model on the same numbers."""
     model = Logistic(_flat(train)[0].shape[1], len(train.classes))
-    training: dict[str, Any] = {**LINEAR}
+    updates = Updates(weight_decay=LINEAR_DECAY)
+    training: dict[str, Any] = {**LINEAR, "optimizer": updates}
     return evaluate(fit(model, train, **training).trained, test)["accuracy"]
 
 

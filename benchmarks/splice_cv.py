@@ -16,7 +16,7 @@ from seqloom.cli._demo import NETWORK
 from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import SequenceCNNConfig
-from seqloom.train import fit
+from seqloom.train import Objective, Updates, fit
 
 FOLDS = 5
 REPEATS = pick(4, 1)
@@ -47,9 +47,11 @@ CANDIDATES = (
     Candidate("rate 1e-3", training={"lr": 1e-3}),
     Candidate("rate 2e-3", training={"lr": 2e-3}),
     Candidate("batches of 32", training={"batch_size": 32}),
-    Candidate("weight decay 0.1", training={"weight_decay": 0.1}),
+    Candidate("weight decay 0.1", training={"optimizer": Updates(weight_decay=0.1)}),
     Candidate("25 epochs", training={"epochs": 25}),
-    Candidate("classes weighted", training={"class_weight": "balanced"}),
+    Candidate(
+        "classes weighted", training={"objective": Objective(class_weight="balanced")}
+    ),
 )
 
 

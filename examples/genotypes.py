@@ -18,7 +18,9 @@ def main() -> None:
     print(data)
     train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
     config = sl.models.GenotypeMLPConfig.for_data(train)
-    run = sl.train.fit(config, train, valid, test=test, out="runs/y1", overwrite=True)
+    run = sl.train.fit(
+        config, train, valid, test=test, out=sl.train.RunFolder("runs/y1", overwrite=True)
+    )
     print("r2 on the test part:", round(run.test.metrics["r2"], 3))
 
 

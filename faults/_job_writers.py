@@ -53,10 +53,19 @@ def _fit(place: Path, *, report: bool = False, keep: int = 1) -> None:
     data, run = _dataset(place.parent / "train.fa"), place / "run"
     is_begun = (run / "config.json").exists()
     sl.train.fit(
-        CONFIG, data, data, out=run, epochs=2, batch_size=16, seed=1, num_threads=1,
-        checkpoint_every=2, keep=keep, report=report, progress=False,
-        resume=is_begun, overwrite=not is_begun,
-    )  # fmt: skip
+        CONFIG,
+        data,
+        data,
+        out=sl.train.RunFolder(
+            run, checkpoint_every=2, keep=keep, report=report, overwrite=not is_begun
+        ),
+        epochs=2,
+        batch_size=16,
+        seed=1,
+        backend=sl.train.Computation(num_threads=1),
+        progress=False,
+        resume=is_begun,
+    )
 
 
 def _read_run(place: Path) -> str:

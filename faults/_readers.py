@@ -154,9 +154,16 @@ def _save_run(place: Path) -> None:
     write_fasta(fasta, 3)
     data = sl.data.SequenceDataset(fasta, encoder=DNA, labels=_labels(3))
     sl.train.fit(
-        CONFIG, data, data, out=place / "run", epochs=1, batch_size=16, seed=1,
-        num_threads=1, report=False, progress=False,
-    )  # fmt: skip
+        CONFIG,
+        data,
+        data,
+        out=sl.train.RunFolder(place / "run", report=False),
+        epochs=1,
+        batch_size=16,
+        seed=1,
+        backend=sl.train.Computation(num_threads=1),
+        progress=False,
+    )
 
 
 def _load_run(place: Path) -> list[float]:

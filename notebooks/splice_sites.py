@@ -58,7 +58,7 @@ run = sl.train.fit(
     train,
     valid,
     epochs=20,
-    class_weight="balanced",
+    objective=sl.train.Objective(class_weight="balanced"),
     out="runs/splice",
     progress=False,
 )

@@ -122,7 +122,13 @@ def _record_step() -> None:
             return self.layer(inputs.reshape(inputs.shape[0], -1))
 
     data = sl.data.SequenceDataset("a.fa", encoder=sl.encode.OneHot("dna"), labels="a.tsv")
-    sl.train.fit(Network(), data, epochs=1, batch_size=16, compile=False)
+    sl.train.fit(
+        Network(),
+        data,
+        epochs=1,
+        batch_size=16,
+        backend=sl.train.Computation(compile=False),
+    )
     print(f"{len(recorder.files):3} a step of fit: {' '.join(recorder.files)}\n")
 
 

@@ -36,7 +36,9 @@ def run(home):
     data = sl.data.EmbeddingDataset(sl.infer.load(home / "train"), home / "train.tsv")
     config = sl.models.HeadConfig.for_data(data)
     out = home / "run"
-    return sl.train.fit(config, data, epochs=10, lr=1e-2, report=False, out=out)
+    return sl.train.fit(
+        config, data, epochs=10, lr=1e-2, out=sl.train.RunFolder(out, report=False)
+    )
 
 
 def test_a_head_is_trained_judged_and_used_on_another_folder(call, home, tmp_path):

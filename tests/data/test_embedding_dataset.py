@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ShapeError
 
 ROWS = {f"p{i}": np.arange(3, dtype="float16") + i for i in range(6)}
@@ -115,7 +116,9 @@ def test_a_head_learns_embeddings_and_refuses_others(tmp_path):
     train, test = sl.data.split(data, (0.75, 0.25))
     config = sl.models.HeadConfig.for_data(train)
     options: Any = {"epochs": 20, "batch_size": 16, "lr": 1e-2, "report": False}
-    run = sl.train.fit(config, train, test=test, out=tmp_path / "run", **options)
+    run = sl.train.fit(
+        config, train, **as_arguments(test=test, out=tmp_path / "run", **options)
+    )
     assert run.test.metrics["accuracy"] > 0.8
     again = sl.infer.predict(tmp_path / "run", test)
     np.testing.assert_array_equal(again.to_numpy(), run.test.scores.to_numpy())

@@ -11,6 +11,7 @@ from faults._job_writers import CONFIG, _dataset
 from faults._story import digest, names
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from racing import race
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -34,9 +35,21 @@ class Waiting:
 def fit(place, *watchers, **options):
     data = _dataset(place / "train.fa")
     sl.train.fit(
-        CONFIG, data, data, out=place / "run", epochs=2, batch_size=8, num_threads=1,
-        checkpoint_every=2, report=False, progress=False, callbacks=watchers, **options,
-    )  # fmt: skip
+        CONFIG,
+        data,
+        data,
+        **as_arguments(
+            out=place / "run",
+            epochs=2,
+            batch_size=8,
+            num_threads=1,
+            checkpoint_every=2,
+            report=False,
+            progress=False,
+            callbacks=watchers,
+            **options,
+        ),
+    )
 
 
 def begin(place, *watchers):

@@ -30,7 +30,9 @@ def home(tmp_path_factory):
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     for name in ("run", "stopped"):
-        sl.train.fit(config, data, epochs=1, report=False, out=folder / name)
+        sl.train.fit(
+            config, data, epochs=1, out=sl.train.RunFolder(folder / name, report=False)
+        )
     settings = folder / "stopped/config.json"
     text = settings.read_text().replace('"finished": true', '"finished": false')
     settings.write_text(text)
@@ -141,7 +143,7 @@ def test_fit_warns_of_each_part_of_another_kind_or_length():
     valid = sl.data.SequenceDataset(longer, encoder=encoder)
     config = sl.models.SequenceCNNConfig(channels=20, outputs=2, widths=(4,))
     with pytest.warns(DataWarning) as caught:
-        sl.train.fit(config, data, valid, epochs=1, report=False)
+        sl.train.fit(config, data, valid, epochs=1)
     said = [str(it.message) for it in caught]
     for name in ("training", "validation"):
         text = f"the sequences of the {name} part look like dna, but the encoder reads"

@@ -7,6 +7,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
+from fit_arguments import as_arguments
 
 torch: Any = pytest.importorskip("torch")
 
@@ -18,7 +19,7 @@ def trained(request, toy, small, tmp_path):
     """A run folder, its export, and the scores that the device gave."""
     cuda_device.backend(request.param)
     options: dict[str, Any] = {"epochs": 2, "report": False, "backend": request.param}
-    run = sl.train.fit(small, toy(), out=tmp_path / "run", **options)
+    run = sl.train.fit(small, toy(), **as_arguments(out=tmp_path / "run", **options))
     toy(30, name="new", labels=None)
     sl.export.save(run.trained, tmp_path / "exported")
     with cuda_device.whole_float32(request.param):

@@ -15,7 +15,7 @@ def run():
     table = {"sequence": ["MKLVWYHE", "MKLVWYHEDF"], "label": ["yes", "no"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
     config = sl.models.SequenceCNNConfig.for_data(data)
-    return sl.train.fit(config, data, epochs=1, report=False)
+    return sl.train.fit(config, data, epochs=1)
 
 
 def test_an_id_that_occurs_twice_is_a_warning_with_its_count(run):
@@ -39,7 +39,7 @@ def test_proteins_of_letters_that_are_codes_are_a_warning_for_a_model_of_dna():
     table = {"sequence": ["ACGTTGCA", "TTGGCCAAA"], "label": ["yes", "no"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
-    trained = sl.train.fit(config, data, epochs=1, report=False)
+    trained = sl.train.fit(config, data, epochs=1)
     # Of ACDGHKMNR all but A, C, G and N are codes.
     said = r"look like protein \(10 of 18 letters .*, but the model was trained on dna"
     with pytest.warns(DataWarning, match=said):
@@ -68,7 +68,7 @@ def test_records_whose_outputs_are_not_finite_are_named():
     rows = {f"e{i}": rng.normal(size=3).astype(np.float32) for i in range(12)}
     labels = {name: "ab"[i % 2] for i, name in enumerate(rows)}
     data = sl.data.EmbeddingDataset(rows, labels=labels)
-    run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1, report=False)
+    run = sl.train.fit(sl.models.HeadConfig.for_data(data), data, epochs=1)
     rows |= dict.fromkeys(["e3", "e7"], np.array([1, np.nan, 2], np.float32))
     with pytest.warns(DataWarning, match="of the record 'e3' and of 1 more are not finite"):
         scores = sl.infer.predict(run, sl.data.EmbeddingDataset(rows))

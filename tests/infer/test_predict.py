@@ -8,6 +8,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ConfigError, DataWarning, FormatError, LabelError, ShapeError
 from seqloom.infer import _loop
 from seqloom.infer._loop import evaluation_batch_size, run_model
@@ -118,7 +119,7 @@ def test_a_users_metric_gets_probabilities_that_are_not_rounded(toy, small):
     options: dict[str, Any] = {
         "metrics": {"own": lambda _, scores: types.append(scores.dtype) or 0.0}
     }
-    sl.train.fit(small, data, data, epochs=1, **options)
+    sl.train.fit(small, data, data, **as_arguments(epochs=1, **options))
     assert set(types) == {np.dtype(np.float64)}
 
 
@@ -197,7 +198,7 @@ def test_fit_warns_of_a_part_that_moves_where_it_judges(toy, small, name):
     data = toy(40)
     moving = {name: toy(20, name="moving", augment=sl.augment.ReverseComplement())}
     with pytest.warns(UserWarning, match="part is augmented .* drawn anew") as told:
-        sl.train.fit(small, data, epochs=1, **{"valid": data, **moving})
+        sl.train.fit(small, data, **as_arguments(epochs=1, **{"valid": data, **moving}))
     assert told[0].filename == __file__
 
 

@@ -40,7 +40,7 @@ def trained():
         encoder = sl.encode.OneHot("dna")
         data = sl.data.SequenceDataset(table, encoder=encoder, task=task)
         config = sl.models.SequenceCNNConfig.for_data(data)
-        found[task] = sl.train.fit(config, data, epochs=3, lr=0.03, report=False).trained
+        found[task] = sl.train.fit(config, data, epochs=3, lr=0.03).trained
     return found
 
 
@@ -69,7 +69,7 @@ def test_rna_pairs_a_with_u():
     table = {"sequence": texts, "label": ["xy"[it[0] in "AC"] for it in texts]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("rna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
-    model = sl.train.fit(config, data, epochs=1, report=False).trained
+    model = sl.train.fit(config, data, epochs=1).trained
     turned = [turn(it, "rna") for it in texts]
     pair = [sl.infer.predict(model, it).to_numpy() for it in (texts, turned)]
     found = sl.infer.predict(model, texts, reverse_complement=True).to_numpy()
@@ -133,7 +133,7 @@ def fit_on(encoder, texts):
     table = {"sequence": texts, "label": ["xy"[number % 2] for number in range(len(texts))]}
     data = sl.data.SequenceDataset(table, encoder=encoder)
     config = sl.models.SequenceCNNConfig.for_data(data)
-    return sl.train.fit(config, data, epochs=1, report=False)
+    return sl.train.fit(config, data, epochs=1)
 
 
 @pytest.mark.parametrize(

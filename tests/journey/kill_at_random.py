@@ -47,12 +47,9 @@ def train(folder, keep, workers):
         VALID,
         epochs=3,
         batch_size=8,
-        out=folder,
+        out=sl.train.RunFolder(folder, checkpoint_every=1, keep=keep, report=False),
         resume=True,
-        checkpoint_every=1,
-        keep=keep,
-        num_threads=1,
-        report=False,
+        backend=sl.train.Computation(num_threads=1),
         progress=False,
     )
 

@@ -54,6 +54,14 @@ test = sl.data.SequenceDataset(
 )
 config = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8), dropout=0.3)
 sl.train.fit(
-    config, train, valid, test=test, epochs=4, lr=1e-2, out=folder, resume=True,
-    num_threads=1, progress=Watch(),
-)  # fmt: skip
+    config,
+    train,
+    valid,
+    test=test,
+    epochs=4,
+    lr=1e-2,
+    out=folder,
+    resume=True,
+    backend=sl.train.Computation(num_threads=1),
+    progress=Watch(),
+)

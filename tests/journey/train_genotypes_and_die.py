@@ -49,6 +49,13 @@ data = sl.data.GenotypeDataset(*files, label_column="Y1")
 train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
 config = sl.models.GenotypeMLPConfig.for_data(train)
 sl.train.fit(
-    config, train, valid, test=test, epochs=5, out=folder, resume=True, num_threads=1,
+    config,
+    train,
+    valid,
+    test=test,
+    epochs=5,
+    out=folder,
+    resume=True,
+    backend=sl.train.Computation(num_threads=1),
     progress=Watch(),
-)  # fmt: skip
+)

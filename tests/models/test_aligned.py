@@ -61,7 +61,9 @@ def test_both_paths_can_be_asked_for_and_come_back(tmp_path, toy):
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=2, length=20, widths=(8,), kernel_size=5, aligned=4
     )
-    run = sl.train.fit(config, data, data, epochs=1, out=tmp_path / "run", report=False)
+    run = sl.train.fit(
+        config, data, data, epochs=1, out=sl.train.RunFolder(tmp_path / "run", report=False)
+    )
     scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
     assert scores.to_numpy().tobytes() == run.valid.scores.to_numpy().tobytes()
 

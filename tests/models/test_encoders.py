@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._loop import run_model
@@ -62,7 +63,9 @@ def test_what_an_encoder_makes_is_learned_saved_loaded_and_scored_alike(
     data = reads(encoder, lengths=lengths)
     config = sl.models.SequenceCNNConfig.for_data(data)
     options: Any = {"epochs": 12, "lr": 1e-2, "batch_size": 8}
-    run = sl.train.fit(config, data, data, out=tmp_path / "run", report=False, **options)
+    run = sl.train.fit(
+        config, data, data, **as_arguments(out=tmp_path / "run", report=False, **options)
+    )
     assert run.valid.metrics["accuracy"] > 0.9
     scores = sl.infer.predict(tmp_path / "run", tmp_path / "reads.fq")
     assert scores.to_numpy().tobytes() == run.valid.scores.to_numpy().tobytes()

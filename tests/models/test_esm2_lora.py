@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.models._esm2_lora import _pool_packed
 
 ORDERED = {"after": "WC", "before": "CW"}
@@ -49,7 +50,7 @@ def run(base, parts, tmp_path_factory):
 
 def fit(model, train, test, **options):
     settings: Any = {"epochs": 7, "batch_size": 32, "lr": 1e-2, "report": False}
-    return sl.train.fit(model, train, test=test, **settings, **options)
+    return sl.train.fit(model, train, **as_arguments(test=test, **settings, **options))
 
 
 @pytest.mark.filterwarnings("ignore::seqloom.errors.NoSkillWarning")
@@ -157,10 +158,10 @@ def test_a_run_that_goes_on_ends_with_the_same_adapters(base, parts, tmp_path):
     config = sl.models.ESM2LoRAConfig.for_data(train, base, rank=2)
     options: Any = {"batch_size": 16, "report": False}
     options["schedule"] = sl.optim.Constant(1e-3)
-    whole = sl.train.fit(config, train, epochs=3, **options)
-    sl.train.fit(config, train, epochs=1, out=tmp_path / "r", **options)
+    whole = sl.train.fit(config, train, **as_arguments(epochs=3, **options))
+    sl.train.fit(config, train, **as_arguments(epochs=1, out=tmp_path / "r", **options))
     later = sl.train.fit(
-        config, train, epochs=3, out=tmp_path / "r", resume=True, **options
+        config, train, **as_arguments(epochs=3, out=tmp_path / "r", resume=True, **options)
     )
     for path, array in whole.model.to_record().items():
         np.testing.assert_array_equal(later.model.to_record()[path], array)

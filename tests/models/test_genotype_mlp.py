@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ShapeError
 
 HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
@@ -115,7 +116,7 @@ def network(teach, held, seed):
     """The r2 of the network, its epoch chosen by a tenth of what it may learn from."""
     train, valid = sl.data.split(teach, (0.9, 0.1), seed=seed)
     options: dict[str, Any] = {"seed": seed, "report": False, "num_threads": 1}
-    run = sl.train.fit(Config.for_data(train), train, valid, **options)
+    run = sl.train.fit(Config.for_data(train), train, valid, **as_arguments(**options))
     return sl.infer.evaluate(run.trained, held, num_threads=1)["r2"]
 
 

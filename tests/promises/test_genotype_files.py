@@ -264,11 +264,7 @@ def test_a_model_finds_its_variants_by_id_in_any_order(tmp_path, bed):
     traits = {f"s{i}": float(i) for i in range(13)}
     data = sl.data.GenotypeDataset(bed, traits)
     run = sl.train.fit(
-        sl.models.GenotypeMLPConfig.for_data(data),
-        data,
-        epochs=1,
-        report=False,
-        progress=False,
+        sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1, progress=False
     )
     order = RNG.permutation(70)
     shuffled = {name: np.asarray(values)[order] for name, values in PROPERTIES.items()

@@ -188,7 +188,7 @@ def test_embeddings_train_a_head(fasta):
     labels = {f"s{i}": "ab"[i % 2] for i in range(60)}
     data = sl.data.EmbeddingDataset(sl.infer.load("e"), labels)
     config = sl.models.HeadConfig.for_data(data)
-    run = sl.train.fit(config, data, epochs=1, report=False, progress=False)
+    run = sl.train.fit(config, data, epochs=1, progress=False)
     assert run.history[-1]["train_loss"] > 0
 
 

@@ -15,6 +15,7 @@ import safetensors.numpy
 import torch
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom import nn
 from seqloom.errors import SeqloomError
 from seqloom.nn import functional as F
@@ -403,10 +404,15 @@ def test_normalisation_has_no_weight_decay_in_fit(layer):
 
     x = np.random.default_rng(0).normal(size=(16, 4, 6)).astype(np.float32)
     run = sl.train.fit(
-        Normed(), {"inputs": x, "label": x[:, :1, 0]},
-        task="regress", loss=F.mse_loss, epochs=2, batch_size=8,
-        weight_decay=0.5, lr=0.1, report=False, progress=False,
-    )  # fmt: skip
+        Normed(),
+        {"inputs": x, "label": x[:, :1, 0]},
+        objective=sl.train.Objective(task="regress", loss=F.mse_loss),
+        epochs=2,
+        batch_size=8,
+        optimizer=sl.train.Updates(weight_decay=0.5),
+        lr=0.1,
+        progress=False,
+    )
     model: Any = run.model
     scale = np.asarray(model.norm.to_record()["weight"])
     np.testing.assert_array_equal(scale, np.ones_like(scale))
@@ -426,20 +432,30 @@ def test_a_run_that_was_stopped_resumes_with_the_same_bits(tmp_path):
         "task": "regress", "loss": F.mse_loss, "epochs": 3,
         "batch_size": 2, "report": False, "progress": False, "checkpoint_every": 1,
     }  # fmt: skip
-    whole = sl.train.fit(Net(), data, out=tmp_path / "whole", **options)
+    whole = sl.train.fit(Net(), data, **as_arguments(out=tmp_path / "whole", **options))
     with pytest.raises(Stop):
-        sl.train.fit(Net(), data, out=tmp_path / "cut", callbacks=[Stops()], **options)
-    resumed = sl.train.fit(Net(), data, out=tmp_path / "cut", resume=True, **options)
+        sl.train.fit(
+            Net(),
+            data,
+            **as_arguments(out=tmp_path / "cut", callbacks=[Stops()], **options),
+        )
+    resumed = sl.train.fit(
+        Net(), data, **as_arguments(out=tmp_path / "cut", resume=True, **options)
+    )
     same(weights(resumed.model), weights(whole.model))
 
 
 def test_a_torch_network_is_trained_by_fit_and_saved_as_its_state_dict(tmp_path):
     network = torch.nn.Sequential(torch.nn.Linear(4, 1))
     sl.train.fit(
-        network, {"inputs": X, "label": Y}, task="regress", backend="torch",
-        loss=torch.nn.functional.mse_loss, epochs=1,
-        out=tmp_path / "run", report=False, progress=False,
-    )  # fmt: skip
+        network,
+        {"inputs": X, "label": Y},
+        objective=sl.train.Objective(task="regress", loss=torch.nn.functional.mse_loss),
+        backend="torch",
+        epochs=1,
+        out=sl.train.RunFolder(tmp_path / "run", report=False),
+        progress=False,
+    )
     state = safetensors.numpy.load_file(tmp_path / "run" / "model.safetensors")
     again = torch.nn.Sequential(torch.nn.Linear(4, 1))
     again.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
@@ -461,9 +477,14 @@ def test_a_value_of_a_users_loss_is_never_frozen():
 
     data = {"inputs": np.repeat(X, 50, 0), "label": np.repeat(Y, 50, 0)}
     run = sl.train.fit(
-        Net(), data, task="regress", loss=loss, epochs=3, batch_size=2,
-        callbacks=[Anneal()], report=False, progress=False,
-    )  # fmt: skip
+        Net(),
+        data,
+        objective=sl.train.Objective(task="regress", loss=loss),
+        epochs=3,
+        batch_size=2,
+        callbacks=[Anneal()],
+        progress=False,
+    )
     assert seen
     assert run.history[-1]["train_loss"] == 0.0
 
@@ -580,7 +601,12 @@ def test_a_folder_of_shards_as_hugging_face_writes_it_is_one_record(tmp_path):
 def test_fit_clips_accumulates_averages_and_drops_the_last_batch():
     data = {"inputs": X, "label": Y}
     run = sl.train.fit(
-        Net(), data, task="regress", loss=F.mse_loss, epochs=2, batch_size=3, clip_norm=1.0,
-        accumulate=2, weight_average=0.9, drop_last=True, report=False, progress=False,
-    )  # fmt: skip
+        Net(),
+        data,
+        objective=sl.train.Objective(task="regress", loss=F.mse_loss),
+        epochs=2,
+        batch_size=sl.train.Batches(3, accumulate=2, drop_last=True),
+        optimizer=sl.train.Updates(clip_norm=1.0, weight_average=0.9),
+        progress=False,
+    )
     assert np.isfinite(run.history[-1]["train_loss"])

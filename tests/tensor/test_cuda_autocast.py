@@ -7,6 +7,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
+from fit_arguments import as_arguments
 
 torch: Any = pytest.importorskip("torch")
 
@@ -102,7 +103,9 @@ def train(data, name, precision, **options):
     given: dict[str, Any] = {"epochs": 3, "batch_size": 20, "loss": F.cross_entropy}
     given |= {"schedule": sl.optim.Constant(0.01), "progress": False, "report": False}
     with sl.tensor.autocast("float32", allow_slow=True):
-        return sl.train.fit(network, data, precision=precision, **given | options)
+        return sl.train.fit(
+            network, data, **as_arguments(precision=precision, **given | options)
+        )
 
 
 @cuda_device.in_both_libraries

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom import nn
 from seqloom.errors import GradientError, NotFiniteError, SeqloomError
 from seqloom.nn import functional
@@ -111,9 +112,17 @@ def test_an_optimiser_names_the_parameter_that_it_spoils():
 def fit_on(inputs, **options):
     labels = np.arange(len(inputs)) % 2
     return sl.train.fit(
-        nn.Linear(3, 2), (inputs, labels), loss=functional.cross_entropy, epochs=2,
-        batch_size=8, num_threads=1, progress=False, **options,
-    )  # fmt: skip
+        nn.Linear(3, 2),
+        (inputs, labels),
+        **as_arguments(
+            loss=functional.cross_entropy,
+            epochs=2,
+            batch_size=8,
+            num_threads=1,
+            progress=False,
+            **options,
+        ),
+    )
 
 
 def test_a_loss_that_is_no_number_ends_fit_before_the_step(tmp_path):
@@ -131,9 +140,13 @@ def test_a_label_that_is_no_number_is_named():
     labels[7, 1] = INF
     with pytest.raises(GradientError, match=r"the array label holds inf in row 7") as found:
         sl.train.fit(
-            nn.Linear(3, 2), {"inputs": np.ones((32, 3), "f4"), "label": labels},
-            loss=functional.mse_loss, epochs=1, num_threads=1, progress=False,
-        )  # fmt: skip
+            nn.Linear(3, 2),
+            {"inputs": np.ones((32, 3), "f4"), "label": labels},
+            objective=functional.mse_loss,
+            epochs=1,
+            backend=sl.train.Computation(num_threads=1),
+            progress=False,
+        )
     assert "lower lr" not in str(found.value)
 
 
@@ -148,10 +161,10 @@ def test_a_row_of_a_loader_and_of_the_validation_part_is_named():
     }
     batches = [{"inputs": x, "label": y}, {"inputs": wrong, "label": y}]
     with pytest.raises(GradientError, match=r"batch 2: .* inputs holds nan in row 5"):
-        sl.train.fit(nn.Linear(3, 2), batches, **options)
+        sl.train.fit(nn.Linear(3, 2), batches, **as_arguments(**options))
     message = "validation loss is not finite; .* in the validation part the array x"
     with pytest.raises(GradientError, match=message):
-        sl.train.fit(nn.Linear(3, 2), (x, y), (wrong, y), **options)
+        sl.train.fit(nn.Linear(3, 2), (x, y), (wrong, y), **as_arguments(**options))
 
 
 def test_a_record_of_a_dataset_is_named_by_its_id(monkeypatch):
@@ -176,9 +189,13 @@ def test_a_loss_that_grows_without_bounds_still_advises_a_lower_rate():
     labels = np.zeros((32, 2), "f4")
     with pytest.raises(GradientError, match=r"a lower lr \(--lr\) may help"):
         sl.train.fit(
-            nn.Linear(3, 2), (inputs, labels), loss=functional.mse_loss, epochs=2,
-            num_threads=1, progress=False,
-        )  # fmt: skip
+            nn.Linear(3, 2),
+            (inputs, labels),
+            objective=functional.mse_loss,
+            epochs=2,
+            backend=sl.train.Computation(num_threads=1),
+            progress=False,
+        )
 
 
 def test_a_spike_of_the_loss_is_in_the_history_and_ends_nothing():

@@ -65,7 +65,7 @@ def test_fit_warns_and_the_report_says_so(toy, small):
     )
     train, valid = sl.data.Subset(data, range(24)), sl.data.Subset(data, range(24, 48))
     with pytest.warns(NoSkillWarning, match="no better than always .* validation part"):
-        run = sl.train.fit(small, train, valid, epochs=1, lr=1e-9, report=False)
+        run = sl.train.fit(small, train, valid, epochs=1, lr=1e-9)
     assert any("no better than always" in note for note in run.report.notes)
 
 
@@ -89,5 +89,5 @@ def test_the_trait_of_the_example_is_predicted():
     )
     train, valid = sl.data.split(data, (0.9, 0.1), seed=0)
     config = sl.models.GenotypeMLPConfig.for_data(train)
-    run = sl.train.fit(config, train, valid, epochs=20, report=False)
+    run = sl.train.fit(config, train, valid, epochs=20)
     assert run.valid.metrics["r2"] > 0.2

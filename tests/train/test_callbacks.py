@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 
 
 class Diary:
@@ -35,7 +36,7 @@ class End:
 def start(toy, small):
     """Trains in epochs of three steps; keywords change the call."""
     return lambda **options: sl.train.fit(
-        small, toy(), epochs=4, batch_size=16, report=False, **options
+        small, toy(), **as_arguments(epochs=4, batch_size=16, report=False, **options)
     )
 
 

@@ -110,13 +110,13 @@ def test_names_of_classes_are_shown_and_not_obeyed(toy, small, tmp_path):
 
 def test_a_run_replaces_its_own_card(run, toy, small):
     before = card(run)
-    sl.train.fit(small, toy(), epochs=1, out=run.folder, overwrite=True)
+    sl.train.fit(small, toy(), epochs=1, out=sl.train.RunFolder(run.folder, overwrite=True))
     assert card(run) != before
 
 
 def test_no_run_replaces_a_text_of_a_persons(run, toy, small):
     (run.folder / "README.md").write_text("mine")
-    sl.train.fit(small, toy(), epochs=1, out=run.folder, overwrite=True)
+    sl.train.fit(small, toy(), epochs=1, out=sl.train.RunFolder(run.folder, overwrite=True))
     assert card(run) == "mine"
 
 

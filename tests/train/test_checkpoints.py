@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RecordError, RunFolderError
 from seqloom.train import _checkpoint, _parts, _training
 from seqloom.train._checkpoints import Interval
@@ -55,7 +56,9 @@ def start(toy, small, tmp_path):
     def call(out="run", **options):
         every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "lr": 1e-2, **options}
         valid = every.pop("valid", toy(30, name="valid"))
-        return sl.train.fit(small, toy(), valid, out=tmp_path / out, **every)
+        return sl.train.fit(
+            small, toy(), valid, **as_arguments(out=tmp_path / out, **every)
+        )
 
     return call
 
@@ -101,7 +104,9 @@ def test_each_kind_of_training_goes_on_in_the_middle_of_an_epoch(toy, tmp_path, 
             channels=4, outputs=2, widths=(8,), kernel_size=5, dropout=0.5
         )
         valid = toy(30, name="valid")
-        return sl.train.fit(config, toy(), valid, out=tmp_path / out, **call, **options)
+        return sl.train.fit(
+            config, toy(), valid, **as_arguments(out=tmp_path / out, **call, **options)
+        )
 
     train("whole")
     with pytest.raises(Killed):
@@ -349,12 +354,14 @@ def test_a_network_of_torch_goes_on_in_the_middle_of_an_epoch(tmp_path):
         sl.train.fit(
             model,
             data,
-            step=lambda model, batch: ((model(batch["x"]) - batch["y"]) ** 2).mean(),
-            epochs=3,
-            batch_size=16,
-            backend="torch",
-            out=tmp_path / out,
-            **options,
+            **as_arguments(
+                step=lambda model, batch: ((model(batch["x"]) - batch["y"]) ** 2).mean(),
+                epochs=3,
+                batch_size=16,
+                backend="torch",
+                out=tmp_path / out,
+                **options,
+            ),
         )
         return {path: it.detach().numpy() for path, it in model.state_dict().items()}
 

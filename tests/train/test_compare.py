@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ConfigError, FileError, MissingFileError
 from seqloom.report import pearson_interval, wilson_interval
 
@@ -20,7 +21,9 @@ def train(toy, small, tmp_path):
     def call(name, **options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
         every: dict[str, Any] = {"epochs": 2, **parts, **options}
-        return sl.train.fit(small, toy(), out=tmp_path / "runs" / name, **every)
+        return sl.train.fit(
+            small, toy(), **as_arguments(out=tmp_path / "runs" / name, **every)
+        )
 
     return call
 
@@ -243,7 +246,10 @@ def test_of_a_metric_of_ones_own_no_run_is_called_the_best(toy, small, tmp_path)
 
     loss = sl.nn.functional.cross_entropy
     options: Any = {"task": "custom", "loss": loss, "metrics": [mine], "epochs": 1}
-    runs = [sl.train.fit(small, toy(), toy(30), seed=seed, **options) for seed in (0, 1)]
+    runs = [
+        sl.train.fit(small, toy(), toy(30), **as_arguments(seed=seed, **options))
+        for seed in (0, 1)
+    ]
     results = sl.train.compare(runs).sections[0]
     assert columns_of(results)["run"] == ["run 1", "run 2"]
     assert "in the order given" in results.note

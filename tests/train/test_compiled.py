@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import CaptureError, RunFolderError
 
 
 def train(model, data, valid=None, **options):
     every: dict[str, Any] = {"epochs": 3, "batch_size": 16, "report": False, **options}
-    return sl.train.fit(model, data, valid, **every)
+    return sl.train.fit(model, data, valid, **as_arguments(**every))
 
 
 def weights_of(run):

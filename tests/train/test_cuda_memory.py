@@ -8,6 +8,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
+from fit_arguments import as_arguments
 
 torch: Any = pytest.importorskip("torch")
 
@@ -37,7 +38,11 @@ class Memory(sl.train.Progress):
 def test_a_loop_of_training_does_not_grow(toy, small):
     memory = Memory()
     options: dict[str, Any] = {"epochs": 6, "batch_size": 16, "report": False}
-    sl.train.fit(small, toy(), backend=cuda_device.TORCH, callbacks=[memory], **options)
+    sl.train.fit(
+        small,
+        toy(),
+        **as_arguments(backend=cuda_device.TORCH, callbacks=[memory], **options),
+    )
     assert len(memory.bytes) == 6
     assert len(set(memory.bytes[1:])) == 1
 
@@ -70,7 +75,7 @@ def measure_peak(accumulate):
     torch.cuda.reset_peak_memory_stats()
     options: dict[str, Any] = {"loss": sl.nn.functional.cross_entropy, "report": False}
     options |= {"epochs": 2, "batch_size": 4096 // accumulate, "accumulate": accumulate}
-    sl.train.fit(network, data, progress=False, compile=False, **options)
+    sl.train.fit(network, data, **as_arguments(progress=False, compile=False, **options))
     return torch.cuda.max_memory_allocated() - before
 
 

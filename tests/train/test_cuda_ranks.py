@@ -11,6 +11,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.train import _fit
 
 torch: Any = pytest.importorskip("torch")
@@ -44,9 +45,11 @@ def test_a_sum_of_arrays_keeps_their_type_and_device(ranks, dtype):
 
 def test_a_group_of_one_process_trains_as_a_process_alone(ranks, toy, small, monkeypatch):
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "report": False}
-    alone = sl.train.fit(small, toy(), backend=cuda_device.TORCH, **options)
+    alone = sl.train.fit(small, toy(), **as_arguments(backend=cuda_device.TORCH, **options))
     monkeypatch.setattr(_fit, "find_ranks", lambda: ranks)
-    joined = sl.train.fit(small, toy(), backend=cuda_device.TORCH, **options)
+    joined = sl.train.fit(
+        small, toy(), **as_arguments(backend=cuda_device.TORCH, **options)
+    )
     expected = alone.model.to_record()
     for path, values in joined.model.to_record().items():
         np.testing.assert_allclose(values, expected[path], 1e-3, 1e-4, err_msg=path)

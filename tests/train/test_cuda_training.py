@@ -7,6 +7,7 @@ import pytest
 
 import cuda_device
 import seqloom as sl
+from fit_arguments import as_arguments
 
 torch: Any = pytest.importorskip("torch")
 
@@ -35,7 +36,7 @@ class Stop(sl.train.Progress):
 
 def train(model, data, valid=None, **options):
     every: dict[str, Any] = {"epochs": 4, "batch_size": 16, "lr": 1e-2, "report": False}
-    return sl.train.fit(model, data, valid, **every | options)
+    return sl.train.fit(model, data, valid, **as_arguments(**every | options))
 
 
 def losses(run):

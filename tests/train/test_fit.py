@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import (
     ArgumentError,
     ConfigError,
@@ -36,7 +37,10 @@ def test_equal_seeds_give_equal_weights(toy, small):
 
 
 def test_the_number_of_threads_changes_no_weight(toy, small):
-    runs = (sl.train.fit(small, toy(), epochs=2, num_threads=n) for n in (1, 2, 3, 4))
+    runs = (
+        sl.train.fit(small, toy(), epochs=2, backend=sl.train.Computation(num_threads=n))
+        for n in (1, 2, 3, 4)
+    )
     assert len({weights_of(run) for run in runs}) == 1
 
 
@@ -60,7 +64,14 @@ def test_without_a_validation_part_the_last_weights_are_kept(toy, small):
 
 
 def test_an_early_stop_ends_the_run(toy, small):
-    run = sl.train.fit(small, toy(), toy(30), epochs=40, lr=0.5, batch_size=4, early_stop=2)
+    run = sl.train.fit(
+        small,
+        toy(),
+        toy(30),
+        epochs=sl.train.Epochs(40, early_stop=2),
+        lr=0.5,
+        batch_size=4,
+    )
     assert len(run.history) == run.best_epoch + 2 < 40
 
 
@@ -70,14 +81,18 @@ def test_a_module_is_trained_where_it_is(toy, small):
 
 
 def test_class_weights_count_records_as_often_as_the_classes_differ(toy, small):
-    run = sl.train.fit(small, toy(45), epochs=1, class_weight="balanced")
+    run = sl.train.fit(
+        small, toy(45), epochs=1, objective=sl.train.Objective(class_weight="balanced")
+    )
     counts = np.array(list(toy(45).class_counts.values()))
     np.testing.assert_allclose(run.trained.task.to_dict()["weights"], 45 / (2 * counts))
 
 
 @pytest.mark.parametrize("weights", [{"yes": 2.0}, [1.0, 2.0]], ids=["by name", "in order"])
 def test_class_weights_are_given_by_name_or_in_order(toy, small, weights):
-    run = sl.train.fit(small, toy(), epochs=1, class_weight=weights)
+    run = sl.train.fit(
+        small, toy(), epochs=1, objective=sl.train.Objective(class_weight=weights)
+    )
     assert run.trained.task.to_dict()["weights"] == [1.0, 2.0]
 
 
@@ -85,7 +100,9 @@ def test_a_loss_of_ones_own_is_used(toy, small):
     def loss(logits, labels):
         return 0.0 * sl.nn.functional.cross_entropy(logits, labels) + 7.0
 
-    assert sl.train.fit(small, toy(), epochs=1, loss=loss).history[0]["train_loss"] == 7
+    assert (
+        sl.train.fit(small, toy(), epochs=1, objective=loss).history[0]["train_loss"] == 7
+    )
 
 
 def test_a_run_folder_holds_what_it_should(toy, small, tmp_path):
@@ -136,7 +153,7 @@ def test_nothing_is_written_without_a_folder(toy, small, tmp_path):
 )
 def test_an_argument_that_makes_no_sense_is_refused(toy, small, tmp_path, wrong):
     with pytest.raises(ArgumentError):
-        sl.train.fit(small, toy(), out=tmp_path / "run", **wrong)
+        sl.train.fit(small, toy(), **as_arguments(out=tmp_path / "run", **wrong))
     assert not (tmp_path / "run").exists()
 
 
@@ -237,7 +254,7 @@ def test_labels_that_are_all_the_same_are_refused_whatever_rounding_makes_of_the
 def test_an_empty_part_is_refused_with_the_way_out(toy, small, part):
     parts: dict[str, Any] = {part: sl.data.Subset(toy(), [])}
     with pytest.raises(FormatError, match=r"part has no sequences; .*leave the part out"):
-        sl.train.fit(small, toy(), **parts)
+        sl.train.fit(small, toy(), **as_arguments(**parts))
 
 
 def test_an_empty_training_part_is_refused(toy, small):
@@ -247,13 +264,17 @@ def test_an_empty_training_part_is_refused(toy, small):
 
 def test_labels_of_another_task_are_refused(toy, small):
     with pytest.raises(LabelError, match="give the dataset task='regress' too"):
-        sl.train.fit(small, toy(), task="regress")
+        sl.train.fit(small, toy(), objective="regress")
 
 
 def test_class_weights_are_for_classes(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1)
     with pytest.raises(ArgumentError, match="the task is regress"):
-        sl.train.fit(config, toy(labels="gc", task="regress"), class_weight="balanced")
+        sl.train.fit(
+            config,
+            toy(labels="gc", task="regress"),
+            objective=sl.train.Objective(class_weight="balanced"),
+        )
 
 
 def test_parts_with_other_classes_are_refused_by_name(toy, small):
@@ -277,7 +298,7 @@ def test_a_loss_that_is_no_number_ends_the_run_where_it_was_met(toy, small, tmp_
         return sl.nn.functional.cross_entropy(logits, labels) * math.nan
 
     with pytest.raises(GradientError, match="batch 1: the loss is nan; nothing was saved"):
-        sl.train.fit(small, toy(), loss=loss, out=tmp_path / "run")
+        sl.train.fit(small, toy(), objective=loss, out=tmp_path / "run")
     assert not (tmp_path / "run/model.safetensors").exists()
 
 
@@ -296,7 +317,9 @@ class LaterNan:
 def test_a_loss_that_becomes_nan_leaves_the_last_checkpoint(toy, small, tmp_path):
     options: dict[str, Any] = {"out": tmp_path / "run", "epochs": 3, "batch_size": 8}
     with pytest.raises(GradientError, match="the loss is nan"):
-        sl.train.fit(small, toy(), loss=LaterNan(9), report=False, **options)
+        sl.train.fit(
+            small, toy(), **as_arguments(loss=LaterNan(9), report=False, **options)
+        )
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
     assert all(np.isfinite(np.asarray(each)).all() for each in record.values())
     assert record.metadata["step_count"] == 6
@@ -311,7 +334,9 @@ def test_a_run_is_not_touched_unasked(toy, small, tmp_path):
 def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
     sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
     (tmp_path / "run/notes.txt").write_text("mine")
-    sl.train.fit(small, toy(), epochs=2, out=tmp_path / "run", overwrite=True)
+    sl.train.fit(
+        small, toy(), epochs=2, out=sl.train.RunFolder(tmp_path / "run", overwrite=True)
+    )
     assert (tmp_path / "run/notes.txt").read_text() == "mine"
     assert not (tmp_path / "run/scores-valid.tsv").exists()
 
@@ -319,7 +344,7 @@ def test_an_overwritten_run_keeps_the_files_of_others(toy, small, tmp_path):
 def test_a_folder_of_other_files_is_never_a_run_folder(toy, small, tmp_path):
     (tmp_path / "thesis.doc").write_text("all my work")
     with pytest.raises(RunFolderError, match="choose an empty folder"):
-        sl.train.fit(small, toy(), out=tmp_path, overwrite=True)
+        sl.train.fit(small, toy(), out=sl.train.RunFolder(tmp_path, overwrite=True))
 
 
 def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_path):
@@ -330,14 +355,14 @@ def test_a_folder_that_cannot_be_made_is_named_before_training(toy, small, tmp_p
 
 def test_class_weights_that_let_nothing_count_are_refused(toy, small):
     with pytest.raises(ArgumentError, match="every training record the weight 0"):
-        sl.train.fit(small, toy(), class_weight=[0, 0])
+        sl.train.fit(small, toy(), objective=sl.train.Objective(class_weight=[0, 0]))
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch_size", "early_stop", "seed"])
 def test_numbers_that_count_are_whole(toy, small, name):
     numbers: dict[str, Any] = {name: 1.5}
     with pytest.raises(ArgumentError, match=rf"{name} .*must be an integer"):
-        sl.train.fit(small, toy(), **numbers)
+        sl.train.fit(small, toy(), **as_arguments(**numbers))
 
 
 def test_records_of_several_lengths_are_padded_with_channels_last_too(toy):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import (
     ArgumentError,
     ConfigError,
@@ -25,7 +26,7 @@ def start(cohort, tmp_path):
         config = sl.models.GenotypeMLPConfig.for_data(train)
         every: dict[str, Any] = {"epochs": 3, "batch_size": 16, **options}
         every |= {"num_threads": 1, "out": tmp_path / out}
-        return sl.train.fit(config, train, valid, **every)
+        return sl.train.fit(config, train, valid, **as_arguments(**every))
 
     return call
 

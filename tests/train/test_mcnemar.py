@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.train._mcnemar import holm, mcnemar
 
 RECORDS = 20
@@ -121,7 +122,7 @@ def test_a_run_in_memory_and_its_folder_are_tested_alike(toy, small, tmp_path):
     part = {"test": toy(RECORDS, name="test")}
     homes = [tmp_path / name for name in ("short", "long")]
     runs = [
-        sl.train.fit(small, toy(), epochs=epochs, lr=0.1, **part, out=home)
+        sl.train.fit(small, toy(), **as_arguments(epochs=epochs, lr=0.1, **part, out=home))
         for epochs, home in zip((1, 8), homes, strict=True)
     ]
     in_memory, on_disk = (paired_of(sl.train.compare(it)) for it in (runs, homes))

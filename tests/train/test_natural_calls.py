@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ConfigError, SeqloomError
 
 
@@ -22,7 +23,7 @@ def fit(toy, small):
             "progress": False,
             **options,
         }
-        return sl.train.fit(every.pop("model"), every.pop("train"), **every)
+        return sl.train.fit(every.pop("model"), every.pop("train"), **as_arguments(**every))
 
     return call
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
 
 STEPS = 3  # of an epoch: 48 records by 16
@@ -40,7 +41,9 @@ def start(toy, small, tmp_path):
         every: dict[str, Any] = {"epochs": 4, "batch_size": 16, **options}
         valid = toy(30, name="valid")
         folder = out and tmp_path / out
-        return sl.train.fit(small, toy(), valid, out=folder, report=False, **every)
+        return sl.train.fit(
+            small, toy(), valid, **as_arguments(out=folder, report=False, **every)
+        )
 
     return call
 
@@ -96,7 +99,9 @@ def test_an_optimiser_trains_as_it_does_in_a_loop_of_ones_own(toy):
     )
     options: Any = {"optimizer": sl.optim.SGD(momentum=0.9)}
     options["schedule"] = sl.optim.Constant(0.1)
-    sl.train.fit(ours, data, epochs=2, batch_size=16, report=False, **options)
+    sl.train.fit(
+        ours, data, **as_arguments(epochs=2, batch_size=16, report=False, **options)
+    )
     optimizer = sl.optim.SGD(momentum=0.9)
 
     def loss_of(model, x, labels):
@@ -235,7 +240,7 @@ def find_decayed(model, step, **options):
     before = {path: param.value.numpy().copy() for path, param in model.parameters()}
     options |= {"epochs": 1, "weight_decay": 0.5, "schedule": sl.optim.Constant(0.1)}
     x = np.zeros((2, 3), np.float32)
-    sl.train.fit(model, {"inputs": x}, step=step, report=False, **options)
+    sl.train.fit(model, {"inputs": x}, **as_arguments(step=step, report=False, **options))
     after = {path: param.value.numpy() for path, param in model.parameters()}
     decayed = {path for path in before if not np.array_equal(before[path], after[path])}
     for path in decayed:

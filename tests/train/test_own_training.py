@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom import nn
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.nn import functional as F
@@ -82,7 +83,7 @@ def table():
 
 def train(model, data, valid=None, **options):
     every: dict[str, Any] = {"epochs": 8, "batch_size": 10, "report": False, **options}
-    return sl.train.fit(model, data, valid, **every)
+    return sl.train.fit(model, data, valid, **as_arguments(**every))
 
 
 def is_learning(run):
@@ -310,7 +311,7 @@ def count(model, batch):
 def test_what_cannot_be_trained_on_is_refused(change, error, message):
     options: dict[str, Any] = {"train": table(), "loss": F.mse_loss, **change}
     with pytest.raises(error, match=message):
-        sl.train.fit(TwoInputs(), epochs=1, **options)
+        sl.train.fit(TwoInputs(), **as_arguments(epochs=1, **options))
 
 
 def test_an_iterable_without_a_length_needs_a_schedule():

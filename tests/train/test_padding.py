@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom import nn
 from seqloom.nn import functional as F
 
@@ -57,7 +58,7 @@ def read(sequences):
 
 
 def fit(network, data, **options):
-    return sl.train.fit(network, data, epochs=1, batch_size=8, **options)
+    return sl.train.fit(network, data, **as_arguments(epochs=1, batch_size=8, **options))
 
 
 def find_warnings(network, data):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.train import _fit
 from threads_as_ranks import Threads
 
@@ -41,7 +42,7 @@ def train(precision, backend="numpy", **options):
     given |= options
     network = Network().bind(backend, 0)
     with sl.tensor.autocast("float32", allow_slow=True):
-        return sl.train.fit(network, data(), precision=precision, **given)
+        return sl.train.fit(network, data(), **as_arguments(precision=precision, **given))
 
 
 def losses(run):
@@ -126,7 +127,7 @@ def test_processes_skip_a_step_together(monkeypatch, tmp_path):
 
     def run(network, **options):
         with sl.tensor.autocast("float32", allow_slow=True):  # a thread's own block
-            return sl.train.fit(network, **call, **options)
+            return sl.train.fit(network, **as_arguments(**call, **options))
 
     networks = [Network().bind("numpy", 0) for _ in range(3)]
     out = tmp_path / "run"
@@ -154,8 +155,8 @@ def test_a_precision_that_would_be_slower_is_refused():
         sl.train.fit(
             Network().bind("numpy", 0),
             data(),
-            loss=F.cross_entropy,
-            precision="bfloat16",
+            objective=F.cross_entropy,
+            backend=sl.train.Computation(precision="bfloat16"),
         )
 
 
@@ -176,7 +177,6 @@ def test_a_module_of_torch_is_referred_to_torchs_own_block():
         sl.train.fit(
             torch.nn.Linear(6, 3),
             data(),
-            backend="torch",
-            loss=torch.nn.functional.cross_entropy,
-            precision="bfloat16",
+            backend=sl.train.Computation("torch", precision="bfloat16"),
+            objective=torch.nn.functional.cross_entropy,
         )

@@ -28,7 +28,14 @@ class Diary(sl.train.Progress):
 def heard(toy, small):
     """What was heard of a run of two epochs."""
     diary = Diary()
-    sl.train.fit(small, toy(40), epochs=2, batch_size=16, num_threads=1, progress=diary)
+    sl.train.fit(
+        small,
+        toy(40),
+        epochs=2,
+        batch_size=16,
+        backend=sl.train.Computation(num_threads=1),
+        progress=diary,
+    )
     return diary.heard
 
 

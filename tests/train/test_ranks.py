@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError
 from seqloom.train import _fit, _ranks
 from threads_as_ranks import Threads
@@ -29,7 +30,7 @@ def together(monkeypatch):
     def run(world, **call):
         threads = Threads(world)
         monkeypatch.setattr(_fit, "find_ranks", threads.find)
-        return threads.run(lambda _: sl.train.fit(**call))
+        return threads.run(lambda _: sl.train.fit(**as_arguments(**call)))
 
     return run
 
@@ -59,7 +60,7 @@ def test_processes_train_as_one_with_the_joined_batch(toy, together, tmp_path, w
         "valid": toy(30, name="valid"),
     }
     call |= {"epochs": 2, "batch_size": 16, "lr": 1e-3}
-    alone = sl.train.fit(**call)
+    alone = sl.train.fit(**as_arguments(**call))
     runs = together(world, **call, out=tmp_path / "run")
     for run in runs:
         assert_alike(run, alone)
@@ -94,7 +95,7 @@ def test_sequences_and_labels_of_each_kind_are_shared(toy, together, data):
         "batch_size": 8,
         "lr": 1e-3,
     }
-    assert_alike(together(2, **call)[1], sl.train.fit(**call))
+    assert_alike(together(2, **call)[1], sl.train.fit(**as_arguments(**call)))
 
 
 def test_weights_of_classes_count_over_the_whole_batch(toy, together):
@@ -105,7 +106,7 @@ def test_weights_of_classes_count_over_the_whole_batch(toy, together):
         "batch_size": 8,
     }
     call |= {"class_weight": {"yes": 5.0, "no": 0.5}, "lr": 1e-3}
-    assert_alike(together(2, **call)[0], sl.train.fit(**call))
+    assert_alike(together(2, **call)[0], sl.train.fit(**as_arguments(**call)))
 
 
 def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
@@ -118,7 +119,7 @@ def test_the_mean_record_is_that_of_the_whole_batch(toy, together):
         "lr": 1e-3,
     }
     threads = 2
-    runs, alone = together(threads, **call), sl.train.fit(**call)
+    runs, alone = together(threads, **call), sl.train.fit(**as_arguments(**call))
     mean = alone.model.to_record()["aligned.mean.total"]
     found = runs[0].model.to_record()["aligned.mean.total"]
     np.testing.assert_allclose(found, mean, rtol=1e-5)
@@ -133,7 +134,7 @@ def test_each_backend_is_shared(toy, together, backend):
         "batch_size": 16,
     }
     call |= {"backend": backend, "lr": 1e-3}
-    assert_alike(together(2, **call)[0], sl.train.fit(**call))
+    assert_alike(together(2, **call)[0], sl.train.fit(**as_arguments(**call)))
 
 
 def make_arrays():
@@ -159,8 +160,8 @@ def test_a_step_and_arrays_of_ones_own_are_shared(monkeypatch):
         "batch_size": 16,
     }
     layers: list[Any] = [sl.nn.Linear(5, 1).bind("numpy", sl.Key(0)) for _ in range(3)]
-    runs = threads.run(lambda number: sl.train.fit(layers[number], **call))
-    alone = sl.train.fit(layers[2], **call, compile=False)
+    runs = threads.run(lambda number: sl.train.fit(layers[number], **as_arguments(**call)))
+    alone = sl.train.fit(layers[2], **as_arguments(**call, compile=False))
     weights = [run.model.to_record()["weight"] for run in (*runs, alone)]
     np.testing.assert_allclose(weights[0], weights[2], rtol=1e-5, atol=1e-6)
     assert (weights[0] == weights[1]).all()
@@ -186,8 +187,8 @@ def test_a_network_of_torch_is_shared(monkeypatch):
         "batch_size": 16,
     }
     call |= {"backend": "torch"}
-    threads.run(lambda number: sl.train.fit(networks[number], **call))
-    sl.train.fit(networks[2], **call)
+    threads.run(lambda number: sl.train.fit(networks[number], **as_arguments(**call)))
+    sl.train.fit(networks[2], **as_arguments(**call))
     weights = [network.weight.detach().numpy() for network in networks]
     np.testing.assert_allclose(weights[1], weights[2], rtol=1e-5, atol=1e-6)
 
@@ -249,7 +250,7 @@ def test_a_run_goes_on_with_another_number_of_processes(toy, together, tmp_path,
         "valid": toy(30, name="valid"),
     }
     call |= {"epochs": 3, "batch_size": 16, "lr": 1e-3}
-    alone = sl.train.fit(**call)
+    alone = sl.train.fit(**as_arguments(**call))
     call |= {"out": tmp_path / "run"}
     with pytest.raises((KeyboardInterrupt, Exception)):
         together(2, **call, progress=Stop(), checkpoint_every="epoch")

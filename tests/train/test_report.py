@@ -110,7 +110,13 @@ def test_intervals_that_are_dropped_are_counted(small, tmp_path):
 
 
 def test_without_a_report_there_are_no_pages_but_all_else(toy, small, tmp_path):
-    run = sl.train.fit(small, toy(), toy(20), epochs=1, out=tmp_path / "run", report=False)
+    run = sl.train.fit(
+        small,
+        toy(),
+        toy(20),
+        epochs=1,
+        out=sl.train.RunFolder(tmp_path / "run", report=False),
+    )
     names = {path.name for path in run.folder.iterdir()}
     assert "report.html" not in names
     assert {"model.safetensors", "scores-valid.tsv"} <= names

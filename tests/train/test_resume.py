@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import DataWarning, RecordError, RunFolderError
 
 
@@ -40,7 +41,9 @@ def start(toy, small, tmp_path):
         every: dict[str, Any] = {"epochs": 4, "batch_size": 16, "lr": 1e-2, **options}
         valid = every.pop("valid", toy(30, name="valid"))
         train = every.pop("train", toy())
-        return sl.train.fit(small, train, valid, out=tmp_path / out, **every)
+        return sl.train.fit(
+            small, train, valid, **as_arguments(out=tmp_path / out, **every)
+        )
 
     return call
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.train._schedule import ends_of_rounds, most_epochs
 
 
@@ -79,7 +80,9 @@ def slow() -> dict[str, Any]:
 def whole(slow):
     """A run that nobody stops, and the numbers of epochs of which it told."""
     listener = Listener()
-    return sl.train.fit(**slow, progress=listener, report=False), listener.heard
+    return sl.train.fit(
+        **as_arguments(**slow, progress=listener, report=False)
+    ), listener.heard
 
 
 def test_a_run_that_still_improves_goes_on_and_says_so(whole):
@@ -110,8 +113,12 @@ def test_a_run_that_was_stopped_in_a_later_round_ends_with_the_same_bits(
     slow, whole, tmp_path
 ):
     with pytest.raises(KeyboardInterrupt):
-        sl.train.fit(**slow, out=tmp_path / "run", report=False, progress=Quitter())
-    run = sl.train.fit(**slow, out=tmp_path / "run", report=False, resume=True)
+        sl.train.fit(
+            **as_arguments(**slow, out=tmp_path / "run", report=False, progress=Quitter())
+        )
+    run = sl.train.fit(
+        **as_arguments(**slow, out=tmp_path / "run", report=False, resume=True)
+    )
     found, expected = (it.model.to_record() for it in (run, whole[0]))
     assert len(run.history) == len(whole[0].history) > 23
     for path, array in expected.items():

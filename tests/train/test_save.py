@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
 from seqloom.train._run import _table
 
@@ -14,7 +15,7 @@ def train(toy, small):
 
     def call(**options):
         parts = {"valid": toy(30, name="valid"), "test": toy(20, name="test")}
-        return sl.train.fit(small, toy(), epochs=2, **parts, **options)
+        return sl.train.fit(small, toy(), **as_arguments(epochs=2, **parts, **options))
 
     return call
 

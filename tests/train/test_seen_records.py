@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import DataWarning, SeenRecordsWarning
 
 RNG = np.random.default_rng(3)
@@ -29,7 +30,7 @@ def read(sequences, name):
 def fit(**options):
     train = read(TAUGHT, "t")
     config = sl.models.SequenceCNNConfig.for_data(train)
-    return sl.train.fit(config, train, epochs=1, **options)
+    return sl.train.fit(config, train, **as_arguments(epochs=1, **options))
 
 
 def test_fit_tells_how_many_and_how_the_model_does_on_the_others():
@@ -102,7 +103,7 @@ def test_records_without_letters_have_no_hashes():
         def forward(self, x):
             return self.head(x)
 
-    run = sl.train.fit(Linear(), arrays, arrays, task="classify", epochs=1)
+    run = sl.train.fit(Linear(), arrays, arrays, objective="classify", epochs=1)
     assert run.trained.known_letters is None
     assert run.valid.known is None
 

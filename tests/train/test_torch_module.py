@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, BackendError, DataWarning, RecordError
 
 STEPS, SIZE = 20, 16
@@ -54,7 +55,9 @@ def batches(count=STEPS * SIZE):
 
 def train(model, data, valid=None, **options):
     every: dict[str, Any] = {"epochs": 2, "batch_size": SIZE, "report": False, **options}
-    return sl.train.fit(model, data, valid, backend="torch", num_threads=1, **every)
+    return sl.train.fit(
+        model, data, valid, **as_arguments(backend="torch", num_threads=1, **every)
+    )
 
 
 def state_of(module):
@@ -205,7 +208,7 @@ def test_another_backend_is_refused_with_what_to_say():
     with pytest.raises(
         BackendError, match=r'computes with torch only.*give backend="torch"'
     ):
-        sl.train.fit(make(), batches(), loss=nn.CrossEntropyLoss())
+        sl.train.fit(make(), batches(), objective=nn.CrossEntropyLoss())
 
 
 def test_compile_is_left_to_torch():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import MissingExtraError
 
 
@@ -23,7 +24,9 @@ def train(toy, small):
 
         every: dict[str, Any] = {"epochs": 2, "batch_size": 16, "report": False, **options}
         valid = toy(30, name="valid")
-        run = sl.train.fit(small, toy(), valid, callbacks=[Keep(), *callbacks], **every)
+        run = sl.train.fit(
+            small, toy(), valid, **as_arguments(callbacks=[Keep(), *callbacks], **every)
+        )
         return run, steps
 
     return call

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError, ShapeError
 from seqloom.train import _fit
 from threads_as_ranks import Threads
@@ -79,7 +80,7 @@ def train(model, batches=BATCHES, **options):
         "backend": model.backend,
         "report": False,
     }
-    run = sl.train.fit(model, batches, **every | options)
+    run = sl.train.fit(model, batches, **as_arguments(**every | options))
     return dict(run.model.to_record())
 
 
@@ -291,10 +292,10 @@ def test_several_processes_clip_accumulate_and_average_as_one(toy, monkeypatch):
     config = sl.models.SequenceCNNConfig(4, 2, widths=(8,), kernel_size=5, dropout=0.0)
     call: dict[str, Any] = {"model": config, "train": toy(49), "epochs": 2, "lr": 1e-3}
     call |= {"batch_size": 8, "clip_norm": 0.5, "accumulate": 3, "weight_average": 0.8}
-    alone = sl.train.fit(**call)
+    alone = sl.train.fit(**as_arguments(**call))
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
-    for run in threads.run(lambda _: sl.train.fit(**call)):
+    for run in threads.run(lambda _: sl.train.fit(**as_arguments(**call))):
         for path, array in alone.model.to_record().items():
             np.testing.assert_allclose(run.model.to_record()[path], array, 1e-4, 1e-5)
 
@@ -313,13 +314,13 @@ def test_a_run_is_resumed_with_the_same_updates_only(
 ):
     options: dict[str, Any] = {"clip_norm": 1.0, "accumulate": 2, "weight_average": 0.9}
     options |= {"epochs": 1, "batch_size": 8, "out": tmp_path / "run", "report": False}
-    sl.train.fit(small, toy(), **options)
+    sl.train.fit(small, toy(), **as_arguments(**options))
     settings = json.loads((tmp_path / "run/results.json").read_text())["settings"]
     assert settings["clip norm"] == 1.0
     assert (settings["accumulate"], settings["weight average"]) == (2, 0.9)
     assert "drop last" not in settings
     with pytest.raises(RunFolderError, match=difference):
-        sl.train.fit(small, toy(), resume=True, **options | other)
+        sl.train.fit(small, toy(), **as_arguments(resume=True, **options | other))
 
 
 @pytest.mark.parametrize(
@@ -342,7 +343,11 @@ def test_a_run_is_resumed_with_the_same_updates_only(
 )
 def test_an_update_that_cannot_be_made_is_refused(toy, small, wrong, message):
     with pytest.raises(ArgumentError, match=message):
-        sl.train.fit(small, toy(), epochs=1, report=False, **{"batch_size": 16} | wrong)
+        sl.train.fit(
+            small,
+            toy(),
+            **as_arguments(epochs=1, report=False, **{"batch_size": 16} | wrong),
+        )
 
 
 def test_drop_last_of_a_loader_is_an_error_that_names_the_loader():
@@ -353,7 +358,7 @@ def test_drop_last_of_a_loader_is_an_error_that_names_the_loader():
 @pytest.mark.parametrize("name", ["max_grad_norm", "gradient_clip_val"])
 def test_names_of_other_libraries_lead_to_clip_norm(toy, small, name):
     with pytest.raises(TypeError, match=r"did you mean clip_norm="):
-        sl.train.fit(small, toy(), **cast("Any", {name: 1.0}))
+        sl.train.fit(small, toy(), **as_arguments(**cast("Any", {name: 1.0})))
 
 
 def test_a_torch_batch_norm_with_a_batch_of_one_record_names_drop_last():
@@ -362,5 +367,7 @@ def test_a_torch_batch_norm_with_a_batch_of_one_record_names_drop_last():
     options: dict[str, Any] = {"backend": "torch", "batch_size": 4, "epochs": 1}
     loss = torch.nn.functional.cross_entropy
     with pytest.raises(ShapeError, match="drop_last=True, --drop-last"):
-        sl.train.fit(net, data, loss=loss, report=False, **options)
-    sl.train.fit(net, data, loss=loss, report=False, drop_last=True, **options)
+        sl.train.fit(net, data, **as_arguments(loss=loss, report=False, **options))
+    sl.train.fit(
+        net, data, **as_arguments(loss=loss, report=False, drop_last=True, **options)
+    )

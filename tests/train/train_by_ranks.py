@@ -78,10 +78,9 @@ run = sl.train.fit(
     part("test", 50),
     epochs=2,
     batch_size=27,
-    out=folder,
+    out=sl.train.RunFolder(folder, checkpoint_every="epoch" if what == "stop" else 1),
     backend=backend,
     resume=True,
-    checkpoint_every="epoch" if what == "stop" else 1,
     callbacks=[Watch()],
     progress=False,
 )

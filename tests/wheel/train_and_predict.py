@@ -9,7 +9,10 @@ train = sl.data.SequenceDataset(
     demo / "train.fa.gz", labels=demo / "train.tsv", encoder=sl.encode.OneHot("dna")
 )
 sl.train.fit(
-    sl.models.SequenceCNNConfig.for_data(train), train, epochs=2, out="run", overwrite=True
+    sl.models.SequenceCNNConfig.for_data(train),
+    train,
+    epochs=2,
+    out=sl.train.RunFolder("run", overwrite=True),
 )
 scores = sl.infer.predict(sl.models.load("run"), demo / "test.fa.gz").to_numpy()
 assert scores.shape == (1186, 3), scores.shape

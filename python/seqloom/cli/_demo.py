@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # Chosen by cross-validation on the 2,000 training windows alone: see benchmarks/.
 NETWORK = {"epochs": 15, "lr": 3e-3}
-LINEAR = {"epochs": 60, "lr": 1e-2, "weight_decay": 1.0}
+LINEAR = {"epochs": 60, "lr": 1e-2}
+LINEAR_DECAY = 1.0
 HOME = Path("seqloom-demo")
 
 
@@ -70,16 +71,17 @@ def _compare(
     """Trains the network and the linear model, and shows how they do."""
     from seqloom.cli._outcome import compare, publish
     from seqloom.cli._splice import read_splice
+    from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
 
     splice = read_splice(seed)
     console.print(str(splice))
-    settings = {"seed": seed, **machine.to_keywords()}
+    settings: Any = {"seed": seed, "backend": Computation(**machine.to_keywords())}
     with Watch(console) as watch:
         # The report waits for the comparison; drawn twice, it would cost a second more.
         may_replace = overwrite or _may_replace(out)
-        folder = {"out": out, "overwrite": may_replace, "report": False}
-        run = _fit_network(splice, **settings, **folder, progress=watch)
+        folder = RunFolder(out, overwrite=may_replace, report=False)
+        run = _fit_network(splice, **settings, out=folder, progress=watch)
     with console.status("logistic regression, for comparison, and the report"):
         outcome = compare(run, _fit_linear(splice, **settings), splice)
         page = publish(run, outcome, splice, folder=out)
@@ -126,10 +128,12 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
     """Trains logistic regression on the same windows."""
     from seqloom.cli._linear import Logistic
+    from seqloom.train import Updates
 
     inputs = splice.train.batch([0])["inputs"].size
     model = Logistic(inputs, len(splice.train.classes))
-    return _fit(model, splice, **LINEAR, **settings)
+    updates = Updates(weight_decay=LINEAR_DECAY)
+    return _fit(model, splice, optimizer=updates, **LINEAR, **settings)
 
 
 def _fit(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":

@@ -1,7 +1,7 @@
 """Options that several commands share, each group a value."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -341,16 +341,36 @@ class LearningOptions:
         bool | None, Parameter(negative="--no-compile", show_default=False)
     ] = None
 
-    def to_keywords(self, weight_decay: float | None) -> dict[str, Any]:
+    def to_keywords(
+        self, weight_decay: float | None, machine: "MachineOptions"
+    ) -> dict[str, Any]:
         """Spells the options as `seqloom.train.fit` takes them."""
-        found = asdict(self) | {"weight_decay": weight_decay}
-        found["compile"] = "auto" if self.compile is None else self.compile
-        return found | self._optimizer(weight_decay) | self._schedule()
+        from seqloom import train
+
+        return {
+            "objective": train.Objective(class_weight=self.class_weight),
+            "epochs": train.Epochs(self.epochs, early_stop=self.early_stop),
+            "batch_size": train.Batches(
+                self.batch_size, drop_last=self.drop_last, accumulate=self.accumulate
+            ),
+            "lr": self._schedule(),
+            "optimizer": train.Updates(
+                **self._optimizer(weight_decay),
+                clip_norm=self.clip_norm,
+                weight_average=self.weight_average,
+            ),
+            "seed": self.seed,
+            "backend": train.Computation(
+                **machine.to_keywords(),
+                precision=self.precision,
+                compile="auto" if self.compile is None else self.compile,
+            ),
+        }
 
     def _optimizer(self, weight_decay: float | None) -> dict[str, Any]:
         """Makes the optimiser; None is the one that `fit` makes for the network."""
         if self.optimizer == "adamw":
-            return {"optimizer": None}
+            return {"optimizer": None, "weight_decay": weight_decay}
         from seqloom import optim
 
         kinds = {"adam": optim.Adam, "sgd": optim.SGD, "rmsprop": optim.RMSProp}
@@ -358,16 +378,16 @@ class LearningOptions:
         decay: dict[str, Any] = (
             {} if weight_decay is None else {"weight_decay": weight_decay}
         )
-        return {"optimizer": kinds[self.optimizer](**decay), "weight_decay": None}
+        return {"optimizer": kinds[self.optimizer](**decay)}
 
-    def _schedule(self) -> dict[str, Any]:
-        """Makes the schedule; None is the rise and the cosine of `fit`."""
+    def _schedule(self) -> Any:
+        """Makes the schedule; a number is the highest rate of that of `fit`."""
         if self.schedule == "cosine":
-            return {"schedule": None}
+            return self.lr
         from seqloom import optim
 
         kind = optim.Constant if self.schedule == "constant" else optim.Plateau
-        return {"schedule": kind(self.lr), "lr": _LR}
+        return kind(self.lr)
 
 
 @Parameter(name="*", group=MACHINE)
@@ -418,16 +438,16 @@ class FolderOptions:
     ] = None
     keep: Count = 1
 
-    def to_keywords(self) -> dict[str, Any]:
-        """Spells the options as `seqloom.train.fit` takes them."""
+    def to_keywords(self, folder: Path) -> dict[str, Any]:
+        """Spells the options as `seqloom.train.fit` takes them, for one of the folds."""
+        from seqloom.train import RunFolder
+
         every = self.checkpoint_every
         steps = int(every) if every is not None and every.isdecimal() else every
-        return {
-            "resume": self.resume,
-            "overwrite": self.overwrite,
-            "checkpoint_every": steps,
-            "keep": self.keep,
-        }
+        out = RunFolder(
+            folder, overwrite=self.overwrite, checkpoint_every=steps, keep=self.keep
+        )
+        return {"out": out, "resume": self.resume}
 
 
 @Parameter(name="*", group=NETWORK)

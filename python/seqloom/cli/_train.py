@@ -138,7 +138,7 @@ def train(
     ):
         warn_of_part(warnings, part)
         warn_of_overlaps(warnings, part, test)
-        settings = learning.to_keywords(network.weight_decay) | machine.to_keywords()
+        settings = learning.to_keywords(network.weight_decay, machine)
         config = network_for(network, part.train, *_drop_absent(part.valid, test))
         runs.append(
             _fit(console, part, folder, config=config, test=test, keep=keep, **settings)
@@ -187,10 +187,9 @@ def _fit(
             part.train,
             part.valid,
             test=test,
-            out=part.folder,
             progress=watch,
             callbacks=[keep],
-            **folder.to_keywords(),
+            **folder.to_keywords(part.folder),
             **settings,
         )
 

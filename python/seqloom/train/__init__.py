@@ -6,16 +6,30 @@ from seqloom.train._judged import Part
 from seqloom.train._progress import Plan, Progress, Step
 from seqloom.train._run import Run
 from seqloom.train._trackers import MLflow, TensorBoard, Tracker, WandB
+from seqloom.train._values import (
+    Batches,
+    Computation,
+    Epochs,
+    Objective,
+    RunFolder,
+    Updates,
+)
 
 __all__ = [
+    "Batches",
+    "Computation",
+    "Epochs",
     "MLflow",
+    "Objective",
     "Part",
     "Plan",
     "Progress",
     "Run",
+    "RunFolder",
     "Step",
     "TensorBoard",
     "Tracker",
+    "Updates",
     "WandB",
     "compare",
     "fit",

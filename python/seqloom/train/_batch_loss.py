@@ -53,7 +53,8 @@ class BatchLoss:
         if name is None:
             raise ArgumentError(
                 f"a batch has no labels among {', '.join(batch)}; name the array label, "
-                "labels, y or target, or give step=function(model, batch, key)"
+                "labels, y or target, or give objective=Objective(step=function(model, "
+                "batch, key))"
             )
         return found | {_LABELS: self._labels(model, batch[name])}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from seqloom._arguments import as_integer, quote
+from seqloom._arguments import as_flag, as_integer, as_path, quote
 from seqloom._signals import HeldSignals
 from seqloom._system import sync
 from seqloom._text import count_of
@@ -75,6 +75,19 @@ class FolderSettings:
     resume: bool
     overwrite: bool
     draws: bool  # whether pictures and the report are written
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Makes the settings of the arguments of `fit` and the fields of its values."""
+        out = given["out"]
+        return cls(
+            None if out is None else as_path("out", out, expected="a folder's path"),
+            interval=Interval.of(given["checkpoint_every"]),
+            keep=as_integer("keep (--keep)", given["keep"], least=1),
+            resume=given["resume"],
+            overwrite=as_flag("overwrite", given["overwrite"]),
+            draws=as_flag("report", given["report"]),
+        )
 
     @contextmanager
     def opened(self) -> Generator[None]:

@@ -1,34 +1,39 @@
 """fit: trains a model on labelled records, in one call."""
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from inspect import signature
-from typing import Any, Never
+from typing import Any
 
-from seqloom._arguments import as_flag, as_integer, as_path
 from seqloom._threads import limit_blas
 from seqloom.models._torch_module import as_module
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
-from seqloom.tensor import Backend, backend as find_backend
-from seqloom.train._checkpoints import FolderSettings, Interval, how_to_resume
-from seqloom.train._judged import Metrics, list_metrics
+from seqloom.tensor import Backend
+from seqloom.train._checkpoints import FolderSettings, how_to_resume
 from seqloom.train._parts import Parts, as_part
 from seqloom.train._prepare import make_training, prepare
 from seqloom.train._progress import Progress
-from seqloom.train._ranks import Ranks, choose_device, find_ranks
+from seqloom.train._ranks import Ranks, find_ranks
 from seqloom.train._run import Run
 from seqloom.train._settings import (
-    LR,
     Settings,
     check_compiled_step,
     check_kinds,
-    check_known,
     check_settings,
 )
 from seqloom.train._task import choose_task, names_for
+from seqloom.train._values import (
+    LR,
+    Batches,
+    Computation,
+    Epochs,
+    Objective,
+    RunFolder,
+    Updates,
+    read_arguments,
+)
 from seqloom.train._watchers import Watchers, check_callbacks, watching
 
 
@@ -37,37 +42,19 @@ def fit(
     train: Any,
     valid: Any = None,
     *,
-    task: str = "auto",
-    epochs: int | None = None,
-    batch_size: int = 64,
-    lr: float = LR,
-    weight_decay: float | None = None,
-    optimizer: Optimizer | None = None,
-    schedule: Schedule | Callable[[int], float] | None = None,
-    loss: Callable[[Any, Any], Any] | None = None,
-    step: Callable[..., Any] | None = None,
-    metrics: Metrics = None,
-    class_weight: str | Mapping[str, float] | Sequence[float] | None = None,
-    early_stop: int | None = None,
-    clip_norm: float | None = None,
-    accumulate: int = 1,
-    weight_average: float | str | None = None,
-    drop_last: bool = False,
-    seed: int = 0,
-    precision: str = "float32",
-    compile: bool | str = "auto",  # noqa: A002 - as torch's and ours
-    backend: str | Backend = "numpy",
-    num_threads: int | None = None,
     test: Any = None,
-    out: str | os.PathLike[str] | None = None,
+    objective: str | Callable[[Any, Any], Any] | Objective = "auto",
+    epochs: int | Epochs | None = None,
+    batch_size: int | Batches = 64,
+    lr: float | Schedule | Callable[[int], float] = LR,
+    optimizer: Optimizer | Updates | None = None,
+    seed: int = 0,
+    backend: str | Backend | Computation = "numpy",
+    out: str | os.PathLike[str] | RunFolder | None = None,
     resume: bool = False,
-    overwrite: bool = False,
-    checkpoint_every: int | str | None = None,
-    keep: int = 1,
-    report: bool = True,
     progress: Progress | bool | None = None,
     callbacks: Sequence[Any] = (),
-    **unknown: Never,
+    **old: Any,
 ) -> Run:
     """Trains a network: by default with AdamW, whose learning rate rises and then falls.
 
@@ -102,80 +89,36 @@ def fit(
         valid: The validation part, in one of these forms: its loss decides which epoch is
             kept. A warning says so if augmentation or jitter changes its records, or those
             of ``test``, in each epoch.
-        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``: the labels
-            are of any kind, and `loss` or `step` knows what they mean. ``"auto"``: what
-            the labels of a dataset are; custom for arrays, loaders and where there is a
-            `step`.
+        test: Records to judge the final model on, once.
+        objective: What the network learns. A task: ``"classify"``, ``"regress"``,
+            ``"multilabel"`` or ``"custom"``; ``"auto"``, what the labels of a dataset are.
+            Or a function ``loss(logits, labels)``. Or an `Objective`, which has a step,
+            metrics and class weights too.
         epochs: How often every record is seen. None: what the network chooses, or 20
             times; then, with a validation part, rounds of 40 and 80 epochs follow while its
-            loss still falls. ``run.history`` and the report say how many there were.
-        batch_size: How many records a step takes.
-        lr: The highest learning rate; `schedule` replaces it.
-        weight_decay: The weight decay; biases and normalisation have none. None: what the
-            network chooses, or 0.01. An optimiser of yours has its own.
-        optimizer: An optimiser of `seqloom.optim`; None: AdamW. One that averages weights,
-            as ``ScheduleFreeAdamW`` does, is judged and kept at its average.
-        schedule: A schedule of `seqloom.optim`, or a function of the step, from 0, that
-            gives its learning rate. A ``Plateau`` observes the validation loss, or without
-            a validation part the training loss, after each epoch.
-        loss: ``loss(logits, labels)`` instead of the task's own. Labels are the array
-            ``label``, ``labels``, ``y`` or ``target``.
-        step: ``step(model, batch, key)`` instead of the network's method and a loss. It
-            gets the network, all arrays of the batch as tensors by name (a tuple where the
-            data are tuples), and a random key. It returns the loss; or a tuple of the loss
-            and the outputs, of which `metrics` are computed; or of the loss and a dict of
-            further numbers, whose means stand in the history. In validation the network is
-            in evaluation mode.
-        metrics: Further measures of the validation and the test part, by name: functions
-            ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are what the task makes of logits. A list of functions
-            takes their own names.
-        class_weight: What a record of each class counts: ``"balanced"``, a dict by name,
-            or one number a class.
-        early_stop: Stop after so many epochs without a lower validation loss.
-        clip_norm: The largest norm of all gradients of a step together; larger ones are
-            scaled down to it. None: any norm.
-        accumulate: The number of batches whose gradients make one step. The step is that
-            of one batch of all their records, but for batch normalisation, whose statistics
-            are those of each batch. The last step of an epoch may take fewer batches.
-        weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
-            or ``"equal"``, an average in which all steps count the same (SWA). The average
-            is evaluated after each epoch and kept; buffers, as of batch normalisation, are
-            those of the last weights. None: the weights themselves.
-        drop_last: Leave out the last batch of an epoch if it is smaller than the others.
+            loss still falls. ``run.history`` and the report say how many there were. Or
+            `Epochs`, with early stopping.
+        batch_size: How many records a step takes; or `Batches`, with accumulation.
+        lr: The highest learning rate. Or a schedule of `seqloom.optim`, or a function of
+            the step, from 0, that gives its learning rate. A ``Plateau`` observes the
+            validation loss, or without a validation part the training loss, after each
+            epoch.
+        optimizer: An optimiser of `seqloom.optim`; None: AdamW. Or `Updates`, with weight
+            decay, clipping and an average of the weights.
         seed: Decides the initial weights, the order of the records and the dropout.
-        precision: ``"bfloat16"`` or ``"float16"`` computes products of a training step in
-            half precision, as `seqloom.tensor.autocast` does: weights, gradients, sums and
-            validation stay in float32. float16 multiplies the loss by a `LossScale`, which
-            is in the checkpoint, and does not compile the step, because it may be skipped.
-        compile: Whether forward, backward and update are one program, as
-            ``seqloom.tensor.compile`` makes it. ``"auto"``: where the run is then shorter,
-            on NumPy from 200 steps on and on JAX; for records of one length, and not for a
-            network, optimiser, loss or `step` of the user's, whose Python code would run
-            once only. The last bits of the weights may
-            differ; a run that is resumed does as it did before.
-        backend: The array library that computes, and its device: a name or a backend.
-        num_threads: The threads to use; default: what the machine allows.
-        test: Records to judge the final model on, once.
-        out: The run folder; None keeps everything in memory.
+        backend: The array library that computes, and its device: a name or a backend. Or
+            a `Computation`, with half precision, compiled steps and a number of threads.
+        out: The run folder; None keeps everything in memory. Or a `RunFolder`, which says
+            when checkpoints are written, how many stay, and whether a run is replaced.
         resume: Go on from the last checkpoint in ``out``; without one, begin.
-        overwrite: Replace the run in ``out``.
-        checkpoint_every: When checkpoints are written within an epoch: a number of steps
-            of the run, a time such as ``"90s"``, ``"10min"`` or ``"2h"``, or ``"epoch"``
-            for none. None: a minute after the last one, later where writing would take
-            more than 2 % of the time. Each epoch ends with one, and so does a run that is
-            stopped by Ctrl-C or SIGTERM.
-        keep: How many checkpoints stay in ``out``. With 2 or more each is also
-            ``checkpoint/step-00000120.safetensors``, and that of the best epoch stays too.
-        report: Draw the pictures and ``report.html``. Without, the run's ``report`` can be
-            changed first and written by ``seqloom.report.write_report``.
         progress: True prints a line an epoch, with a bar on a terminal; False prints
             nothing; None does so at a terminal and in a notebook, and elsewhere prints a
             line about an epoch to standard error, at most one each ten seconds. Or an
             object with some of the methods of `Progress`.
         callbacks: More such objects, called in this order after `progress`: your own, or
             `TensorBoard`, `MLflow` and `WandB`.
-        unknown: An argument that there is not is an error that names the nearest one.
+        old: Keywords of older versions, which are fields of the values above; they warn.
+            Any other argument is an error that names the nearest one.
 
     Returns:
         The trained model, its history, and how it does on ``valid`` and ``test``.
@@ -183,7 +126,7 @@ def fit(
     Raises:
         ArgumentError: A number makes no sense, an argument is of another type, or the
             network does not fit the data.
-        BackendError: `precision` would be slower than float32 here.
+        BackendError: A `precision` would be slower than float32 here.
         FileError: The folder cannot be written.
         GradientError: The loss is no number any more.
         KeyboardInterrupt: The run was stopped; the message says how to go on.
@@ -204,48 +147,34 @@ def fit(
         >>> len(run.history), sl.models.load("run").classes
         (2, ('no', 'yes'))
     """
-    check_known(unknown, [*signature(fit).parameters][:-1])
-    model = as_module(model)
-    check_kinds(model, loss, resume=resume, has_folder=out is not None)
-    callbacks = check_callbacks(callbacks)
-    settings = Settings(
-        epochs=epochs,
-        batch_size=batch_size,
-        lr=lr,
-        weight_decay=weight_decay,
-        early_stop=early_stop,
-        clip_norm=clip_norm,
-        accumulate=accumulate,
-        weight_average=weight_average,
-        drop_last=drop_last,
-        seed=seed,
-        target=find_backend(choose_device(backend), num_threads=num_threads),
-        backend=backend if isinstance(backend, str) else backend.name,
-        task=task,
-        loss=loss,
-        step=step,
-        optimizer=optimizer,
-        schedule=schedule,
-        precision=precision,
-        compile=compile,
-        class_weight=class_weight,
-        metrics=list_metrics(metrics),
+    given = read_arguments(
+        {
+            "test": test,
+            "objective": objective,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "lr": lr,
+            "optimizer": optimizer,
+            "seed": seed,
+            "backend": backend,
+            "out": out,
+            "resume": resume,
+            "progress": progress,
+            "callbacks": callbacks,
+        },
+        old,
     )
+    model = as_module(model)
+    check_kinds(model, given)
+    settings = Settings.of(given)
+    folder = FolderSettings.of(given)
+    callbacks = check_callbacks(callbacks)
     check_settings(settings, model)
     ranks = find_ranks()
-    check_compiled_step(compile, model, precision=precision, processes=ranks.world)
-    names = names_for(model, has_step=step is not None)
+    check_compiled_step(settings, model, processes=ranks.world)
+    names = names_for(model, has_step=settings.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
-    chosen = choose_task(task, parts, has_step=step is not None, has_loss=loss is not None)
-    settings = replace(settings, task=chosen)
-    folder = FolderSettings(
-        None if out is None else as_path("out", out, expected="a folder's path"),
-        interval=Interval.of(checkpoint_every),
-        keep=as_integer("keep (--keep)", keep, least=1),
-        resume=resume,
-        overwrite=as_flag("overwrite", overwrite),
-        draws=as_flag("report", report),
-    )
+    settings = replace(settings, task=choose_task(settings, parts))
     # Of several processes only the first one reports its progress.
     if not ranks.is_first:
         progress, callbacks = False, []

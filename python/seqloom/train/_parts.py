@@ -141,8 +141,8 @@ class LoaderBatches:
         if not hasattr(self.loader, "__len__"):
             raise ArgumentError(
                 "the default schedule needs the number of batches, but "
-                f"{quote(self.loader)} has no length; give schedule=, such as "
-                "sl.optim.Constant(1e-3)"
+                f"{quote(self.loader)} has no length; give a schedule, such as "
+                "lr=sl.optim.Constant(1e-3)"
             )
         return len(self.loader)
 

@@ -106,8 +106,9 @@ def _prepare_custom(
     """Makes the network for a loss or a step that alone knows what the labels are."""
     if settings.loss is None and settings.step is None:
         raise ArgumentError(
-            "a custom task needs loss=function(outputs, labels) or step=function(model, "
-            'batch, key); or say what the labels are: task="classify", "regress" or '
+            "a custom task needs objective=function(outputs, labels) or "
+            "objective=Objective(step=function(model, batch, key)); or say what the labels "
+            'are: objective="classify", "regress" or '
             '"multilabel"'
         )
     network = _network(model, settings)

@@ -1,9 +1,8 @@
 """The settings of a run and the arguments of `fit`, checked before any work."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from typing import Any, Self, TypeAlias
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from seqloom import optim
 from seqloom._arguments import as_flag, as_integer, as_number, as_seed, quote
@@ -11,36 +10,14 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer
-from seqloom.tensor import Backend
-from seqloom.train._judged import Metric
+from seqloom.tensor import Backend, backend as find_backend
+from seqloom.train._judged import Metric, list_metrics
 from seqloom.train._precision import check_precision
+from seqloom.train._ranks import choose_device
 from seqloom.train._schedule import ScheduleLike, check_schedule, describe_schedule, name_of
 from seqloom.train._update import EQUAL, check_average
+from seqloom.train._values import LR, ClassWeight
 
-ClassWeight: TypeAlias = str | Mapping[str, float] | Sequence[float] | None
-
-LR = 1e-3  # the learning rate by default
-# What other libraries call an argument of `fit`.
-_NAMES = {
-    "accumulate_grad_batches": "accumulate",
-    "ema_decay": "weight_average",
-    "gradient_accumulation_steps": "accumulate",
-    "gradient_clip_val": "clip_norm",
-    "max_grad_norm": "clip_norm",
-    "criterion": "loss",
-    "device": "backend",
-    "learning_rate": "lr",
-    "loss_fn": "loss",
-    "max_epochs": "epochs",
-    "num_epochs": "epochs",
-    "output_dir": "out",
-    "patience": "early_stop",
-    "random_state": "seed",
-    "threads": "num_threads",
-    "val": "valid",
-    "validation_data": "valid",
-    "verbose": "progress",
-}
 _NEEDED = {"batch_size", "lr", "accumulate"}
 # The weight decay of a network that has no wish of its own.
 _DECAY = 0.01
@@ -92,6 +69,19 @@ class Settings:
             self._set("weight_average", self._average())
         if self.weight_decay is not None:
             self._set("weight_decay", self._shrinks())
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Makes the settings of the arguments of `fit` and the fields of its values."""
+        backend = given["backend"]
+        target = find_backend(choose_device(backend), num_threads=given["num_threads"])
+        made: dict[str, Any] = {
+            "backend": backend if isinstance(backend, str) else backend.name,
+            "target": target,
+            "metrics": list_metrics(given["metrics"]),
+        }
+        found: dict[str, Any] = {**given, **made}
+        return cls(**{each.name: found[each.name] for each in fields(cls)})
 
     def _above_0(self, name: str) -> float:
         """Checks a number that must be positive."""
@@ -157,17 +147,9 @@ def _spell(name: str) -> str:
     return f"{name} (--{name.replace('_', '-')})"
 
 
-def check_known(given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuses an argument that `fit` does not have, and names the nearest one."""
-    names = [*known]
-    for name in given:
-        near = [_NAMES[name]] if name in _NAMES else get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}=?" if near else f"it takes {', '.join(names)}"
-        raise TypeError(f"fit() has no argument {name}=; {hint}")
-
-
-def check_kinds(model: object, loss: object, *, resume: object, has_folder: bool) -> None:
+def check_kinds(model: object, given: Mapping[str, Any]) -> None:
     """Refuses arguments of the wrong kind."""
+    loss, resume, has_folder = given["loss"], given["resume"], given["out"] is not None
     if not isinstance(model, (Config, Module)):
         raise ArgumentError(
             f"model must be a Config or a Module, got {quote(model)}; "
@@ -241,17 +223,15 @@ def _check_step(step: object, loss: object) -> None:
         raise ArgumentError("step computes the loss itself: leave out loss, or step")
 
 
-def check_compiled_step(
-    value: object, model: object, *, precision: str, processes: int
-) -> None:
+def check_compiled_step(settings: Settings, model: object, *, processes: int) -> None:
     """Refuses ``compile=True`` where the step cannot be compiled."""
-    if value is not True:
+    if settings.compile is not True:
         return
     if isinstance(model, TorchModule):
         raise ArgumentError(
             "compile=True compiles networks of ours; give torch.compile(module) instead"
         )
-    if precision == "float16":
+    if settings.precision == "float16":
         raise ArgumentError(
             "compile=True: a step in float16 may be skipped; leave compile out, or take "
             'precision="bfloat16"'

@@ -15,7 +15,8 @@ from seqloom.models import Classify, Custom, Examples, Multilabel, Regress, Task
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.nn import Config
 from seqloom.train._parts import Arrays, LoaderBatches, Names, Parts
-from seqloom.train._settings import ClassWeight
+from seqloom.train._settings import Settings
+from seqloom.train._values import ClassWeight
 
 _KNOWN = (Classify.name, Regress.name, Multilabel.name)
 
@@ -31,22 +32,23 @@ def names_for(model: Any, *, has_step: bool) -> Names:
             raise ArgumentError(
                 f"a tuple of {count} arrays is {count - 1} inputs and labels, but "
                 f"{type(model).__name__} asks for {len(asked)} inputs; give a dict of "
-                "arrays by name, or step=function(model, batch, key)"
+                "arrays by name, or objective=Objective(step=function(model, batch, key))"
             )
         return [*asked[: count - 1], "label"]
 
     return names
 
 
-def choose_task(task: str, parts: Parts, *, has_step: bool, has_loss: bool) -> str:
+def choose_task(settings: Settings, parts: Parts) -> str:
     """Chooses the name of the task, and sets it for labels in arrays."""
-    train: Any = parts.train
+    task, train = settings.task, parts.train
+    has_step, has_loss = settings.step is not None, settings.loss is not None
     if task in _KNOWN:
         _read_arrays(task, [part for _, part in parts.list_named()])
     if isinstance(train, LoaderBatches) and task not in {"auto", Custom.name}:
         raise ArgumentError(
             f"task={task!r} needs labels to look at, but the training part is a loader; "
-            "give its dataset or arrays instead, or loss= or step="
+            "give its dataset or arrays instead, or an Objective with a loss or a step"
         )
     if task != "auto":
         return task

@@ -19,7 +19,7 @@ pytestmark = [
 
 def test_a_monitor_of_a_run_on_a_device_has_a_verdict(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
-        sl.train.fit(small, toy(), epochs=2, report=False, backend=cuda_device.TORCH)
+        sl.train.fit(small, toy(), epochs=2, backend=cuda_device.TORCH)
     assert sum(monitor.get_summary()["shares"].values()) == pytest.approx(1)
     assert str(monitor.check_bottleneck())
 
@@ -27,7 +27,7 @@ def test_a_monitor_of_a_run_on_a_device_has_a_verdict(toy, small):
 @cuda_device.on_cuda
 def test_the_monitor_names_the_device(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
-        sl.train.fit(small, toy(500), epochs=3, report=False, backend=cuda_device.TORCH)
+        sl.train.fit(small, toy(500), epochs=3, backend=cuda_device.TORCH)
     first = monitor.get_summary()["gpus"][0]
     assert first["name"] == torch.cuda.get_device_name()
     assert first["samples"] > 0

@@ -1,0 +1,58 @@
+"""Arguments of `fit` that belong together are values; older keywords still do the same."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.train._values import read_arguments
+
+# Keywords of the version before, and how they are given now.
+MOVED = {
+    "task": ("classify", {"objective": "classify"}),
+    "class_weight": (
+        "balanced",
+        {"objective": sl.train.Objective(class_weight="balanced")},
+    ),
+    "early_stop": (1, {"epochs": sl.train.Epochs(2, early_stop=1)}),
+    "drop_last": (True, {"batch_size": sl.train.Batches(drop_last=True)}),
+    "clip_norm": (0.1, {"optimizer": sl.train.Updates(clip_norm=0.1)}),
+    "schedule": (sl.optim.Constant(0.01), {"lr": sl.optim.Constant(0.01)}),
+    "num_threads": (1, {"backend": sl.train.Computation(num_threads=1)}),
+}
+
+
+@pytest.mark.parametrize("keyword", MOVED)
+def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword):
+    old, new = MOVED[keyword]
+    with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will go") as told:
+        before = sl.train.fit(small, toy(), toy(20), **{"epochs": 2, keyword: old})
+    assert told[0].filename == __file__
+    after = sl.train.fit(small, toy(), toy(20), **{"epochs": 2, **new})
+    expected = after.model.to_record()
+    for path, array in before.model.to_record().items():
+        np.testing.assert_array_equal(array, expected[path])
+
+
+def test_fit_takes_at_most_15_arguments():
+    parameters = inspect.signature(sl.train.fit).parameters.values()
+    assert sum(each.kind is not each.VAR_KEYWORD for each in parameters) <= 15
+
+
+def test_a_function_as_objective_is_the_loss():
+    loss = sl.nn.functional.mse_loss
+    given = read_arguments({"objective": loss, "lr": 0.1}, {})
+    assert (given["loss"], given["task"]) == (loss, "auto")
+
+
+def test_a_plain_argument_and_its_value_are_the_same_settings():
+    plain = read_arguments({"epochs": 3, "out": "run", "lr": 0.1}, {})
+    values = {"epochs": sl.train.Epochs(3), "out": sl.train.RunFolder("run"), "lr": 0.1}
+    assert read_arguments(values, {}) == plain
+
+
+def test_a_field_that_another_library_calls_otherwise_is_named_with_its_value(toy, small):
+    hint = r"did you mean optimizer=sl.train.Updates\(clip_norm=...\)\?"
+    with pytest.raises(TypeError, match=hint):
+        sl.train.fit(small, toy(), max_grad_norm=1.0)
