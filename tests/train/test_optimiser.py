@@ -162,9 +162,8 @@ def test_the_weights_that_are_kept_are_averaged_where_the_optimiser_averages(toy
     [
         ({"optimizer": "sgd"}, "optimizer must be an optimiser such as"),
         ({"optimizer": sl.optim.SGD}, "optimizer must be an optimiser such as"),
-        ({"schedule": 0.1}, "schedule must be an object such as"),
-        ({"schedule": sl.optim.Constant}, "schedule must be an object such as"),
-        ({"schedule": sl.optim.Constant(0.1), "lr": 0.1}, "both give the learning rate"),
+        ({"lr": "fast"}, r"lr .--lr. must be a number above 0"),
+        ({"lr": sl.optim.Constant}, "schedule must be an object such as"),
         ({"optimizer": sl.optim.SGD(), "weight_decay": 0.1}, "SGD.weight_decay=0.1"),
         ({"metrics": "f1"}, "metrics must be a dict"),
         ({"metrics": {"f1": 3}}, "the metric 'f1' must be a function"),

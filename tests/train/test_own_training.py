@@ -287,7 +287,7 @@ def count(model, batch):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"loss": None}, ArgumentError, "a custom task needs loss="),
+        ({"loss": None}, ArgumentError, "a custom task needs objective="),
         (
             {"step": count, "loss": None},
             GradientError,
@@ -320,7 +320,7 @@ def test_an_iterable_without_a_length_needs_a_schedule():
             return iter([table()])
 
     data: Any = Endless()
-    with pytest.raises(ArgumentError, match="has no length; give schedule="):
+    with pytest.raises(ArgumentError, match="has no length; give a schedule, such as lr="):
         train(TwoInputs(), data, loss=F.mse_loss)
     schedule = sl.optim.Constant(0.05)
     assert is_learning(train(TwoInputs(), data, loss=F.mse_loss, schedule=schedule))

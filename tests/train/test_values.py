@@ -1,22 +1,24 @@
 """Arguments of `fit` that belong together are values; older keywords still do the same."""
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.errors import ArgumentError
 from seqloom.train._values import read_arguments
 
 # Keywords of the version before, and how they are given now.
-MOVED = {
+MOVED: dict[str, Any] = {
     "task": ("classify", {"objective": "classify"}),
     "class_weight": (
         "balanced",
         {"objective": sl.train.Objective(class_weight="balanced")},
     ),
     "early_stop": (1, {"epochs": sl.train.Epochs(2, early_stop=1)}),
-    "drop_last": (True, {"batch_size": sl.train.Batches(drop_last=True)}),
+    "accumulate": (2, {"batch_size": sl.train.Batches(accumulate=2)}),
     "clip_norm": (0.1, {"optimizer": sl.train.Updates(clip_norm=0.1)}),
     "schedule": (sl.optim.Constant(0.01), {"lr": sl.optim.Constant(0.01)}),
     "num_threads": (1, {"backend": sl.train.Computation(num_threads=1)}),
@@ -27,12 +29,19 @@ MOVED = {
 def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword):
     old, new = MOVED[keyword]
     with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will go") as told:
-        before = sl.train.fit(small, toy(), toy(20), **{"epochs": 2, keyword: old})
+        options: Any = {"epochs": 2, keyword: old}
+        before = sl.train.fit(small, toy(), toy(20), **options)
     assert told[0].filename == __file__
     after = sl.train.fit(small, toy(), toy(20), **{"epochs": 2, **new})
     expected = after.model.to_record()
     for path, array in before.model.to_record().items():
         np.testing.assert_array_equal(array, expected[path])
+
+
+@pytest.mark.filterwarnings("ignore:fit.schedule")
+def test_an_older_schedule_refuses_another_rate(toy, small):
+    with pytest.raises(ArgumentError, match="both give the learning rate"):
+        sl.train.fit(small, toy(), schedule=sl.optim.Constant(0.1), lr=0.1)
 
 
 def test_fit_takes_at_most_15_arguments():
