@@ -32,7 +32,8 @@ def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword
         options: Any = {"epochs": 2, keyword: old}
         before = sl.train.fit(small, toy(), toy(20), **options)
     assert told[0].filename == __file__
-    after = sl.train.fit(small, toy(), toy(20), **{"epochs": 2, **new})
+    options = {"epochs": 2, **new}
+    after = sl.train.fit(small, toy(), toy(20), **options)
     expected = after.model.to_record()
     for path, array in before.model.to_record().items():
         np.testing.assert_array_equal(array, expected[path])
