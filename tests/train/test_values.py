@@ -28,8 +28,8 @@ MOVED: dict[str, Any] = {
 @pytest.mark.parametrize("keyword", MOVED)
 def test_an_older_keyword_warns_and_trains_as_its_value_does(toy, small, keyword):
     old, new = MOVED[keyword]
+    options: Any = {"epochs": 2, keyword: old}
     with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will go") as told:
-        options: Any = {"epochs": 2, keyword: old}
         before = sl.train.fit(small, toy(), toy(20), **options)
     assert told[0].filename == __file__
     options = {"epochs": 2, **new}
