@@ -202,28 +202,6 @@ def _read_genotypes(place: Path) -> str:
     )
 
 
-def _compile(place: Path) -> str:
-    """Runs a compiled step of training, whose layout is kept in the cache."""
-    os.environ["SEQLOOM_CACHE"] = str(place / "home")
-    layers = [sl.nn.Linear(8, 8) for _ in range(6)]  # of a smaller one nothing is kept
-    model = sl.nn.Sequential(*layers, sl.nn.Linear(8, 2)).bind("numpy", sl.Key(0))
-    random, optimizer = np.random.default_rng(0), sl.optim.AdamW()
-    x = model.backend.tensor(random.normal(size=(64, 8)).astype(np.float32))
-    label = model.backend.tensor(np.arange(64) % 2)
-    step = sl.tensor.compile(partial(_step, optimizer=optimizer))
-    losses = [step(model, x=x, label=label).item() for _ in range(3)]
-    return repr([round(loss, 5) for loss in losses])
-
-
-def _step(model: Any, *, optimizer: Any, x: Any, label: Any) -> Any:
-    def loss_of(model: Any) -> Any:
-        return sl.nn.functional.cross_entropy(model(x), label)
-
-    loss, grads = sl.nn.value_and_grad(loss_of)(model)
-    optimizer.step(0.01, model, grads)
-    return loss
-
-
 def _report(place: Path, *, value: float = 0.9) -> None:
     losses = {"training": [value, 0.5], "validation": [0.8, 0.6]}
     curves = (sl.report.Curve("loss", losses),)
@@ -266,7 +244,6 @@ def job_writers() -> Iterator[Writer]:
     yield Writer("scores, seqloom-run", _before_scores, _score, _read_scores)
     yield Writer("cache, sequences", do_nothing, _cached, _read_cached, is_job=True)
     yield Writer("cache, genotypes", do_nothing, _genotypes, _read_genotypes, is_job=True)
-    yield Writer("cache, compiled steps", do_nothing, _compile, _compile, is_job=True)
     before = partial(_report, value=0.7)
     yield Writer("report", before, _report, _read_report, is_job=True, step=8)
 
