@@ -6,7 +6,6 @@ import resource
 import numpy as np
 import pytest
 from faults._apart import run_apart
-from faults._job_writers import _compile
 from faults._readers import readers
 
 import seqloom as sl
@@ -50,10 +49,3 @@ def test_a_cache_that_cannot_be_made_is_named(tmp_path):
     cache = tmp_path / "file/cache"
     with pytest.raises(sl.errors.FileError, match="file/cache/genotypes: cannot cache"):
         sl.data.GenotypeDataset(tmp_path / "x.bed", memory=0, cache=cache)
-
-
-def test_a_compiled_step_needs_no_cache(tmp_path):
-    (tmp_path / "home").write_text("")  # where the cache would be is a file
-    kept = run_apart(lambda: _compile(tmp_path / "other"))
-    alone = run_apart(lambda: _compile(tmp_path))
-    assert alone.value == kept.value is not None
