@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seqloom.train._judged import Part
 
 MARK = "<!-- Written by seqloom. Remove this line, and no run replaces your text. -->"
-# What the hubs call our measures, and what they call our tasks.
+# The names of our metrics and tasks on model hubs.
 _MEASURES = {
     "accuracy": "accuracy",
     "mcc": "matthews_correlation",
@@ -38,7 +38,7 @@ _MEASURES = {
     "rmse": "rmse",
 }
 _TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
-# Below so many records of a class its figures are little more than a guess.
+# The figures of a class with fewer records are little more than a guess.
 _FEW = 50
 
 
@@ -67,15 +67,18 @@ def _make(
     name: str, trained: Trained, *, report: Report, judged: Mapping[str, Part]
 ) -> str:
     """Makes the card of a run that has this name."""
+    facts = [(key, str(value)) for key, value in report.facts.items()]
+    facts.append(("written by", f"seqloom {metadata.version('seqloom')}"))
+    limits = [*report.notes, *limits_of(trained, judged)]
     sections = [
         _front(name, trained, judged),
         f"{MARK}\n\n# {_text(name)}\n\n{_text(report.lead)}",
         _usage(name),
         _results(trained, judged),
-        _data(report),
-        _limits(report, trained, judged),
+        f"## Data and training\n\n{_table(('what', 'value'), facts)}",
+        "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in limits),
     ]
-    return "\n\n".join(section for section in sections if section) + "\n"
+    return "\n\n".join(sections) + "\n"
 
 
 def _front(name: str, trained: Trained, judged: Mapping[str, Part]) -> str:
@@ -174,21 +177,8 @@ def _share(hits: int, total: int) -> tuple[str, str]:
     return f"{hits / total:.4f}", _spell(*wilson_interval(int(hits), int(total)))
 
 
-def _data(report: Report) -> str:
-    """Lists what the model was made of and from."""
-    rows = [(key, str(value)) for key, value in report.facts.items()]
-    rows.append(("written by", f"seqloom {metadata.version('seqloom')}"))
-    return f"## Data and training\n\n{_table(('what', 'value'), rows)}"
-
-
-def _limits(report: Report, trained: Trained, judged: Mapping[str, Part]) -> str:
-    """Lists what nobody has shown of the model."""
-    sentences = [*report.notes, *limits_of(trained, judged)]
-    return "## Limits\n\n" + "\n".join(f"- {_text(sentence)}" for sentence in sentences)
-
-
 def limits_of(trained: Trained, judged: Mapping[str, Part]) -> Iterator[str]:
-    """Says what follows from how the model was judged."""
+    """Lists what the figures do not show, from how the model was judged."""
     if not judged:
         yield "No figure says how good the model is."
     elif "test" not in judged:
