@@ -87,7 +87,7 @@ def test_equal_sequences_are_one_group_of_a_split():
 
 
 def test_more_records_than_are_compared_leave_no_hashes(monkeypatch):
-    monkeypatch.setattr("seqloom.data._letter_hashes._MAX_RECORDS", 5)
+    monkeypatch.setattr("seqloom.data._parts._MAX_RECORDS", 5)
     assert fit().trained.known_letters is None
 
 

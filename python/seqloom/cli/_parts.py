@@ -81,7 +81,7 @@ def _cut(
 
 def _equal_sequences(whole: "Dataset", parts: int) -> str | None:
     """Keeps equal sequences in one part, where there are any, and enough of others."""
-    from seqloom.data._letter_hashes import hash_letters
+    from seqloom.data._parts import hash_letters
 
     hashes = hash_letters(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))

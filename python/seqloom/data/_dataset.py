@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from typing import TYPE_CHECKING, Any, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from seqloom._arguments import as_integer, check_sized
+from seqloom._arguments import as_integer
 from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import as_html, class_counts, composition, describe
 from seqloom.data._frame import mask_by_id
@@ -43,11 +43,6 @@ class Dataset:
         labels: A label for each row.
 
     Attributes:
-        source: What records are read from.
-        rows: The rows of the source that this dataset has.
-        encoder: Encodes letters as numbers; None leaves them as they are.
-        augment: Changes letters before they are encoded, or None.
-        seed: Seed of the augmentation.
         labels: The label of each record, or None.
         task: What labels are: ``"classify"``, ``"regress"`` or ``"multilabel"``.
         classes: The names of the classes, those too that no record has.
@@ -114,11 +109,6 @@ class Dataset:
     def kind(self) -> str:
         """The name of the function that makes such a dataset, or a part of one."""
         return self.source.kind if self._whole is None else "Subset"
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether records have ids; False if their ids are numbers."""
-        return self.source.has_ids
 
     @property
     def jitter(self) -> int:
@@ -275,11 +265,6 @@ class Dataset:
 
         Raises:
             OutOfRangeError: A position is out of range.
-
-        Examples:
-            >>> from seqloom.data import SequenceDataset
-            >>> SequenceDataset({"x": "ACGT", "y": "GG"}).ids_of([1])
-            ['y']
         """
         return self.source.ids(self.rows[positions(indices, len(self))])
 
@@ -379,30 +364,11 @@ class Dataset:
 
         Returns:
             What ``batch`` gives for all records, in order.
-
-        Examples:
-            >>> from seqloom.data import SequenceDataset
-            >>> SequenceDataset({"x": "ACGT"}).to_numpy()["sequence"]
-            [b'ACGT']
         """
         return self._columns(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
-        """Fetches several items at once.
-
-        Args:
-            indices: Their positions, from 0.
-            epoch: The epoch they are asked for in; None takes the one that was set last.
-
-        Returns:
-            One dict each.
-
-        Examples:
-            >>> import numpy as np
-            >>> from seqloom.data import SequenceDataset
-            >>> SequenceDataset({"x": "ACGT"}).items_at(np.array([0]))[0]["sequence"]
-            b'ACGT'
-        """
+        """Fetches several items at once, by checked positions."""
         return items_of(self._columns(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
@@ -410,13 +376,6 @@ class Dataset:
 
         Returns:
             A dataset of the same records; this one where nothing is random.
-
-        Examples:
-            >>> from seqloom.augment import Mutate
-            >>> from seqloom.data import SequenceDataset
-            >>> data = SequenceDataset({"x": "AAAA"}, augment=Mutate(rate=1.0))
-            >>> data.plain()[0]["sequence"]
-            b'AAAA'
         """
         return self if self._epoch is None else self.replace(augment=None, _epoch=None)
 
@@ -457,23 +416,7 @@ class Dataset:
         )
 
     def learning_from(self, indices: Rows) -> Dataset:
-        """Shows the same records, standardised by some of them unless they are already.
-
-        Args:
-            indices: The positions of the records to learn from.
-
-        Returns:
-            A dataset of the same records; this one if there is nothing to learn.
-
-        Examples:
-            >>> import numpy as np
-            >>> from seqloom.data import GenotypeDataset
-            >>> from seqloom.io import to_bed
-            >>> to_bed("a.bed", np.array([[0, 2], [1, 1], [2, 0]]))
-            >>> data = GenotypeDataset("a.bed", phenotype=False)
-            >>> data.learning_from(np.array([0, 1]))[0]["inputs"].tolist()
-            [-1.0, 1.0]
-        """
+        """Returns the same records, standardised by some of them if they are not yet."""
         source = self.source.fitted(self.rows[indices])
         if source is self.source:
             return self
@@ -490,10 +433,6 @@ class Dataset:
 
         Raises:
             ArgumentError: The number is negative.
-
-        Examples:
-            >>> from seqloom.data import SequenceDataset
-            >>> SequenceDataset({"x": "ACGT"}).set_epoch(3)
         """
         (self._epoch or Epoch()).set(epoch)
 
@@ -510,11 +449,6 @@ class Dataset:
 
         Returns:
             A string that is the same for the same content, whatever the files' names.
-
-        Examples:
-            >>> from seqloom.data import SequenceDataset
-            >>> len(SequenceDataset({"x": "ACGT"}).fingerprint())
-            32
         """
         if self._whole is not None:
             content = self._whole.fingerprint().encode() + self.indices.tobytes()
@@ -532,25 +466,7 @@ class Dataset:
         return self._maker().is_native
 
     def native_batches(self, **shape: Any) -> NativeBatchMaker:
-        """Prepares batches that Rust makes without the interpreter.
-
-        Args:
-            **shape: ``length`` and ``multiple``, as for ``batch``.
-
-        Returns:
-            What makes the batch of some positions.
-
-        Raises:
-            ArgumentError: Python is needed; ``supports_native_batches`` says so.
-
-        Examples:
-            >>> import numpy as np
-            >>> from seqloom.data import SequenceDataset
-            >>> from seqloom.encode import OneHot
-            >>> data = SequenceDataset({"x": "ACGT", "y": "GG"}, encoder=OneHot("dna"))
-            >>> data.native_batches(multiple=8).make(np.array([1]))["inputs"].shape
-            (1, 4, 8)
-        """
+        """Prepares batches of a ``length`` or a ``multiple`` that Rust makes."""
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
@@ -559,45 +475,4 @@ class Dataset:
         rows = None if is_all else self.rows
         return BatchMaker(
             self.source, self.encoder, self.augment, self.seed, self.labels, rows
-        )
-
-
-def Subset(dataset: Dataset, indices: ArrayLike) -> Dataset:
-    """Selects records of a dataset, as ``dataset.select(indices)`` does.
-
-    Parts of one dataset are joined by ``+``: ``train + valid``.
-
-    Args:
-        dataset: The whole dataset, or a part of it.
-        indices: Positions of the records, or a mask of True and False.
-
-    Returns:
-        The part.
-
-    Raises:
-        ArgumentError: The indices are neither integers nor a mask.
-        OutOfRangeError: A position is out of range.
-
-    Examples:
-        >>> from seqloom.data import SequenceDataset
-        >>> part = Subset(SequenceDataset({"x": "ACGT", "y": "GG"}), [1])
-        >>> part.ids, part
-        (['y'], Subset(1 sequence of 2))
-    """
-    check_sized("dataset", dataset)
-    check_dataset(dataset)
-    return dataset.select(indices)
-
-
-def has_letters(dataset: Any) -> TypeGuard[Dataset]:
-    """Return True for a dataset of ours whose records have letters."""
-    return isinstance(dataset, Dataset) and dataset.source.has_letters
-
-
-def check_dataset(dataset: Any) -> None:
-    """Raise if a value is not a dataset of ours, such as a list."""
-    if not isinstance(dataset, Dataset):
-        raise ArgumentError(
-            "dataset must be a dataset of sl.data, or a part of one, got "
-            f"{type(dataset).__name__}"
         )

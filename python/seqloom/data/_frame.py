@@ -146,7 +146,7 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
     if keys is None:
         return None
     in_order = f"for values in the order of the records give {name}.to_numpy()"
-    if not is_dict and not getattr(dataset, "has_ids", True):
+    if not is_dict and not getattr(getattr(dataset, "source", dataset), "has_ids", True):
         raise ArgumentError(
             f"{name} has an index, but the records have no ids to join it to: {in_order}"
         )

@@ -9,9 +9,9 @@ import numpy as np
 
 from seqloom._arguments import as_flag, as_seed
 from seqloom._key import Key
-from seqloom.data._dataset import check_dataset
 from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._order import permutation
+from seqloom.data._parts import check_dataset
 from seqloom.data.label._cells import is_nothing
 from seqloom.errors import ArgumentError
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._warning import warn_user
-from seqloom.data._letter_hashes import letters_of
+from seqloom.data._parts import letters_of
 from seqloom.errors import SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._extent import leaves_out
-from seqloom.data._letter_hashes import letters_of
+from seqloom.data._parts import letters_of
 from seqloom.infer._loop import evaluation_batch_size, run_model
 from seqloom.infer._progress import OnBatch
 from seqloom.infer._strands import run_strands

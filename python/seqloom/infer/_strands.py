@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.augment import ReverseComplement
-from seqloom.data._dataset import has_letters
+from seqloom.data._parts import has_letters
 from seqloom.errors import ArgumentError
 from seqloom.infer._loop import run_model
 from seqloom.infer._progress import OnBatch

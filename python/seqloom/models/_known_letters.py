@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data._letter_hashes import hash_letters
+from seqloom.data._parts import hash_letters
 from seqloom.record import Record, load
 
 # Beside config.json: a hash of the letters of each training record.

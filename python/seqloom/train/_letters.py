@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data._letter_hashes import letters_of
+from seqloom.data._parts import letters_of
 from seqloom.infer._attributions import mark_sequence
 from seqloom.infer._probe import Probe, letters_to_change, neutral_of, why_not_hidden
 from seqloom.infer._scores import order_of

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom._arguments import as_number, quote
-from seqloom.data._letter_hashes import hash_letters
+from seqloom.data._parts import hash_letters
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._forward import Forward
 from seqloom.infer._predict import check_values

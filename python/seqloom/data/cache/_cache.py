@@ -14,8 +14,9 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import check_path, check_uncut
 from seqloom._ragged import Ragged, offsets_of
-from seqloom.data._dataset import Dataset, has_letters
+from seqloom.data._dataset import Dataset
 from seqloom.data._extent import mask_of, padded_length, position_axis
+from seqloom.data._parts import has_letters
 from seqloom.data._ring import empty
 from seqloom.data._source import Fetched, FetchOptions, Source, fetch_letters
 from seqloom.data.cache._cache_folder import CacheFolder
