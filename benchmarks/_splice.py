@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from seqloom import _demo
-from seqloom.data import Dataset, SequenceDataset
+from seqloom.data import Dataset, Labels, SequenceDataset
 from seqloom.encode import OneHot
 
 
 def read(part: str) -> Dataset:
     """Reads the training part ("train") or the test part ("test")."""
     fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
-    classes = ("EI", "IE", "N")
-    return SequenceDataset(fasta, labels=table, classes=classes, encoder=OneHot("dna"))
+    labels = Labels(table, classes=("EI", "IE", "N"))
+    return SequenceDataset(fasta, labels=labels, encoder=OneHot("dna"))
 
 
 def windows_as_groups(data: Dataset) -> dict[str, str]:

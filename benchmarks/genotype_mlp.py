@@ -82,7 +82,7 @@ def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, f
 
 def ridge(teach: Dataset, held: Dataset) -> float:
     """Fits ridge regression and judges it on what was held out."""
-    encoder = teach.encoder.fit(teach)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue] - genotypes
+    encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
     model = RidgeCV(PENALTIES).fit(known["inputs"], known["label"])
     guess = model.predict(new["inputs"])

@@ -66,7 +66,8 @@ plt.show()
 # which also standardises the variants.
 
 # %%
-data = sl.data.GenotypeDataset("people.bed", "trait.txt", label_column="height")
+labels = sl.data.Labels("trait.txt", label_column="height")
+data = sl.data.GenotypeDataset("people.bed", labels)
 train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
 config = sl.models.GenotypeMLPConfig.for_data(train)
 run = sl.train.fit(config, train, valid, test=test, out="runs/height", progress=False)

@@ -41,12 +41,11 @@ def read_splice(seed: int) -> Splice:
 def _read(part: str, classes: tuple[str, ...] | None) -> "Dataset":
     """Reads one part of the official split."""
     from seqloom import _demo
-    from seqloom.data import SequenceDataset
+    from seqloom.data import Labels, SequenceDataset
     from seqloom.encode import OneHot
 
     return SequenceDataset(
         _demo.path(f"{part}.fa.gz"),
-        labels=_demo.path(f"{part}.tsv"),
-        classes=classes,
+        labels=Labels(_demo.path(f"{part}.tsv"), classes=classes),
         encoder=OneHot("dna"),
     )

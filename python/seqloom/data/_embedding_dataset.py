@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -15,7 +15,7 @@ from seqloom._config import JsonConfig
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import Frame, index_of, key_text
 from seqloom.data._source import FetchOptions, Source
-from seqloom.data.label._cells import MISSING, LabelColumn
+from seqloom.data.label._cells import LabelColumn
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._numbers import number_joined
 from seqloom.data.label._source import (
@@ -28,8 +28,6 @@ from seqloom.data.label._source import (
 from seqloom.errors import ArgumentError, LabelError, ShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from seqloom.data._source import Rows
@@ -101,12 +99,7 @@ def EmbeddingDataset(
     labels: Any = None,
     *,
     layer: int | None = None,
-    classes: Iterable[str] | None = None,
-    task: str = "auto",
-    id_column: str = "id",
-    label_column: str | Sequence[str] = "label",
-    unlabelled: str = "error",
-    missing: Iterable[str] = MISSING,
+    **old: Any,
 ) -> Dataset:
     """Embeddings by number, with labels that are joined by id.
 
@@ -116,14 +109,10 @@ def EmbeddingDataset(
     Args:
         embeddings: A folder that `seqloom.infer.load` opened, or a dict from id to row.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records; a ``Labels`` holds these and the options below. None: no labels.
+            records; a ``Labels`` says how they are read. None: no labels.
         layer: Number of the layer; None: the last of those that the folder has.
-        classes: The order of the classes; a label outside is an error. None sorts them.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
-        id_column: The tables' column of ids.
-        label_column: The tables' column of labels, or several of numbers.
-        unlabelled: ``"error"`` for a record without a label, ``"skip"`` to leave it out.
-        missing: The texts that are no label.
+        **old: Options of ``Labels``, as they were given before: write
+            ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -144,9 +133,7 @@ def EmbeddingDataset(
     """
     rows = rows_of(embeddings)
     encoder = describe_rows(rows, layer)
-    options: dict[str, Any] = {"classes": classes, "task": task, "missing": missing}
-    options |= {"id_column": id_column, "label_column": label_column}
-    labels = Labels.of(labels, USUAL, unlabelled=unlabelled, **options)
+    labels = Labels.of(labels, USUAL, old)
     labels.check_usual("coding", of="GenotypeDataset")
     labels.check_usual("label_from_header", of="SequenceDataset")
     source, column = EmbeddingSource(rows, encoder), _label(labels, rows.ids)

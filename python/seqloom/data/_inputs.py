@@ -125,6 +125,6 @@ class Inputs:
         if path in self.held:
             yield self.held[path]
             return
-        reader = open_sequences(path, **self.reading.of_files)
-        with cast("SequenceReader", reader) as reader:
+        opened = open_sequences(path, **self.reading.of_files)
+        with cast("SequenceReader", opened) as reader:
             yield from reader.batches(_RECORDS, max_bytes=_BYTES)

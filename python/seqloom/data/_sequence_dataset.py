@@ -16,13 +16,11 @@ from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sequence_source import SequenceSource
 from seqloom.data._source import each_letters
 from seqloom.data._sources import sources_of
-from seqloom.data.label._cells import MISSING
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._record_labels import label_records
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterable, Sequence
 
     from seqloom.data._encoder import Encoder
 
@@ -33,22 +31,17 @@ def SequenceDataset(
     encoder: Encoder | None = None,
     augment: Any = None,
     labels: Any = None,
-    classes: Iterable[str] | None = None,
     max_length: int | None = None,
     seed: int = 0,
     id_column: str = "id",
-    label_column: str | Sequence[str] = "label",
-    label_from_header: str | re.Pattern[str] | None = None,
     sequence_column: str = "sequence",
-    unlabelled: str = "error",
-    missing: Iterable[str] = MISSING,
-    task: str = "auto",
     quality: str = "phred33",
     comments: str = "error",
     whitespace: str = "error",
     ids: str = "error",
     id_from_header: str | re.Pattern[str] | None = None,
     in_memory: bool | None = None,
+    **old: Any,
 ) -> Dataset:
     """Sequences of files or from memory, augmented and encoded when asked for, with labels.
 
@@ -85,21 +78,12 @@ def SequenceDataset(
             list of numbers in the order of the records; ``"file"`` where each
             file is a class, called as the file is without its endings, or a dict from file
             to label. None takes the column of a table of sequences, if it has one; False
-            leaves labels out. A ``Labels`` holds these and the options of labels below.
-        classes: The order of the classes; a label outside is an error. None sorts them.
+            leaves labels out. A ``Labels`` says how they are read.
         max_length: A longer sequence is an error.
         seed: Seed of the augmentation.
         id_column: The tables' column of ids; without one records are numbered from 0, and
             ``report`` counts them.
-        label_column: The tables' column of labels, or several of numbers.
         sequence_column: The column of sequences, of a table of sequences.
-        label_from_header: A regular expression instead of tables; its group named
-            ``label``, else its first group, else all that it matches is the label.
-        unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
-        missing: The texts that are no label, such as NA, NaN and a point; None and NaN
-            never are one. A name that ``classes`` has is a class.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``: names between
-            commas in one column, lists of names in memory, or 0 and 1 in several.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
@@ -112,6 +96,8 @@ def SequenceDataset(
             accession in UniProt's ``sp|P12345|NAME``. None takes the first word.
         in_memory: Whether all records are held in memory; None holds them where ids,
             letters and qualities are below 1 GiB.
+        **old: Options of ``Labels``, as they were given before: write
+            ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -136,16 +122,8 @@ def SequenceDataset(
         >>> print(SequenceDataset({"sequence": ["ACGT", "GG"], "label": ["no", "yes"]}))
         2 sequences of 2 to 4; no 1, yes 1
     """
-    labels = Labels.of(
-        labels,
-        replace(USUAL, id_column=id_column),  # of the table of sequences, too
-        classes=classes,
-        label_column=label_column,
-        label_from_header=label_from_header,
-        unlabelled=unlabelled,
-        missing=missing,
-        task=task,
-    )
+    # The column of ids of the table of sequences, too.
+    labels = Labels.of(labels, replace(USUAL, id_column=id_column), old)
     labels.check_usual("coding", of="GenotypeDataset")
     if in_memory is not None:
         in_memory = as_flag("in_memory", in_memory)

@@ -14,6 +14,7 @@ from seqloom.data import (
     EmbeddingEncoder,
     GenotypeDataset,
     GenotypeEncoder,
+    Labels,
     SequenceDataset,
 )
 from seqloom.data._frame import Frame
@@ -62,11 +63,11 @@ def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
         check_examples("data", data)
         return cast("Examples", seen_by(trained.encoder, data))
     task = trained.task.name
-    options: dict[str, Any] = {"classes": trained.classes, "task": task}
-    if task != "classify" and len(trained.classes) > 1:
-        options["label_column"] = trained.classes
+    has_columns = task != "classify" and len(trained.classes) > 1
+    columns = trained.classes if has_columns else None
+    labels = Labels(classes=trained.classes, task=task, label_column=columns)
     with replace_remedies(_DATASET):
-        return SequenceDataset(data, encoder=trained.encoder, **options)
+        return SequenceDataset(data, encoder=trained.encoder, labels=labels)
 
 
 def _is_of_sequences(data: object) -> bool:

@@ -7,8 +7,8 @@ import numpy as np
 from seqloom.data.genotype._files import memory_of
 from seqloom.data.genotype._people import People
 from seqloom.data.genotype._phenotype import Missing, states_of
-from seqloom.data.genotype._statistics import mean_and_scale
-from seqloom.data.genotype._variants import Variants, choose_rows, match
+from seqloom.data.genotype._statistics import Variants, mean_and_scale
+from seqloom.data.genotype._variants import choose_rows, match
 
 
 def test_marks_of_missing_values_ignore_case_and_compare_numbers_as_numbers() -> None:

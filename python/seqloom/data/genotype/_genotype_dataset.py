@@ -26,7 +26,7 @@ from seqloom.io.plink._open_bed import open_bed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from seqloom.data._source import Rows
     from seqloom.data.genotype._people import People
@@ -51,14 +51,7 @@ def GenotypeDataset(
     count_A1: bool = True,
     fam: str | os.PathLike[str] | None = None,
     bim: str | os.PathLike[str] | None = None,
-    classes: Iterable[str] | None = None,
-    task: str = "auto",
-    coding: str = "auto",
-    missing: Iterable[str] = MISSING,
-    unlabelled: str = "error",
     missing_covariates: str = "error",
-    id_column: str | None = None,
-    label_column: str | Sequence[str] | None = None,
     covariate_columns: Sequence[str] | None = None,
     dtype: str = "float32",
     output: str = "numbers",
@@ -67,6 +60,7 @@ def GenotypeDataset(
     num_threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
     skip_format_check: bool = False,
+    **old: Any,
 ) -> Dataset:
     """Genotypes of a PLINK .bed, standardised when asked for, with labels and covariates.
 
@@ -94,7 +88,7 @@ def GenotypeDataset(
             with IIDs as the names of its rows, a dict from IID to value, or an array, a
             series or a list of numbers in the order of the .fam. None takes the sixth
             column of the .fam, if it tells samples apart; False leaves labels out. A
-            ``Labels`` holds these and the options of labels below.
+            ``Labels`` says how they are read.
         covariates: The same, of numbers. With a fitted encoder, columns that it does not
             read are left out and counted in ``report["unused_covariates"]``.
         by: What an item is: ``"sample"`` or ``"variant"``.
@@ -106,15 +100,7 @@ def GenotypeDataset(
         count_A1: Whether copies of allele 1 are counted.
         fam: The table of individuals; None is beside the .bed.
         bim: The table of variants; None is beside the .bed.
-        classes: The order of the classes; None sorts them.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
-        coding: What a phenotype of 0, 1 and 2 means: ``"01"`` and ``"12"`` are control and
-            case; ``"auto"`` finds out, and refuses what may be either.
-        missing: What stands for no value. Samples with such a phenotype are left out.
-        unlabelled: ``"error"`` for a sample without a row, ``"skip"`` to leave it out.
         missing_covariates: ``"error"``, or ``"mean"`` to fill in the mean.
-        id_column: The tables' column of ids; None is FID and IID, or IID.
-        label_column: The column of labels, or several of numbers; None is the only one.
         covariate_columns: The columns of covariates; None takes all.
         dtype: ``"float32"`` or ``"float64"``.
         output: ``"numbers"``, or ``"codes"`` for two-bit codes, which
@@ -125,6 +111,8 @@ def GenotypeDataset(
         num_threads: How many threads may make a copy and count; None takes all.
         progress: Called now and then with the bytes of codes that are done, and all.
         skip_format_check: Leaves out what the file's last bytes tell about the tables.
+        **old: Options of ``Labels``, as they were given before: write
+            ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -149,17 +137,7 @@ def GenotypeDataset(
     check_function("progress", progress)
     skip_format_check = as_flag("skip_format_check", skip_format_check)
     count_A1 = as_flag("count_A1", count_A1)
-    labels = Labels.of(
-        phenotype,
-        Labels(missing=MISSING),
-        classes=classes,
-        task=task,
-        coding=coding,
-        missing=missing,
-        unlabelled=unlabelled,
-        id_column=id_column,
-        label_column=label_column,
-    )
+    labels = Labels.of(phenotype, Labels(missing=MISSING), old)
     labels.check_usual("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted(bed, count_a1=count_A1)

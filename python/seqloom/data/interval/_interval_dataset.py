@@ -16,14 +16,12 @@ from seqloom.data.interval._interval_source import IntervalSource
 from seqloom.data.interval._intervals import FARTHEST, read_intervals
 from seqloom.data.interval._spans import Genome, check_edges, spans_of
 from seqloom.data.interval._strand import alphabet_of, check_strands
-from seqloom.data.label._cells import MISSING, LabelColumn
+from seqloom.data.label._cells import LabelColumn
 from seqloom.data.label._interval_labels import check_label_options, label_intervals
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     from seqloom.data._encoder import Encoder
@@ -45,13 +43,8 @@ def IntervalDataset(
     jitter: int = 0,
     edge: str = "error",
     labels: Any = None,
-    classes: Iterable[str] | None = None,
     seed: int = 0,
-    id_column: str = "id",
-    label_column: str | Sequence[str] = "label",
-    unlabelled: str = "error",
-    missing: Iterable[str] = MISSING,
-    task: str = "auto",
+    **old: Any,
 ) -> Dataset:
     """Parts of the sequences of one file, read where they lie, with their labels.
 
@@ -83,13 +76,9 @@ def IntervalDataset(
             of labels, or several as paths; ``"file"``: each file of intervals is a class; a
             dict from file of intervals to label. A ``Labels`` holds these and the options
             of labels below.
-        classes: The order of the classes; None sorts them.
         seed: Seed of the random shifts and of the augmentation.
-        id_column: The labels' table's column of ids.
-        label_column: The labels' table's column of labels, or several of numbers.
-        unlabelled: ``"error"`` for an interval without a label, ``"skip"`` to leave it out.
-        missing: The texts that are no label, such as NA, NaN and a point.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
+        **old: Options of ``Labels``, as they were given before: write
+            ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -109,16 +98,7 @@ def IntervalDataset(
         [('chr1:0-4(+)', b'AACC'), ('chr1:2-6(-)', b'CCGG')]
     """
     check_encoder(encoder)
-    labels = Labels.of(
-        labels,
-        USUAL,
-        classes=classes,
-        id_column=id_column,
-        label_column=label_column,
-        unlabelled=unlabelled,
-        missing=missing,
-        task=task,
-    )
+    labels = Labels.of(labels, USUAL, old)
     check_label_options(labels)
     check_integer("jitter", jitter, most=FARTHEST)
     if width is not None:

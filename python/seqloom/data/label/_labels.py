@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_choice, quote
+from seqloom._warning import warn_user
 from seqloom.data._frame import values_of
 from seqloom.data._paths import expand
 from seqloom.data.label._cells import MISSING, Cells, as_cell, marks_of
@@ -36,8 +37,8 @@ class Labels:
     """Says where the labels of a dataset come from, and how they are read.
 
     Every dataset takes one: as ``labels`` of ``SequenceDataset``, ``SequenceStream`` and
-    ``IntervalDataset``, as ``phenotype`` of ``GenotypeDataset``. The datasets also take the
-    same options one by one; ``Labels`` holds them together, for several datasets.
+    ``IntervalDataset``, as ``phenotype`` of ``GenotypeDataset``. For one version datasets
+    also take the same options one by one.
 
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, a dict
@@ -100,12 +101,22 @@ class Labels:
         object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, labels: object, usual: Labels, **options: Any) -> Labels:
-        """Takes a `Labels` or what one holds, completed by what a dataset usually reads."""
-        options["missing"] = marks_of(options["missing"])
+    def of(cls, labels: Any, usual: Labels, old: dict[str, Any]) -> Labels:
+        """Takes a `Labels` or its source, completed by what a dataset usually reads."""
+        # For one version datasets take the fields of `Labels` as arguments of their own.
+        known = {field.name for field in fields(cls)} - {"source"}
+        if strange := sorted(old.keys() - known):
+            raise TypeError(f"got an unexpected keyword argument {strange[0]!r}")
+        if old:
+            options = ", ".join(f"{name}=..." for name in old)
+            warn_user(
+                f"options of labels are fields of Labels: give labels=Labels(source, "
+                f"{options}) (phenotype=Labels(...) of GenotypeDataset)",
+                DeprecationWarning,
+            )
         if not isinstance(labels, Labels):
-            return replace(usual, source=labels, **options)
-        if twice := replace(usual, **options).changes(usual):
+            return replace(usual, source=labels, **old)
+        if twice := replace(usual, **old).changes(usual):
             raise ArgumentError(
                 f"labels is a Labels(...), which has {twice[0]} too: give it there"
             )

@@ -15,7 +15,6 @@ from seqloom.data._order import find_rank
 from seqloom.data._paths import file_digest
 from seqloom.data._sources import sources_of
 from seqloom.data._state import check_integer
-from seqloom.data.label._cells import MISSING
 from seqloom.data.label._labels import USUAL, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import ShuffleWindows, cut_chunks
@@ -28,7 +27,7 @@ from seqloom.io._origin import check_regular
 if TYPE_CHECKING:
     import os
     import re
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from seqloom.data._encoder import Encoder
     from seqloom.data.stream._chunk import Chunk
@@ -53,17 +52,9 @@ class SequenceStream(Resumable):
         encoder: Encodes letters as numbers.
         augment: Changes letters before they are encoded.
         labels: Tables, a dict from id to label, or a function of the record that gives a
-            number, an array, or a class's name; or a ``Labels``, which holds these and the
-            options of labels below.
-        classes: The order of the classes; None sorts those of the tables. Numbers that a
-            function gives are names of classes then, as in ``SequenceDataset``.
+            number, an array, or a class's name; a ``Labels`` says how they are read.
         shuffle_window: Records that are shuffled among themselves; 0 keeps the order.
         seed: Seed of the shuffling and the augmentation.
-        id_column: The tables' column of ids.
-        label_column: The tables' column of labels, or several of numbers.
-        unlabelled: ``"error"`` for a sequence without a label, ``"skip"`` to leave it out.
-        missing: The texts that are no label, such as NA, NaN and a point.
-        task: ``"auto"``, ``"classify"``, ``"regress"`` or ``"multilabel"``.
         quality: What a letter of quality means: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``.
         comments: ``"skip"`` leaves out lines of FASTA that begin with ``;`` or ``#``.
@@ -74,6 +65,8 @@ class SequenceStream(Resumable):
         on_error: ``"raise"`` at a faulty record, or leave it out: ``"skip"`` counts in
             ``report``, ``"collect"`` keeps the faults there too.
         num_threads: How many threads read and encode.
+        **old: Options of ``Labels``, as they were given before: write
+            ``labels=Labels(source, task=..., classes=...)``.
 
     Raises:
         FileError: A file cannot be read.
@@ -97,14 +90,8 @@ class SequenceStream(Resumable):
         encoder: Encoder | None = None,
         augment: Any = None,
         labels: Any = None,
-        classes: Iterable[str] | None = None,
         shuffle_window: int = 0,
         seed: int = 0,
-        id_column: str = "id",
-        label_column: str | Sequence[str] = "label",
-        unlabelled: str = "error",
-        missing: Iterable[str] = MISSING,
-        task: str = "auto",
         quality: str = "phred33",
         comments: str = "error",
         whitespace: str = "error",
@@ -112,6 +99,7 @@ class SequenceStream(Resumable):
         id_from_header: str | re.Pattern[str] | None = None,
         on_error: str = "raise",
         num_threads: int | None = None,
+        **old: Any,
     ) -> None:
         super().__init__()
         options = SourceOptions(
@@ -130,16 +118,7 @@ class SequenceStream(Resumable):
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
-        labels = Labels.of(
-            labels,
-            USUAL,
-            classes=classes,
-            id_column=id_column,
-            label_column=label_column,
-            task=task,
-            unlabelled=unlabelled,
-            missing=missing,
-        )
+        labels = Labels.of(labels, USUAL, old)
         labels.check_usual("label_from_header", of="SequenceDataset")
         labels.check_usual("coding", of="GenotypeDataset")
         self._labels = StreamLabels.make(labels)
