@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeCV
 
 from benchmarks._measure import HOME, pick
 from benchmarks._page import machine, publish, table
-from seqloom.data import Dataset, GenotypeDataset, folds, split
+from seqloom.data import Dataset, GenotypeDataset, Labels, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import GenotypeMLPConfig
 from seqloom.nn import r2
@@ -51,7 +51,7 @@ def main() -> None:
 def read(column: str) -> Dataset:
     """Reads the example with one of its traits."""
     return GenotypeDataset(
-        DATA / "example.bed", DATA / "phenotype.txt", label_column=column
+        DATA / "example.bed", Labels(DATA / "phenotype.txt", label_column=column)
     )
 
 

@@ -11,9 +11,8 @@ def main() -> None:
     """Predicts a simulated trait from genotypes and covariates."""
     data = sl.data.GenotypeDataset(
         HOME / "example.bed",
-        HOME / "phenotype.txt",
+        sl.data.Labels(HOME / "phenotype.txt", label_column="Y1"),
         HOME / "covariates.txt",
-        label_column="Y1",
     )
     print(data)
     train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)

@@ -75,9 +75,8 @@ for path, weight in network.parameters():
 # %% alt="A scatter plot of outputs in seqloom against outputs in PyTorch: all points lie on the diagonal."
 import matplotlib.pyplot as plt
 
-test = sl.data.SequenceDataset(
-    "test.fa.gz", labels="test.tsv", encoder=encoder, classes=data.classes
-)
+labels = sl.data.Labels("test.tsv", classes=data.classes)
+test = sl.data.SequenceDataset("test.fa.gz", labels=labels, encoder=encoder)
 inputs = test.batch(range(len(test)))["inputs"]
 found = network.logits(network.backend.tensor(inputs)).numpy()
 with torch.no_grad():

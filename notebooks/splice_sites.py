@@ -83,9 +83,8 @@ plt.show()
 
 # %%
 model = sl.models.load("runs/splice")
-test = sl.data.SequenceDataset(
-    "test.fa.gz", labels="test.tsv", encoder=model.encoder, classes=model.classes
-)
+labels = sl.data.Labels("test.tsv", classes=model.classes)
+test = sl.data.SequenceDataset("test.fa.gz", labels=labels, encoder=model.encoder)
 with warnings.catch_warnings(record=True) as found:
     metrics = sl.infer.evaluate(model, test)
 for name, value in metrics.items():

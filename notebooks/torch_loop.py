@@ -72,9 +72,8 @@ plt.show()
 # The test file is read with the same encoder and the same order of classes.
 
 # %%
-test = sl.data.SequenceDataset(
-    "test.fa.gz", labels="test.tsv", encoder=encoder, classes=data.classes
-)
+labels = sl.data.Labels("test.tsv", classes=data.classes)
+test = sl.data.SequenceDataset("test.fa.gz", labels=labels, encoder=encoder)
 network.eval()
 right = []
 with torch.no_grad():

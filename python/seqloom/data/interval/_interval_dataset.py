@@ -74,8 +74,8 @@ def IntervalDataset(
         labels: A column of the intervals by its name, or several of numbers; one label for
             each interval; a dict from id (or name, BED's fourth column) to label; a table
             of labels, or several as paths; ``"file"``: each file of intervals is a class; a
-            dict from file of intervals to label. A ``Labels`` holds these and the options
-            of labels below.
+            dict from file of intervals to label. A ``Labels`` says how they are
+            read.
         seed: Seed of the random shifts and of the augmentation.
         **old: Options of ``Labels``, as they were given before: write
             ``labels=Labels(source, task=..., classes=...)``.
