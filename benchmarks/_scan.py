@@ -84,8 +84,9 @@ def learned_and_judged(
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
     data = sl.data.SequenceDataset(
         path,
-        labels={f"v{i}": float(value) for i, value in enumerate(values)},
-        task="regress",
+        labels=sl.data.Labels(
+            {f"v{i}": float(value) for i, value in enumerate(values)}, task="regress"
+        ),
         encoder=sl.encode.OneHot("protein"),
     )
     cuts = [0, chosen_by, learned, len(letters)]
