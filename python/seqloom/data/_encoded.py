@@ -36,16 +36,12 @@ def encode(
     known = _options(encoder.__class__)
     if "num_threads" in known:
         options["num_threads"] = num_threads
-    if out is None and "out" in known and _is_of_numpy(encoder):
+    is_of_numpy = hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
+    if out is None and "out" in known and is_of_numpy:
         out = empty(encoder.shape(len(letters), length), encoder.dtype)
     if out is not None:
         options["out"] = out
     return encoder.batch(letters, **options)
-
-
-def _is_of_numpy(encoder: Any) -> bool:
-    """Tells whether NumPy can hold what an encoder makes: bfloat16 it cannot."""
-    return hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
 
 
 @lru_cache(maxsize=64)

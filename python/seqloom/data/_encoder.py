@@ -92,15 +92,12 @@ def _check_of_protein(augment: Any) -> None:
         raise ArgumentError(
             f"augment: {name} is of nucleotides, but the encoder reads proteins: {advice}"
         )
-    if getattr(augment, "letter", "") in ("N", "n") and _fills(augment):
+    # A shift that rolls does not write its letter.
+    fills = getattr(augment, "mode", "fill") == "fill"
+    if getattr(augment, "letter", "") in ("N", "n") and fills:
         raise ArgumentError(
             f'augment: {name} writes N, which is asparagine in a protein: give letter="X"'
         )
-
-
-def _fills(augment: Any) -> bool:
-    """Tells whether an augmentation writes its letter: a shift that rolls does not."""
-    return getattr(augment, "mode", "fill") == "fill"
 
 
 def _takes_letters_and_key(augment: Any) -> bool:

@@ -69,28 +69,19 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
         return None
     name = f"<{type(data).__name__}>"
     frame = Frame.of(data)
-    if frame is not None and not _is_by_id(frame, options):
+    is_dict = isinstance(data, Mapping)
+    if frame is not None and (not is_dict or options.sequence_column in frame.names):
         return from_frame(name, frame, options)
     if isinstance(data, Mapping):
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
-        _refuse_parts(by_id)
+        if any(Frame.of(value) is not None for value in by_id.values()):
+            parts = ", ".join(map(str, by_id))
+            raise ArgumentError(f"sequences are the parts {parts}: give one of them")
         _check_first_words(name, _ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _rows(data)
     is_none = not rows or _are_paths(rows)
     return None if is_none else _from_rows(name, rows, data, options=options)
-
-
-def _refuse_parts(by_id: dict[Any, Any]) -> None:
-    """Refuses several data sets at once, such as the parts of a published one."""
-    if any(Frame.of(value) is not None for value in by_id.values()):
-        parts = ", ".join(map(str, by_id))
-        raise ArgumentError(f"sequences are the parts {parts}: give one of them")
-
-
-def _is_by_id(frame: Frame, options: SourceOptions) -> bool:
-    """Tells a dict from id to letters, from one of columns."""
-    return isinstance(frame.table, Mapping) and options.sequence_column not in frame.names
 
 
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:

@@ -72,7 +72,9 @@ def position(index: Any, size: int) -> int:
 def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     """Checks positions, of which those below 0 count from the end, or takes a mask's."""
     rows = np.array(indices, ndmin=1)
-    if rows.dtype == np.int64 and _are_all_there(rows, size):
+    # A loader's positions are 0 to size. As unsigned, a number below 0 is beyond any size.
+    is_plain = rows.dtype == np.int64 and rows.ndim == 1 and rows.size > 0
+    if is_plain and int(rows.view(np.uint64).max()) < size:
         return rows
     if rows.dtype == np.bool_:
         if index_of(indices) is not None:
@@ -91,12 +93,6 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
         raise OutOfRangeError(f"index {wrong[0]} is out of range for {size:,} items")
     rows = rows.reshape(-1).astype(np.int64)
     return np.where(rows < 0, rows + size, rows)
-
-
-def _are_all_there(rows: NDArray[np.int64], size: int) -> bool:
-    """Tells whether positions are one row of those from 0 on: a loader's always are."""
-    # Read as unsigned, a number below 0 is beyond any size.
-    return rows.ndim == 1 and rows.size > 0 and int(rows.view(np.uint64).max()) < size
 
 
 def _mask_positions(mask: NDArray[np.bool_], size: int) -> NDArray[np.int64]:

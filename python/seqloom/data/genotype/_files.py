@@ -155,15 +155,11 @@ def _check_one(bed: object) -> None:
 def memory_of(memory: int | str | None) -> int:
     """Reads a number of bytes, such as ``"1 GB"`` or ``"512 MiB"``."""
     if memory is None:
-        return min(_MOST, _free() // _SHARE)
+        free = available_memory() or _SHARE * _MOST
+        return min(_MOST, free // _SHARE)
     found = _SIZE.fullmatch(str(memory))
     if found is None or isinstance(memory, bool):
         raise ArgumentError(
             f'memory must be a number of bytes or a text such as "1 GB", got {memory!r}'
         )
     return int(float(found[1]) * _UNITS[(found[2] or "").lower()])
-
-
-def _free() -> int:
-    """Asks how many bytes of memory can be had."""
-    return available_memory() or _SHARE * _MOST

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -59,7 +59,10 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
                 continue
             where = f"{table.path}, line {line}"
             if cells.setdefault(person, row) != row:
-                _refuse_differing(people.names[person], where, row, before=lines[person])
+                raise LabelError(
+                    f"{where}: id {people.names[person]!r} has {', '.join(row)!r}, but "
+                    f"{lines[person]} differs"
+                )
             lines.setdefault(person, where)
     what = ", ".join(table.path for table in tables)
     shown = [_to_label_table(table, people) for table in tables]
@@ -165,8 +168,3 @@ def _to_label_table(table: PersonTable, people: People) -> LabelTable:
         for key, person in zip(table.keys, found, strict=True)
     ]
     return LabelTable(table.path, ids, table.rows, table.lines)
-
-
-def _refuse_differing(name: str, where: str, row: Cells, *, before: str) -> NoReturn:
-    """Says that an individual has two rows."""
-    raise LabelError(f"{where}: id {name!r} has {', '.join(row)!r}, but {before} differs")

@@ -65,7 +65,8 @@ def _parse(path: str, file: TextIO) -> Rows:
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
     cells = _cells_of_table(first, first) if is_header else _cells(first)
-    names = _header(cells) if is_header else _names(path, number, cells)
+    first_name = cells[0].lstrip("#").strip()
+    names = [first_name, *cells[1:]] if is_header else _names(path, number, cells)
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         message = f"{path}, line {number}: two columns are named {double[0]!r}"
         raise FormatError(message, path=path, line=number)
@@ -94,13 +95,10 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
         words = text.split(None, 1)
-        if words and (not _is_beside(words[0]) or _names_positions(text)):
+        # What a browser reads is no interval; a sequence may be called track_1.
+        is_beside = bool(words) and (words[0].startswith("#") or words[0] in _BESIDES)
+        if words and (not is_beside or _names_positions(text)):
             yield number, text
-
-
-def _is_beside(word: str) -> bool:
-    """Tells comments and what a browser reads; a sequence may be called track_1."""
-    return word.startswith("#") or word in _BESIDES
 
 
 def _is_header(line: str) -> bool:
@@ -133,11 +131,6 @@ def _cells_of_table(line: str, header: str) -> list[str]:
     text = line if mark else " ".join(line.split())
     rows = csv.reader([text], delimiter=mark or " ", skipinitialspace=True)
     return [cell.strip() for cell in chain.from_iterable(rows)]
-
-
-def _header(cells: list[str]) -> list[str]:
-    """Takes the names of columns."""
-    return [cells[0].lstrip("#").strip(), *cells[1:]]
 
 
 def _cells(line: str) -> list[str]:

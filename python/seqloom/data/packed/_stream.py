@@ -255,7 +255,11 @@ class PackedStream:
         file, record, _ = place[0]
         if self.records is not None:
             index = index_of(self.paths[0], self.num_threads)
-            _check_stop(self.records[1], index)
+            if self.records[1] > len(index):
+                raise OutOfRangeError(
+                    f"records end before {self.records[1]:,}, but {index.path} has "
+                    f"{len(index):,}"
+                )
             return index
         # An index is made with the default settings; with others its places do not apply.
         is_clean = self._options["comments"] == self._options["whitespace"] == "error"
@@ -336,14 +340,6 @@ def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
         ) from None
     first = check_integer("the first of records", first)
     return first, check_integer("the last of records", stop, least=first)
-
-
-def _check_stop(stop: int, index: SequenceIndex) -> None:
-    """Refuses records that a file does not have."""
-    if stop > len(index):
-        raise OutOfRangeError(
-            f"records end before {stop:,}, but {index.path} has {len(index):,}"
-        )
 
 
 def raise_refusal(

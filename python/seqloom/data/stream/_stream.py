@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_seed
@@ -266,8 +267,10 @@ class SequenceStream(Resumable):
             chunks = map(self._rename, chunks)
         if ahead:
             chunks = read_ahead(chunks, 1)
-        labelled = self._add_labels(windows.shuffle(chunks, cursor.position))
-        for chunk in cut_chunks(labelled, _always(n)):
+        chunks = windows.shuffle(chunks, cursor.position)
+        if self._labels is not None:
+            chunks = self._labels.give(chunks, self.report)
+        for chunk in cut_chunks(chunks, repeat(n)):
             yield StreamPiece(begun, chunk, cursor.epoch)
 
     def _rename(self, chunk: Chunk) -> Chunk:
@@ -310,12 +313,6 @@ class SequenceStream(Resumable):
         for kind, count in report.left_out.items():
             counts[kind] = counts.get(kind, 0) + count
         self.report["faults"].extend(report.faults)
-
-    def _add_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Gives records their labels, where there are any."""
-        if self._labels is None:
-            return chunks
-        return self._labels.give(chunks, self.report)
 
     def _identity(self) -> dict[str, Any]:
         """Names what a state belongs to."""
@@ -379,9 +376,3 @@ def _changed_options(**options: Any) -> dict[str, Any]:
 def _empty_report() -> dict[str, Any]:
     """Begins to count what is left out."""
     return {"left_out": {}, "faults": [], "unlabelled": 0}
-
-
-def _always(n: int) -> Iterator[int]:
-    """Repeats a size without end."""
-    while True:
-        yield n
