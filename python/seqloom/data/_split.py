@@ -73,7 +73,7 @@ def split(
         >>> (
         ...     len(train),
         ...     len(valid),
-        ...     sorted(train.ids + valid.ids) == sorted(train.dataset.ids),
+        ...     sorted(train.ids + valid.ids) == sorted(train.whole.ids),
         ... )
         (8, 2, True)
     """
