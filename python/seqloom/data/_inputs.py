@@ -125,6 +125,6 @@ class Inputs:
         if path in self.held:
             yield self.held[path]
             return
-        opened = open_sequences(path, **self.reading.of_files)
-        with cast("SequenceReader", opened) as reader:
+        options = self.reading.of_files
+        with cast("SequenceReader", open_sequences(path, **options)) as reader:
             yield from reader.batches(_RECORDS, max_bytes=_BYTES)
