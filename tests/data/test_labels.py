@@ -10,7 +10,7 @@ import pytest
 import torch
 from pyarrow import parquet
 
-from seqloom.data import SequenceDataset, SequenceStream
+from seqloom.data import Labels, SequenceDataset, SequenceStream
 from seqloom.errors import (
     ArgumentError,
     DataWarning,
@@ -1090,5 +1090,6 @@ def test_other_negative_numbers_are_labels(tmp_path, cells):
     (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
     labels = {f"s{i}": cell for i, cell in enumerate(cells)}
     classes = sorted(set(cells))
-    data = SequenceDataset(tmp_path / "a.fa", labels=labels, classes=classes)
+    labels = Labels(labels, classes=classes)
+    data = SequenceDataset(tmp_path / "a.fa", labels=labels)
     assert [data.classes[label] for label in data.labels] == cells

@@ -116,3 +116,19 @@ def test_an_option_of_another_dataset_is_refused(table, option, of):
 def test_a_wrong_option_is_refused_where_the_value_is_made(option, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         Labels(**option)
+
+
+@pytest.mark.filterwarnings("default:options of labels:DeprecationWarning")
+def test_options_one_by_one_give_the_same_dataset_and_a_warning(tmp_path):
+    (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGG\n")
+    options = {"task": "regress", "missing": ["-"]}
+    with pytest.warns(DeprecationWarning, match=r"labels=Labels\(source, task=\.\.\."):
+        old = sl.data.SequenceDataset(tmp_path / "a.fa", labels={"x": 1, "y": 2}, **options)
+    labels = sl.data.Labels({"x": 1, "y": 2}, **options)
+    new = sl.data.SequenceDataset(tmp_path / "a.fa", labels=labels)
+    assert old.fingerprint() == new.fingerprint()
+
+
+def test_a_keyword_that_is_no_option_is_an_error():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tsk'"):
+        sl.data.SequenceDataset({"x": "ACGT"}, tsk="regress")

@@ -224,8 +224,9 @@ def test_a_coding_that_is_named_warns_of_nothing(four):
     path = four(pheno=["0", "1", "1", "0"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert sl.data.GenotypeDataset(path, coding="01").labels.tolist() == [0, 1, 1, 0]
-        assert sl.data.GenotypeDataset(path, coding="12").ids == ["i2", "i3"]
+        one, two = sl.data.Labels(coding="01"), sl.data.Labels(coding="12")
+        assert sl.data.GenotypeDataset(path, one).labels.tolist() == [0, 1, 1, 0]
+        assert sl.data.GenotypeDataset(path, two).ids == ["i2", "i3"]
         numbers = dict(zip(NAMES, "0110", strict=True))
         assert sl.data.GenotypeDataset(path, numbers).labels.tolist() == [0, 1, 1, 0]
 

@@ -65,8 +65,10 @@ def _parse(path: str, file: TextIO) -> Rows:
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
     cells = _cells_of_table(first, first) if is_header else _cells(first)
-    first_name = cells[0].lstrip("#").strip()
-    names = [first_name, *cells[1:]] if is_header else _names(path, number, cells)
+    if is_header:
+        names = [cells[0].lstrip("#").strip(), *cells[1:]]
+    else:
+        names = _names(path, number, cells)
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         message = f"{path}, line {number}: two columns are named {double[0]!r}"
         raise FormatError(message, path=path, line=number)

@@ -114,6 +114,8 @@ class Labels:
                 f"{options}) (phenotype=Labels(...) of GenotypeDataset)",
                 DeprecationWarning,
             )
+        if "missing" in old:
+            old = {**old, "missing": marks_of(old["missing"])}
         if not isinstance(labels, Labels):
             return replace(usual, source=labels, **old)
         if twice := replace(usual, **old).changes(usual):
