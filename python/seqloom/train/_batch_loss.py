@@ -16,9 +16,9 @@ from seqloom.models import Task, TorchModule
 from seqloom.models._reads import as_plain
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import value_and_grad
-from seqloom.tensor import Tensor
+from seqloom.tensor import Tensor, autocast
 from seqloom.train._judged import LOSS
-from seqloom.train._precision import FULL, computing, widen
+from seqloom.train._precision import FULL, widen
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
@@ -81,10 +81,11 @@ class BatchLoss:
         """Does the same with the `function` of this objective, which a caller holds."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
-        precision = self.precision if model.training else FULL
-        with computing(precision):
+        if self.precision == FULL or not model.training:
+            return self._compute(function, model, arrays, key=key)
+        with autocast(self.precision):
             loss, extra = self._compute(function, model, arrays, key=key)
-        return (loss if precision == FULL else widen(loss)), extra
+        return widen(loss), extra
 
     def _compute(
         self, function: Callable[..., Any], model: Any, arrays: dict[str, Any], *, key: Any

@@ -1,6 +1,5 @@
 """Losses and weights that are not finite end a run, with the record that is to blame."""
 
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,18 @@ from seqloom.train._parts import Arrays, LoaderBatches
 _ROWS = 256
 
 
-def require_finite_loss(
+def error_of_loss(
     loss: float,
     place: tuple[int, int],
     *,
     train: Any,
     batch: Mapping[str, Any],
     folder: Path | None,
-) -> None:
-    """Refuses a loss of NaN or infinity; `place` is the epoch and the batch in it."""
-    if math.isfinite(loss):
-        return
+) -> GradientError:
+    """Makes the error of a loss of NaN or infinity at an epoch and a batch in it."""
     epoch, number = place
     advice = _advise(epoch, folder, describe_batch(train, batch))
-    raise GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
+    return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")
 
 
 def check_finite_epoch(

@@ -1,14 +1,13 @@
 """Half precision: what computes a step, and the scale of its loss."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, BackendError, GradientError
 from seqloom.models import TorchModule
 from seqloom.optim import LossScale
-from seqloom.tensor import Backend, autocast
+from seqloom.tensor import Backend
 from seqloom.tensor._autocast import find_reason
 
 FULL = "float32"
@@ -37,11 +36,6 @@ def check_precision(precision: object, model: object, backend: Backend) -> None:
             "float32; leave precision out (--precision), or choose a backend and device "
             "that have them"
         )
-
-
-def computing(precision: str) -> AbstractContextManager[None]:
-    """Computes the products of a block in this precision."""
-    return nullcontext() if precision == FULL else autocast(precision)
 
 
 def widen(loss: Any) -> Any:

@@ -23,7 +23,7 @@ from seqloom.train._batch_loss import (
 )
 from seqloom.train._checkpoint import State
 from seqloom.train._compiling import Compiling
-from seqloom.train._not_finite import require_finite_loss
+from seqloom.train._not_finite import error_of_loss
 from seqloom.train._parts import LoaderBatches
 from seqloom.train._precision import FULL, scaled, unscale
 from seqloom.train._progress import Step
@@ -52,7 +52,9 @@ class StepMaker:
             return self._make_jointly(state, batch, arrays, key=key)
         records = count_records(batch)
         weight = self._weigh(batch, records)
-        compiled = self._run_compiled(state, arrays, weight=weight, key=key)
+        compiled = None
+        if self.compiling.is_on:
+            compiled = self._run_compiled(state, arrays, weight=weight, key=key)
         if compiled is None:
             loss, extra, grads = _differentiate(state, self.objective, arrays, key=key)
         else:
@@ -115,7 +117,7 @@ class StepMaker:
     def _run_compiled(
         self, state: State, arrays: dict[str, Any], *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
-        """Runs the compiled step, if there is one: to its update, or to its sums."""
+        """Runs the compiled step: to its update, or to its sums; None if it cannot be."""
         sums = _accumulation_of(state)
         target = self._update_of(state) if sums is None else sums
         factor = state.lr if sums is None else weight
@@ -174,8 +176,11 @@ class StepMaker:
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> None:
         """Ends the run at a loss of NaN or infinity, before its gradients are used."""
-        place = state.epoch + 1, len(state.steps) + 1
-        require_finite_loss(loss, place, train=self.train, batch=batch, folder=self.folder)
+        if not math.isfinite(loss):
+            place = state.epoch + 1, len(state.steps) + 1
+            raise error_of_loss(
+                loss, place, train=self.train, batch=batch, folder=self.folder
+            )
 
     def _accuracy(self, outputs: Any, batch: dict[str, Any]) -> float | None:
         """Computes the share of right answers in a batch; None for other tasks."""
