@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -15,13 +16,15 @@ from seqloom.tensor._native_error import translate
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from seqloom.tensor._backend import Array, Backend
     from seqloom.tensor._compile._signature import Signature
-    from seqloom.tensor._compile._trace import Build
     from seqloom.tensor._graph import Graph, Operation
     from seqloom.tensor._leaves import Leaf
+
+# Builds a result from the arrays of one call and the arguments of that call.
+Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
 
 
 class _Lockable(Protocol):

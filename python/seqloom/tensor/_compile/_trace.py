@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from contextlib import contextmanager
 from enum import Enum
 from traceback import extract_tb
@@ -16,14 +15,14 @@ from seqloom.errors import CaptureError, SeqloomError
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._code import refuse_impure_calls
 from seqloom.tensor._compile._passes import insert_copies, simplify
-from seqloom.tensor._compile._program import Program, to_array
+from seqloom.tensor._compile._program import Build, Program, to_array
 from seqloom.tensor._compile._signature import Signature, dict_maker, replace_inputs
 from seqloom.tensor._compile._symbol import Symbol, SymbolKey
 from seqloom.tensor._leaves import HasLeaves
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from types import CodeType
 
     from seqloom.tensor._backend import Array, Backend
@@ -175,9 +174,6 @@ def _require_unchanged(before: Signature, after: Signature, capture: Capture) ->
             "outside of the step"
         )
 
-
-# Builds a result from the arrays of one call and the arguments of that call.
-Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
 
 _IMMUTABLE = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type),
