@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -55,7 +55,7 @@ class Recorder:
 
 
 @contextlib.contextmanager
-def recorded(title: str, stop: str = "") -> Iterator[None]:
+def recorded(title: str, stop: str = "") -> Generator[None]:
     """Print the files that the block runs through."""
     recorder = Recorder(stop)
     recorder.start()

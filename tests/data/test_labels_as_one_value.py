@@ -121,7 +121,7 @@ def test_a_wrong_option_is_refused_where_the_value_is_made(option, message):
 @pytest.mark.filterwarnings("default:options of labels:DeprecationWarning")
 def test_options_one_by_one_give_the_same_dataset_and_a_warning(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGG\n")
-    options = {"task": "regress", "missing": ["-"]}
+    options: dict[str, Any] = {"task": "regress", "missing": ["-"]}
     with pytest.warns(DeprecationWarning, match=r"labels=Labels\(source, task=\.\.\."):
         old = sl.data.SequenceDataset(tmp_path / "a.fa", labels={"x": 1, "y": 2}, **options)
     labels = sl.data.Labels({"x": 1, "y": 2}, **options)

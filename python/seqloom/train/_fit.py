@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from seqloom._threads import limit_blas
+from seqloom.errors import MissingExtraError
 from seqloom.models._torch_module import as_module
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
@@ -15,7 +16,7 @@ from seqloom.train._checkpoints import FolderSettings, how_to_resume
 from seqloom.train._parts import Parts, as_part
 from seqloom.train._prepare import make_training, prepare
 from seqloom.train._progress import Progress
-from seqloom.train._ranks import Ranks, find_ranks
+from seqloom.train._ranks import Ranks, are_started
 from seqloom.train._run import Run
 from seqloom.train._settings import (
     Settings,
@@ -170,7 +171,7 @@ def fit(
     folder = FolderSettings.of(given)
     callbacks = check_callbacks(callbacks)
     check_settings(settings, model)
-    ranks = find_ranks()
+    ranks = _find_ranks()
     check_compiled_step(settings, model, processes=ranks.world)
     names = names_for(model, has_step=settings.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
@@ -220,3 +221,17 @@ def _reporting_errors(
     except BaseException as error:
         watchers.on_error(error)
         raise
+
+
+def _find_ranks() -> Ranks:
+    """Joins the processes that torchrun has started, if it has."""
+    if not are_started():
+        return Ranks()
+    try:
+        from seqloom.train._torch_ranks import join_ranks
+    except ImportError:
+        raise MissingExtraError(
+            f"WORLD_SIZE={os.environ['WORLD_SIZE']}: to train by several processes needs "
+            "torch, which is not installed: pip install torch"
+        ) from None
+    return join_ranks()

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from seqloom._text import count_of, printable
 from seqloom.report._values import Fact
+
+_COLUMNS = {
+    "epoch": ("epoch", 5),
+    "train_loss": ("loss", 8),
+    "train_accuracy": ("accuracy", 9),
+    "valid_loss": ("valid loss", 11),
+    "valid_accuracy": ("valid accuracy", 15),
+    "valid_r2": ("valid r2", 9),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,3 +135,59 @@ class Progress(Protocol):
 
     def on_error(self, error: BaseException) -> None:
         """Ends: an exception stops the run, and is raised after this call."""
+
+
+def describe_plan(plan: Plan) -> str:
+    """Describes a run: the network, the records, the number of epochs and the task."""
+    noun, network = printable(plan.noun), printable(plan.network)
+    task = f"; {printable(plan.task)}" if plan.task else ""
+    compiled = "; the step is compiled" if plan.is_compiled else ""
+    more = ""
+    if plan.most_epochs > plan.epochs:
+        more = f", up to {plan.most_epochs} while the validation loss falls"
+    return (
+        f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters learn from "
+        f"{_amount(plan, noun)}, {count_of(plan.epochs, 'times')}{more}{_place(plan)}"
+        f"{task}{compiled}"
+    )
+
+
+def spell_columns(row: dict[str, Any]) -> str:
+    """Spells the heads of the columns that a row has."""
+    shown = [look for key, look in _COLUMNS.items() if key in row]
+    return " ".join(f"{name:>{width}}" for name, width in shown) + "  samples/s"
+
+
+def spell_row(row: dict[str, Any], samples: int) -> str:
+    """Spells an epoch, and its records a second with its validation."""
+    shown = {key: width for key, (_, width) in _COLUMNS.items() if key in row}
+    cells = " ".join(f"{_spell(row[key]):>{width}}" for key, width in shown.items())
+    speed = f"{samples / max(row['seconds'], 1e-9):,.0f}" if samples else "-"
+    return f"{cells} {speed:>10}"
+
+
+def _place(plan: Plan) -> str:
+    """Describes where a run is resumed; empty for a new run."""
+    if plan.first_epoch > plan.epochs:
+        return ", all done already: raise epochs (--epochs) to go on"
+    batch = f", batch {plan.first_batch:,}" if plan.first_batch > 1 else ""
+    return (
+        f", from epoch {plan.first_epoch}{batch} on"
+        if plan.first_epoch > 1 or batch
+        else ""
+    )
+
+
+def _amount(plan: Plan, noun: str) -> str:
+    """Describes the numbers of records and batches, if the loader has them."""
+    is_known, is_one = plan.batches, plan.batches == 1
+    batches = f"{plan.batches:,} batch{'' if is_one else 'es'}"
+    batches = batches if is_known else "the batches of a loader"
+    return f"{count_of(plan.samples, noun)} in {batches}" if plan.samples else batches
+
+
+def _spell(value: float | None) -> str:
+    """Spells a number of a row."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, int) else f"{value:.4f}"

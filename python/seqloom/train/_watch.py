@@ -14,7 +14,7 @@ from rich.progress import (
 )
 
 from seqloom.infer._score_bar import Speed
-from seqloom.train._watchers import describe_plan, spell_columns, spell_row
+from seqloom.train._progress import describe_plan, spell_columns, spell_row
 
 if TYPE_CHECKING:
     from types import TracebackType

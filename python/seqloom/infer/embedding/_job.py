@@ -18,7 +18,6 @@ from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._model import Embedder
 from seqloom.infer.embedding._plan import begin_plan
-from seqloom.infer.embedding._report import write_report
 from seqloom.infer.embedding._rows import PaddedBatches, ShardRows, cut_batch, reduce_batch
 from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
@@ -81,9 +80,7 @@ class Job:
             self._compute_shards()
             missing = self._complete()
             self._tell()
-            summary = self._summarise(missing)
-        write_report(self, summary)
-        return summary
+            return self._summarise(missing)
 
     def _compute_shards(self) -> None:
         """Run the model over all batches, in their order."""

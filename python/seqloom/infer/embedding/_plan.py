@@ -24,13 +24,13 @@ from seqloom.errors import (
     RunFolderError,
     ShapeError,
 )
+from seqloom.infer.embedding._settings import Rules, Settings
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from seqloom.infer.embedding._folder import OutputFolder
-    from seqloom.infer.embedding._settings import Settings
 
 PLAN = "plan.json"
 _VERSION = 1
@@ -42,22 +42,6 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 _NO_PLAN = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
 # Residues of the window that an error suggests: ESM-2 was trained on as many.
 _USUAL_WINDOW = 1022
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings on which the numbers of an output depend."""
-
-    model: str  # names the weights
-    tokens: str  # names the tokenizer
-    pool: str
-    layers: tuple[int, ...]
-    dtype: str
-    format: str
-    max_length: int | None
-    overlap: int
-    packing: bool
-    shard_size: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from seqloom._arguments import quote
 from seqloom._system import without_signals
 from seqloom.errors import ArgumentError, MissingExtraError, RunFolderError, WorkerError
 from seqloom.infer.embedding._folder import open_folder
-from seqloom.infer.embedding._job import Job
 from seqloom.infer.embedding._plan import PLAN, read_plan
+from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.monitor._monitor import IDLE, judge
 from seqloom.io import SequenceIndex
@@ -103,7 +103,7 @@ class _Call:
     def run(self, progress: Tell | None = None) -> EmbedSummary:
         """Load the model and compute the part."""
         place = find_backend(self.device, num_threads=self.settings.threads)
-        return Job(self.load(backend=place), self.settings, progress).run()
+        return run_job(self.load(backend=place), self.settings, progress)
 
 
 def _share_out(load: Load, devices: Sequence[str], settings: Settings) -> list[_Call]:

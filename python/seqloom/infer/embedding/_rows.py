@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._model import Device
-    from seqloom.infer.embedding._plan import Rules, Shard
+    from seqloom.infer.embedding._device import Device
+    from seqloom.infer.embedding._plan import Shard
+    from seqloom.infer.embedding._settings import Rules
 
 _BY_SEQUENCE = ("ordinals", "starts", "lengths", "keep")
 _BY_TOKEN = ("input_ids", "position_ids")

@@ -11,19 +11,34 @@ import numpy as np
 
 from seqloom._arguments import as_flag, as_integer, quote
 from seqloom.encode import Tokens
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.infer.embedding._model import identify
-from seqloom.infer.embedding._plan import Rules
-from seqloom.infer.embedding._shard_file import FORMATS, import_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 Value = TypeVar("Value")
+FORMATS = ("safetensors", "parquet")
 _POOLS = ("mean", "cls", "none", "model")
 _DTYPES = ("float32", "float16")
 _PROBES = (b"A", b"AC", b"CA")
 _ARRAY = ("ID", "MIN", "MAX", "STEP", "COUNT")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The settings on which the numbers of an output depend."""
+
+    model: str  # names the weights
+    tokens: str  # names the tokenizer
+    pool: str
+    layers: tuple[int, ...]
+    dtype: str
+    format: str
+    max_length: int | None
+    overlap: int
+    packing: bool
+    shard_size: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +152,17 @@ class Settings:
             packing=self.packing,
             shard_size=self.shard_size,
         )
+
+
+def import_arrow() -> Any:
+    """Import pyarrow."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise MissingExtraError(
+            'format="parquet" needs pyarrow: pip install pyarrow'
+        ) from error
+    return pa
 
 
 def check_layers(layers: Iterable[int]) -> tuple[int, ...]:

@@ -16,9 +16,9 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom.errors import (
     FileError,
     FormatError,
-    MissingExtraError,
     RecordError,
 )
+from seqloom.infer.embedding._settings import import_arrow
 from seqloom.record import Record, Safetensors, load as load_record
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._folder import OutputFolder
     from seqloom.infer.embedding._plan import Shard
     from seqloom.infer.embedding._rows import ShardRows
-
-FORMATS = ("safetensors", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +84,6 @@ def _encode_parquet(
     file = io.BytesIO()
     write_table(arrow.table(table), file, compression="none")
     return file.getvalue()
-
-
-def import_arrow() -> Any:
-    """Import pyarrow."""
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingExtraError(
-            'format="parquet" needs pyarrow: pip install pyarrow'
-        ) from error
-    return pa
 
 
 def publish(

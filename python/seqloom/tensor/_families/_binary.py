@@ -19,7 +19,8 @@ from seqloom.tensor._operations import list_family
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
     # Of the backend, the gradient, both inputs and the output.
     Slope = Callable[[Functions, Array, Any, Any, Any], Array]

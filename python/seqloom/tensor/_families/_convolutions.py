@@ -25,8 +25,9 @@ from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, wind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from seqloom.tensor._element_types import Array
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._families._functions import Functions
 
     Steps = tuple[int, ...]
 

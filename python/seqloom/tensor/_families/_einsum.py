@@ -14,8 +14,9 @@ from seqloom.tensor._families._rule import Parts, Rule, unbroadcast
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from seqloom.tensor._element_types import Array
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -29,7 +29,8 @@ from seqloom.tensor._families._rule import Rule, by_input
 from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -25,7 +25,8 @@ from seqloom.tensor._families._shapes import along
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

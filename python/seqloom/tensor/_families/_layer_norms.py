@@ -25,7 +25,8 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._rule import Parts, Rule
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from seqloom.tensor._graph import Value, values_in
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seqloom.tensor._families._table import Functions
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -28,7 +28,8 @@ from seqloom.tensor._families._unary import is_complex
 from seqloom.tensor._index import broadcast_shapes
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

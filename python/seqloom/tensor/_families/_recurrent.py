@@ -26,8 +26,9 @@ from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, require_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from seqloom.tensor._element_types import Array
     from seqloom.tensor._families import _keep as keep
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._families._functions import Functions
     from seqloom.tensor._graph import Value
 
 

@@ -22,7 +22,8 @@ from seqloom.tensor._families._numpy_arrays import (
 from seqloom.tensor._families._shape_rule import Call, Kind, ShapeRule, kind_of
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from seqloom.tensor._element_types import Array
 from seqloom.tensor._families import _keep as keep
 
 if TYPE_CHECKING:
-    from seqloom.tensor._families._table import Functions
+    from seqloom.tensor._families._functions import Functions
 
 Save: TypeAlias = Callable[[keep.Args, Any, keep.Needs, keep.Options], Any]
 Parts: TypeAlias = Sequence[Array | None]

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from seqloom.tensor._index import broadcast_shapes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from seqloom.tensor._families._table import Array, Functions
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
 
 Shape = tuple[int, ...]
 Kind = tuple[Shape, np.dtype[Any]]

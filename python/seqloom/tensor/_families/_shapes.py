@@ -17,8 +17,9 @@ from seqloom.tensor._index import broadcast_shapes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -16,8 +16,9 @@ from seqloom.tensor._families._shapes import along
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------

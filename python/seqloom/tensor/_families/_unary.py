@@ -14,8 +14,9 @@ from seqloom.tensor._families._shape_rule import ShapeRule, elementwise
 from seqloom.tensor._operations import list_family
 
 if TYPE_CHECKING:
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
     from seqloom.tensor._families._numpy_arrays import Floats
-    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from seqloom.tensor._families._rule import Parts, Rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from seqloom.tensor._element_types import Array
+    from seqloom.tensor._families._functions import Functions
     from seqloom.tensor._families._shape_rule import Call, Kind, Shape, ShapeRule
-    from seqloom.tensor._families._table import Array, Functions
 
 
 # Default bodies ------------------------------------------------------------------------
