@@ -24,13 +24,14 @@ from seqloom.errors import (
     RunFolderError,
     ShapeError,
 )
-from seqloom.infer.embedding._settings import Rules, Settings
+from seqloom.infer.embedding._settings import Rules  # noqa: TC001 - msgspec reads the type
 from seqloom.io import SequenceIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from seqloom.infer.embedding._folder import OutputFolder
+    from seqloom.infer.embedding._settings import Settings
 
 PLAN = "plan.json"
 _VERSION = 1

@@ -18,7 +18,7 @@ from seqloom.errors import (
     FormatError,
     RecordError,
 )
-from seqloom.infer.embedding._settings import import_arrow
+from seqloom.infer.embedding._settings import FORMATS, import_arrow
 from seqloom.record import Record, Safetensors, load as load_record
 
 if TYPE_CHECKING:
