@@ -14,6 +14,7 @@ from conformance.table.products import PRODUCTS
 from conformance.table.reductions import REDUCTIONS
 from conformance.table.shapes import SHAPES
 from conformance.table.windows import WINDOWS
+from seqloom.tensor._operations import OPERATIONS
 
 TABLE: dict[str, Operation] = {
     **ELEMENTWISE,
@@ -39,9 +40,6 @@ REASONS: dict[str, str] = _SKIPS["samples"]
 def functions() -> list[str]:
     """The names of all functions of a backend's table that compute arrays."""
     backend: Any = sl.tensor.Backend
-    declared = {
-        name for each in backend.__mro__ for name in vars(each).get("__annotations__", ())
-    }
     bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
-    names = {name for name in declared | bodies if not name.startswith("_")}
+    names = {name for name in {*OPERATIONS, *bodies} if not name.startswith("_")}
     return sorted(names - set(FACTS))

@@ -171,7 +171,7 @@ def fit(
     folder = FolderSettings.of(given)
     callbacks = check_callbacks(callbacks)
     check_settings(settings, model)
-    ranks = _find_ranks()
+    ranks = find_ranks()
     check_compiled_step(settings, model, processes=ranks.world)
     names = names_for(model, has_step=settings.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
@@ -223,7 +223,7 @@ def _reporting_errors(
         raise
 
 
-def _find_ranks() -> Ranks:
+def find_ranks() -> Ranks:
     """Joins the processes that torchrun has started, if it has."""
     if not are_started():
         return Ranks()

@@ -29,7 +29,7 @@ _LETTERS = frozenset(string.ascii_letters)
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     """Contracts the operands one by one, from the left."""
     require_diagonals(equation, operands)
-    labels, out = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
+    labels, out = _parse(equation, tuple(len(x.shape) for x in operands))
     terms = [_diagonal(b, term) for term in zip(operands, labels, strict=True)]
     current, *rest = terms
     for position, term in enumerate(rest):
@@ -43,6 +43,7 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
 @lru_cache(maxsize=256)
 def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
     """The labels of each operand and of the result; an ellipsis has labels of its own."""
+    equation = equation.replace(" ", "")
     _require_terms(equation, ranks)
     left, arrow, out = equation.partition("->")
     free = [letter for letter in string.ascii_letters if letter not in equation]
@@ -84,7 +85,7 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
 
 def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
     """Refuses two axes of one operand that share a letter and differ in length."""
-    labels, _ = _parse(equation.replace(" ", ""), tuple(len(x.shape) for x in operands))
+    labels, _ = _parse(equation, tuple(len(x.shape) for x in operands))
     for x, letters in zip(operands, labels, strict=True):
         lengths: dict[str, int] = {}
         for letter, length in zip(letters, x.shape, strict=True):
