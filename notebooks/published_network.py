@@ -2,7 +2,7 @@
 # # A published network brought over
 #
 # Somebody has published a network, and you have few labelled records for a task of yours. This notebook reads the
-# network, checks that it computes the same here, and trains it further. It needs the extras `onnx` and `torch`.
+# network, checks that it computes the same here, and trains it further. It needs the packages `onnx` and `torch`.
 #
 # The first cells play the part of the authors, so that nothing is downloaded: they train a network of PyTorch to
 # tell splice sites from other sequences on 1,700 records, and publish it as an ONNX file.

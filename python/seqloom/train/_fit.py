@@ -80,8 +80,8 @@ def fit(
             the first one ``inputs`` if no array has its name, ``key`` the random key of the
             step, and ``mask`` is None where there is none. ``**options`` takes all others.
             Or a ``torch.nn.Module``, with ``backend="torch"``: its ``forward`` is called in
-            the same way, `loss` and `step` get torch's own tensors and module, and at the
-            end it holds the weights that were kept.
+            the same way, the loss and the step of an `Objective` get torch's own tensors
+            and module, and at the end it holds the weights that were kept.
         train: Encoded records with labels: of sequences or genotypes. An encoder that
             learns, such as genotypes have, learns from these alone, unless it is fitted.
             Or arrays, a row for each record: a dict by name, or a tuple of inputs and
