@@ -13,7 +13,7 @@ from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import as_html, class_counts, composition, describe
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import FetchOptions, each_letters
+from seqloom.data._source import FetchOptions, are_all, each_letters
 from seqloom.data.label._cells import LabelColumn
 from seqloom.errors import ArgumentError
 
@@ -69,7 +69,9 @@ class Dataset:
         labels = LabelColumn() if labels is None else labels
         rows = labels.rows if rows is None else rows
         self.source = source
-        self.rows: Rows = np.arange(source.size) if rows is None else rows
+        rows = np.arange(source.size) if rows is None else rows
+        self.rows: Rows = np.ascontiguousarray(rows, np.int64)
+        self._has_all_rows = are_all(self.rows, source.size)
         self.encoder, self.augment, self.seed = encoder, augment, seed
         self.labels, self.task, self.classes = labels.values, labels.task, labels.classes
         self.unmatched, self._report = labels.unmatched, labels.report
@@ -228,6 +230,7 @@ class Dataset:
             _whole=self.whole,
             _indices=rows if self._indices is None else self._indices[rows],
             rows=self.rows[rows],
+            _has_all_rows=False,
             labels=None if self.labels is None else self.labels[rows],
         )
         return part
@@ -239,7 +242,10 @@ class Dataset:
             **attributes: New values, such as ``augment=``, by name.
 
         Returns:
-            A dataset; that of a part is a part of another whole.
+            A copy; a copy of a part belongs to a copy of the whole dataset.
+
+        Raises:
+            ArgumentError: A dataset has no such attribute.
 
         Examples:
             >>> from seqloom.augment import ReverseComplement
@@ -248,9 +254,17 @@ class Dataset:
             >>> data.replace(augment=ReverseComplement(p=1.0))[0]["sequence"]
             b'GTT'
         """
+        if unknown := attributes.keys() - vars(self).keys():
+            raise ArgumentError(
+                f"a dataset has no attribute {min(unknown)!r} to replace; give "
+                "augment=, encoder= or seed="
+            )
         other = copy.copy(self)
         if self._whole is not None:
             attributes = {"_whole": self._whole.replace(**attributes), **attributes}
+        # Items that an augmentation changes depend on the epoch.
+        if attributes.get("augment") is not None and not self.source.jitter:
+            attributes = {"_epoch": self._epoch or Epoch(), **attributes}
         vars(other).update(attributes)
         return other
 
@@ -471,8 +485,7 @@ class Dataset:
 
     def _maker(self) -> BatchMaker:
         """Returns what makes batches with the attributes of now."""
-        is_all = self._whole is None and self.rows.size == self.source.size
-        rows = None if is_all else self.rows
+        rows = None if self._has_all_rows else self.rows
         return BatchMaker(
             self.source, self.encoder, self.augment, self.seed, self.labels, rows
         )

@@ -12,7 +12,7 @@ from seqloom._ragged import offsets_of
 from seqloom.data._encoded import in_file
 from seqloom.data._extent import count_positions, leaves_out
 from seqloom.data._native_batches import NativeRecords
-from seqloom.data._source import Fetched, Source
+from seqloom.data._source import Fetched, Source, are_all
 from seqloom.data._store import LIMIT, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io._origin import check_regular
@@ -123,7 +123,7 @@ class SequenceSource(Source):
         del encoder, is_plain
         if self._digest is None:
             self._digest = self.store.digest()
-        used = b"" if rows.size == self.size else rows.tobytes()
+        used = b"" if are_all(rows, self.size) else rows.tobytes()
         records = hashlib.blake2b(self._digest + used, digest_size=16).digest()
         choices = repr((labels.task, labels.classes)).encode()
         digest = hashlib.blake2b(choices + records, digest_size=16)

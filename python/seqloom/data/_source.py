@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from seqloom.data._encoded import Letters
@@ -138,6 +139,11 @@ def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
     )
 
 
+def are_all(rows: Rows, size: int) -> bool:
+    """Return True if the rows are all rows of a source, in order."""
+    return rows.size == size and bool((rows == np.arange(size)).all())
+
+
 def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
     """Reads letters as they are before augmentation, without jitter."""
     found = source.fetch(rows, FetchOptions(encoder=encoder, as_letters=True))
@@ -149,7 +155,7 @@ def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
 def each_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
     """Yields the letters of many rows, some at once; those in memory without a copy."""
     native = source.native
-    if native is not None and rows.size == source.size:
+    if native is not None and are_all(rows, source.size):
         yield native.letters
         return
     for start in range(0, rows.size, _AT_ONCE):

@@ -87,7 +87,7 @@ def cached(
         )
     path = Path(check_path("directory", directory, one="a folder")).absolute()
     source = CachedSource(whole, CacheFolder(path, size_limit))
-    data = whole.replace(source=source, rows=np.arange(len(whole)))
+    data = whole.replace(source=source, rows=np.arange(len(whole)), _has_all_rows=True)
     return data if dataset is whole else data.select(dataset.indices)
 
 
